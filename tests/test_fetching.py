@@ -15,7 +15,7 @@ import pytest
 
 from patcher.errors import SitepatchError
 from patcher.model import Requested
-from patcher.ops.outcome import SILENT
+from patcher.ops.events import SILENT
 from patcher.ops.releases.against import check_releases
 from patcher.ops.releases.fetching import Fetcher, fetch_all, fetching, list_releases
 from patcher.patchset.manifest import load_patchset

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
 import click
 
 from patcher.cli.styles import Row, labelled, table_lines
 from patcher.cli.translation import translated
 from patcher.errors import NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
+from patcher.ops.events import Events
 from patcher.ops.place import Place
+from patcher.patchset.toml import options_text
 from patcher.text.printable import printable, printable_lines
 from patcher.text.width import terminal_width
 
 if TYPE_CHECKING:
     from patcher.cli.progress import ProgressBar
-    from patcher.model import Answer
+    from patcher.model import Answer, Requested
+    from patcher.ops.outcome import Outcome
     from patcher.target.interpreter import Environment
 
 
-class Console:
+class Console(Events):
     """Writes answers to stdout and everything else to stderr, as the options of a command ask for it.
 
     All text is made `printable`, also where it is piped, but for the bytes of a diff that is piped.
     Where `kept_notes` is a list, a JSON answer is one line on stderr with the notes in it: stdout is another program's.
     `outcome` is the message of a Ctrl-C from now on in a run that has written already, "" where it has not.
+
+    It also takes what verbs report while they run; `on_plan` shows a plan once it is made, `on_fetching` says what is about to
+    be fetched and whether it is to be.
     """
 
     def __init__(self, command: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool]) -> None:
@@ -37,6 +43,8 @@ class Console:
         self.verbose = verbose
         self.color_option = color
         self.outcome = ""
+        self.on_plan: Callable[[Console, Outcome], None] = lambda console, outcome: None
+        self.on_fetching: Callable[[Console, Mapping[str, int]], bool] = lambda console, releases: True
         self._progress: Optional[ProgressBar] = None
 
     def color(self, stream: Any) -> bool:
@@ -62,6 +70,30 @@ class Console:
                 self.note(f"what is patched in {site}, shared with others, is left alone without --system")
         if self.verbose:
             self.note(f"{env.name}: {', '.join(env.sites)}", "environment")
+
+    def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
+        """Write which environment is meant, and with --verbose the patchsets with their options."""
+        self.about(env)
+        for one in requested if self.verbose else ():
+            self.info(f"{one.patchset.name} {one.patchset.version} {options_text(one.options)}".rstrip())
+
+    def planned(self, outcome: Outcome) -> None:
+        """Show the plan."""
+        self.on_plan(self, outcome)
+
+    def unfit(self, answers: Sequence[Answer]) -> None:
+        """Show them, as those of a plan."""
+        from patcher.cli.answers.plan import answer_rows  # with hashlib
+
+        self.rows(answer_rows(answers))
+
+    def fetching(self, releases: Mapping[str, int]) -> bool:
+        """Say what is about to be fetched; returns whether it is to be."""
+        return self.on_fetching(self, releases)
+
+    def reached(self, state: str) -> None:
+        """Keep the message of a Ctrl-C."""
+        self.outcome = state
 
     def note(self, text: str, word: str = "note") -> None:
         """Write a note to stderr, `word` is its label; not with --quiet."""

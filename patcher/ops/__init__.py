@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from patcher.ops.change import apply, restore
-    from patcher.ops.outcome import ApplyRequest, Events, Outcome, RestoreRequest, VerifyRequest
+    from patcher.ops.events import Events
+    from patcher.ops.outcome import ApplyRequest, Outcome, RestoreRequest, VerifyRequest
     from patcher.ops.place import Place
     from patcher.ops.project import LockOutcome, LockRequest, SyncRequest, lock, sync
     from patcher.ops.verifying import VerifyOutcome, verify
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "change": ("ApplyRequest", "RestoreRequest", "apply", "restore"),
-    "outcome": ("Events", "Outcome"),
+    "events": ("Events",),
+    "outcome": ("Outcome",),
     "place": ("Place",),
     "project": ("LockOutcome", "LockRequest", "ProjectFiles", "SyncRequest", "lock", "sync"),
     "verifying": ("VerifyOutcome", "VerifyRequest", "verify"),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 from patcher.errors import FormatError, StoreError, UsageError
 from patcher.hook.places import keeping
 from patcher.model import FilePlan, Plan
-from patcher.ops.outcome import SILENT, ApplyRequest, Events, Outcome, RestoreRequest
+from patcher.ops.events import SILENT, Events
+from patcher.ops.outcome import ApplyRequest, Outcome, RestoreRequest
 from patcher.ops.place import Place
 from patcher.planner.plan import plan_apply, plan_restore
 from patcher.project.selection import check_names, check_probes, check_sources, choose

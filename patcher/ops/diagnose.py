@@ -19,8 +19,8 @@ from patcher.diagnose.runs import Run, find_runs
 from patcher.diagnose.table import ClassifiedWrap, classified_wraps, is_wrong
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Patchset, Symptom
+from patcher.ops.events import SILENT, Events
 from patcher.ops.health.fit import APPLIES, UNKNOWN, Fit, fit_of
-from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.sources import find_patchsets

@@ -8,7 +8,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tup
 
 from patcher.errors import SitepatchError
 from patcher.model import Answer, OptionValue, Patchset, Requested
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.patchsets import compatibility_table
 from patcher.ops.place import Place
 from patcher.patchset.places import folders_by_name, named_places

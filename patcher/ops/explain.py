@@ -12,7 +12,7 @@ from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.errors import SitepatchError
 from patcher.model import Answer, Requested, Splice, State, Step
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 from patcher.planner.assignments import Assignment, apply_order, assignments_of, reconciled, refused_answers
 from patcher.planner.resolve import TargetFile, read_target, resolve

@@ -17,7 +17,7 @@ from patcher.hook.places import folders, name_of
 from patcher.hook.precompute import precompute
 from patcher.hook.wheel import wheel
 from patcher.model import Answer
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.pyproject import ProjectEntry, chosen, read_project

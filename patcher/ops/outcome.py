@@ -1,8 +1,8 @@
-"""Requests and outcomes of verbs, and the events that they report meanwhile. Imports the standard library only."""
+"""Requests and outcomes of the verbs that change an environment."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
 
 from patcher.ops.place import Place
 from patcher.verify.checks import VerifiedCommit, VerifyOptions
@@ -10,7 +10,7 @@ from patcher.verify.checks import VerifiedCommit, VerifyOptions
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from patcher.model import Answer, FilePlan, Plan, Requested
+    from patcher.model import FilePlan, Plan, Requested
     from patcher.target.interpreter import Environment
 
 
@@ -109,32 +109,3 @@ class Outcome(NamedTuple):
     def changed(self) -> List[FilePlan]:
         """The files of the plan of which something changes: the text, or what is recorded about it."""
         return [file for file in self.plan.files if file.change]
-
-
-class Events:
-    """Takes the progress of a verb. This one ignores all of it: override what is of use."""
-
-    def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
-        """The environment is known, and the patchsets that are requested."""
-
-    def note(self, text: str, word: str = "note") -> None:
-        """A remark; `word` is its kind: `note`, `recovered`, `kept`, `dropped`."""
-
-    def progress(self, done: int, total: int, what: str) -> None:
-        """So much of all (0: nobody knows) is done (see `patcher.model.Progress`)."""
-
-    def fetching(self, releases: Mapping[str, int]) -> bool:
-        """Releases are about to be fetched, so many of each distribution; returns whether they are to be."""
-        return True
-
-    def unfit(self, answers: Sequence[Answer]) -> None:
-        """Hunks that do not fit, in a plan that something else is wrong with: that is raised next."""
-
-    def planned(self, outcome: Outcome) -> None:
-        """The plan is made, and nothing is written yet."""
-
-    def reached(self, state: str) -> None:
-        """What has become of the files so far, in one sentence: it holds for a run that is interrupted from now on."""
-
-
-SILENT = Events()

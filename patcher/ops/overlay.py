@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from patcher.model import FilePlan, Plan
 from patcher.ops.change import note_interrupted, verify_settings
-from patcher.ops.outcome import SILENT, ApplyRequest, Events, Outcome
+from patcher.ops.events import SILENT, Events
+from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.overlay import make
 from patcher.planner.plan import plan_apply, plan_sync
 from patcher.project.selection import check_sources, choose

@@ -9,7 +9,8 @@ from patcher.errors import Location, LockError, SitepatchError, StoreError
 from patcher.hook.places import folders, name_of
 from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, plan_change
-from patcher.ops.outcome import SILENT, Effect, Events, Outcome
+from patcher.ops.events import SILENT, Events
+from patcher.ops.outcome import Effect, Outcome
 from patcher.ops.place import Place
 from patcher.patchset.toml import options_text
 from patcher.planner.plan import plan_sync

@@ -6,7 +6,8 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.model import Patchset
 from patcher.ops.change import verify_settings
-from patcher.ops.outcome import SILENT, Events, VerifyRequest
+from patcher.ops.events import SILENT, Events
+from patcher.ops.outcome import VerifyRequest
 from patcher.planner.plan import before_and_after
 from patcher.planner.resolve import stored_patchset
 from patcher.project.selection import check_names

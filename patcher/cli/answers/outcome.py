@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List
 
 from patcher.cli.answers.diffs import show_diffs
 from patcher.cli.answers.plan import answer_rows, decoded, plan_json
@@ -11,51 +11,14 @@ from patcher.cli.styles import Row
 from patcher.cli.translation import Verbatim, term
 from patcher.errors import StoreError
 from patcher.model import Plan, State
-from patcher.ops.outcome import Events, Outcome
-from patcher.patchset.toml import options_text
+from patcher.ops.outcome import Outcome
 from patcher.text.listed import count
 from patcher.verify.checks import COMPILE, IMPORT, PROBE, Verified
 
 if TYPE_CHECKING:
-    from patcher.model import Answer, Requested
-    from patcher.target.interpreter import Environment
     from patcher.text.diffs import FileDiff
 
 RUNNING = "processes that are running keep the code they have loaded until they are started again"
-
-
-class ConsoleEvents(Events):
-    """Shows what a verb reports while it runs; `planned` shows the plan once it is made."""
-
-    def __init__(self, console: Console, planned: Callable[[Console, Outcome], None] = lambda console, outcome: None) -> None:
-        self._console = console
-        self._planned = planned
-
-    def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
-        """Write which environment is meant, and with --verbose the patchsets with their options."""
-        self._console.about(env)
-        for one in requested if self._console.verbose else ():
-            self._console.info(f"{one.patchset.name} {one.patchset.version} {options_text(one.options)}".rstrip())
-
-    def note(self, text: str, word: str = "note") -> None:
-        """Write a note."""
-        self._console.note(text, word)
-
-    def progress(self, done: int, total: int, what: str) -> None:
-        """Show the progress."""
-        self._console.progress(done, total, what)
-
-    def unfit(self, answers: Sequence[Answer]) -> None:
-        """Show them, as those of a plan."""
-        self._console.rows(answer_rows(answers))
-
-    def planned(self, outcome: Outcome) -> None:
-        """Show the plan."""
-        self._planned(self._console, outcome)
-
-    def reached(self, state: str) -> None:
-        """Keep the message of a Ctrl-C."""
-        self._console.outcome = state
 
 
 def show_applied(console: Console, outcome: Outcome) -> None:

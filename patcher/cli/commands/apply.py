@@ -8,7 +8,6 @@ import click
 
 from patcher.cli.answers.outcome import (
     RUNNING,
-    ConsoleEvents,
     report_outcome,
     show_applied,
     show_plan,
@@ -62,7 +61,8 @@ def apply(
 
 def report_applied(console: Console, request: ApplyRequest) -> int:
     """Apply, and report it."""
-    return report_outcome(console, ops.apply(request, ConsoleEvents(console, show_plan)), show_applied)
+    console.on_plan = show_plan
+    return report_outcome(console, ops.apply(request, console), show_applied)
 
 
 @click.command(epilog="\b\nExamples:\n  sitepatch restore mmengine-ddp-debug\n  sitepatch restore --from-backup --dry-run")
@@ -86,14 +86,15 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool,
             raise UsageError("--force and --from-backup: found both", "what was edited is kept in the store in any case")
         from patcher.ops.health.backups import restore_backups  # `apply` has no use for it
 
-        outcome = restore_backups(BackupRequest(place, names, dry_run), ConsoleEvents(console, _show_backup_plan))
-        return report_outcome(console, outcome, _show_put_back)
+        console.on_plan = _show_backup_plan
+        return report_outcome(console, restore_backups(BackupRequest(place, names, dry_run), console), _show_put_back)
     return report_restored(console, RestoreRequest(place, names, force, dry_run))
 
 
 def report_restored(console: Console, request: RestoreRequest) -> int:
     """Restore, and report it."""
-    outcome = ops.restore(request, ConsoleEvents(console, _show_restore_plan))
+    console.on_plan = _show_restore_plan
+    outcome = ops.restore(request, console)
     damaged = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
     return report_outcome(console, outcome, _show_restored, damaged=damaged)
 
@@ -152,7 +153,7 @@ def verify(console: Console, place: Place, names: Tuple[str, ...], verify: Verif
     """
     from patcher.ops.verifying import verify as run_checks  # with subprocess, which a repeated `apply` does without
 
-    done = run_checks(VerifyRequest(place, names, verify), ConsoleEvents(console))
+    done = run_checks(VerifyRequest(place, names, verify), console)
     notes = [*done.notes, *(f"{name} is not applied here: nothing to verify" for name in done.idle), *done.gone]
     console.notes(notes)
     if not (names or done.patchsets):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
 import click
 
 from patcher.cli.answers.annotations import of_error
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.answers.plan import answer_json, answer_rows
 from patcher.cli.answers.releases import (
@@ -68,7 +67,9 @@ def check(
     from patcher.ops.releases import check as ops  # with pip
 
     request = ops.CheckRequest(place, names, against, jobs)
-    outcome = ops.check(request, ConsoleEvents(console) if names else _ConfirmFetching(console))
+    if not names:
+        console.on_fetching = _confirm_fetching
+    outcome = ops.check(request, console)
     if form != "text":
         _show_for_ci(console, place, outcome, form)
     elif against:
@@ -87,15 +88,12 @@ def check(
     return console.answer(outcome.ok, _json(outcome, against=bool(against)))
 
 
-class _ConfirmFetching(ConsoleEvents):
-    """Shows what would be fetched where no patchset was named, and asks for confirmation on a terminal."""
-
-    def fetching(self, releases: Mapping[str, int]) -> bool:
-        """Show an upper bound and ask; pip gives the size of no wheel, and the index would take a request for each."""
-        what = ", ".join(f"{name} ({count(number, 'release')})" for name, number in sorted(releases.items()))
-        most = sum(releases.values()) * LARGE >> 20
-        self.note(f"{what}; up to {most} MB, or whole wheels of unknown size where the index gives no parts", "to fetch")
-        return not (sys.stdin.isatty() and sys.stderr.isatty()) or self._console.confirm("Fetch them?")
+def _confirm_fetching(console: Console, releases: Mapping[str, int]) -> bool:
+    """Show an upper bound and ask on a terminal; pip gives no sizes, and the index would take a request for each wheel."""
+    what = ", ".join(f"{name} ({count(number, 'release')})" for name, number in sorted(releases.items()))
+    most = sum(releases.values()) * LARGE >> 20
+    console.note(f"{what}; up to {most} MB, or whole wheels of unknown size where the index gives no parts", "to fetch")
+    return not (sys.stdin.isatty() and sys.stderr.isatty()) or console.confirm("Fetch them?")
 
 
 def _json(outcome: CheckOutcome, *, against: bool) -> Dict[str, Any]:

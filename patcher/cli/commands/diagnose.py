@@ -8,7 +8,6 @@ from typing import Optional, Set, Tuple
 import click
 
 from patcher.cli.answers.diagnosis import finding_rows, outcome_json, outcome_rows, show_cure, show_damage, show_runs
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.console import Console
 from patcher.cli.options import Number, common_options
 from patcher.cli.pages.ranks import ranks_page
@@ -73,7 +72,7 @@ def diagnose(
     request = DiagnoseRequest(place, logs or ("-",), which)
     if grows:
         return _follow(console, request)
-    outcome = ops.diagnose(request, ConsoleEvents(console))
+    outcome = ops.diagnose(request, console)
     console.notes((error.brief for error in outcome.broken), "broken")
     show_runs(console, outcome)
     rows = outcome_rows(outcome.failures, outcome.findings)
@@ -108,9 +107,9 @@ def _follow(console: Console, request: DiagnoseRequest) -> int:
 def _try_ranks(console: Console, place: Place, size: int, backend: str, timeout: float) -> int:
     """Start ranks, and show whether they can communicate."""
     from patcher.cli.answers.trial import rank_rows, trial_json  # with subprocess
-    from patcher.ops.ranks import RanksRequest, diagnose_ranks
+    from patcher.ops.health.ranks import RanksRequest, diagnose_ranks
 
-    ranks, verdict, found = diagnose_ranks(RanksRequest(place, size, backend, timeout), ConsoleEvents(console))
+    ranks, verdict, found = diagnose_ranks(RanksRequest(place, size, backend, timeout), console)
     console.notes((error.brief for error in found.broken), "broken")
     console.notes(dict.fromkeys(note for rank in ranks for note in rank.notes))
     console.rows(rank_rows(ranks, verdict))

@@ -7,7 +7,6 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import click
 
 from patcher.cli.answers.diffs import show_parts
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_json
 from patcher.cli.completion import complete_names
 from patcher.cli.console import Console, command
@@ -59,7 +58,7 @@ def diff(
     if names and everywhere:
         raise UsageError(f"--all: found {names[0]} too", "it is about all that is installed")
     request = DiffRequest(place, names, edited, everywhere, fetch)
-    outcome = ops.diff(request, ConsoleEvents(console))
+    outcome = ops.diff(request, console)
     silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
     console.rows(answer_rows(silent), err=True)
     console.suggest_explain(place, outcome.answers)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row, hint_lines
@@ -25,7 +24,7 @@ def doctor(console: Console, place: Place) -> int:
     """
     from patcher.ops.health.checkup import doctor  # with subprocess
 
-    outcome = doctor(place, ConsoleEvents(console))
+    outcome = doctor(place, console)
     rows = []
     for one in outcome.findings:
         if not (console.quiet and one.severity == OK):

@@ -7,7 +7,6 @@ from typing import Tuple
 import click
 
 from patcher.cli.answers.explanation import explanation_row, hunk_json
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
 from patcher.cli.options import common_options
@@ -26,7 +25,7 @@ def explain(console: Console, place: Place, name: str, settings: Tuple[str, ...]
     """
     from patcher.ops import explain as ops  # with the engine
 
-    outcome = ops.explain(ops.ExplainRequest(place, name, settings), ConsoleEvents(console))
+    outcome = ops.explain(ops.ExplainRequest(place, name, settings), console)
     chosen = [one for one in outcome.hunks if one.answer.state.failed or not console.quiet]
     console.rows([explanation_row(one, 10_000 if console.verbose else 20) for one in chosen])
     console.notes(outcome.notes)

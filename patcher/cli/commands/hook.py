@@ -8,7 +8,6 @@ from typing import Any, Dict, Optional, Tuple, Union
 
 import click
 
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.plan import answer_rows
 from patcher.cli.commands import Group
 from patcher.cli.commands.apply import report_restored
@@ -54,7 +53,7 @@ def hook_init(
     Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR asks for already. What
     they make of the files of this environment is kept in it, so that the hook needs no sitepatch where it is installed.
     """
-    outcome = ops.init_hook(ops.HookRequest(place, directory, names, settings, mode, name), ConsoleEvents(console))
+    outcome = ops.init_hook(ops.HookRequest(place, directory, names, settings, mode, name), console)
     failed = [answer for answer in outcome.answers if answer.state.failed]
     console.rows(answer_rows(outcome.answers if console.verbose else failed))
     console.notes(outcome.notes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, List, Tuple, Union
 
 import click
 
-from patcher.cli.answers.outcome import ConsoleEvents, show_plan, verified_json, verified_rows
+from patcher.cli.answers.outcome import show_plan, verified_json, verified_rows
 from patcher.cli.answers.plan import plan_json
 from patcher.cli.commands.apply import report_applied
 from patcher.cli.completion import complete_names, settings_option
@@ -130,7 +130,8 @@ def _lay_over(console: Console, request: Union[ApplyRequest, SyncRequest]) -> Ou
     """Make an overlay, and report it."""
     from patcher.ops.overlay import make_overlay
 
-    outcome = make_overlay(request, ConsoleEvents(console, show_plan))
+    console.on_plan = show_plan
+    outcome = make_overlay(request, console)
     verified = outcome.verdict.verified if outcome.verdict else None
     if outcome.plan.failed:
         hunks = count(len(outcome.plan.answers), "hunk")

@@ -6,7 +6,7 @@ from typing import Tuple
 
 import click
 
-from patcher.cli.answers.outcome import ConsoleEvents, note_running, report_outcome, show_plan
+from patcher.cli.answers.outcome import note_running, report_outcome, show_plan
 from patcher.cli.answers.plan import answer_json, answer_rows
 from patcher.cli.console import Console
 from patcher.cli.options import common_options, format_option, project_options, retried, writing_options
@@ -55,7 +55,8 @@ def sync(
 
 def report_synced(console: Console, request: SyncRequest) -> int:
     """Make the environment what the project asks for, and report it."""
-    outcome = ops.sync(request, ConsoleEvents(console, _show_sync_plan))
+    console.on_plan = _show_sync_plan
+    outcome = ops.sync(request, console)
     return report_outcome(console, outcome, _show_synced, restored=list(outcome.restored))
 
 
@@ -89,7 +90,7 @@ def lock(
     and after. The environment stays as it is. Releases that were locked in other environments stay in the lock as long
     as the patchsets and their options are the same.
     """
-    done = ops.lock(LockRequest(place, ProjectFiles(project, requirements, lock_file), check), ConsoleEvents(console))
+    done = ops.lock(LockRequest(place, ProjectFiles(project, requirements, lock_file), check), console)
     path, plan, made = done.path, done.plan, done.lock
     console.rows(answer_rows(plan.failed))
     console.suggest_explain(done.place, plan.answers)

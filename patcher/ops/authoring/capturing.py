@@ -16,7 +16,8 @@ from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove
 from patcher.ops.change import carry_out, note_interrupted, plan_change
-from patcher.ops.outcome import SILENT, Events, Outcome
+from patcher.ops.events import SILENT, Events
+from patcher.ops.outcome import Outcome
 from patcher.ops.place import Place
 from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.patchset.manifest import load_patchset

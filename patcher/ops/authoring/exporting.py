@@ -15,7 +15,7 @@ from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repa
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Plan, Requested, State
 from patcher.ops.authoring.wheels import patchset_wheel
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 from patcher.planner.plan import plan_pristine
 from patcher.project.selection import choose
@@ -74,7 +74,7 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
         folder = Path(request.output or WHEELS)
         return ExportOutcome(Plan((), (), tuple(notes)), written=_written({folder / one.name: one.pack() for one in packed}))
     env = request.place.environment()
-    events.started(env, requested)
+    events.started(env)
     plan, held = settled(env, lambda: plan_pristine(env, requested))
     plan = plan._replace(notes=(*notes, *plan.notes))
     if plan.failed:

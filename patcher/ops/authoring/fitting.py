@@ -8,8 +8,8 @@ from typing import List, NamedTuple, Sequence, Tuple
 from patcher.author.ranges import widened
 from patcher.errors import SitepatchError
 from patcher.model import Located, Patchset, Requested, Variant
+from patcher.ops.events import Events
 from patcher.ops.explain import HunkExplanation, explanations
-from patcher.ops.outcome import Events
 from patcher.ops.place import Place
 from patcher.ops.releases.against import distributions, named_releases, try_release
 from patcher.ops.releases.outcome import HOLDS, ReleaseOutcome, one_line

@@ -15,7 +15,7 @@ from patcher.author.hunks.generalise import generalise
 from patcher.errors import Location, UsageError
 from patcher.model import Located, Patchset
 from patcher.ops.authoring.proving import Release, by_package, check_also, further_releases, made_here, prove
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.store.retry import settled

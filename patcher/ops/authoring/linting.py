@@ -8,7 +8,7 @@ from typing import Dict, NamedTuple, Tuple
 from patcher.author.lint import ADVICE, ERROR, LintFinding, lint
 from patcher.errors import SitepatchError
 from patcher.ops.authoring.testing import asked_for
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 
 

@@ -13,7 +13,7 @@ from patcher.author.ranges import proven_range
 from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.model import Located, Patchset, PatchsetSource, Requested, State
-from patcher.ops.outcome import Events
+from patcher.ops.events import Events
 from patcher.ops.releases.against import named_releases, try_release
 from patcher.ops.releases.outcome import APPLIES, HOLDS, ReleaseOutcome, one_line
 from patcher.patchset.manifest import load_patchset

@@ -12,7 +12,7 @@ from patcher.author.folder import PackageRange, output_folder, write_folder
 from patcher.author.ranges import proven_range
 from patcher.author.skeleton import functions, skeleton
 from patcher.errors import SitepatchError
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 from patcher.system.reading import read_file
 from patcher.target.environment import locate

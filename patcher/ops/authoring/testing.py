@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 from patcher.author.cases import CaseResult, find_cases, read_case, run_case
 from patcher.errors import SitepatchError
 from patcher.model import Patchset
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 from patcher.patchset.places import patchset_folders
 from patcher.patchset.sources import find_patchsets

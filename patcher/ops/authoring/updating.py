@@ -18,7 +18,7 @@ from patcher.errors import Location, SitepatchError
 from patcher.model import Patchset, State, Variant
 from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, releases_of, try_on_releases
 from patcher.ops.authoring.proving import made_here
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 from patcher.ops.releases.against import check_against
 from patcher.patchset.manifest import load_patchset

@@ -1,1 +1,1 @@
-"""`doctor`: what is wrong with an environment, its store and its project, and copies that editors and people left."""
+"""`doctor`, and the ranks of `diagnose`: what is wrong with an environment, its store and its project; and left copies."""

@@ -9,7 +9,8 @@ from typing import List, Sequence
 from patcher.errors import Location, SitepatchError
 from patcher.model import Change, FilePlan, Plan
 from patcher.ops.change import carry_out, plan_change
-from patcher.ops.outcome import SILENT, BackupRequest, Events, Outcome
+from patcher.ops.events import SILENT, Events
+from patcher.ops.outcome import BackupRequest, Outcome
 from patcher.store.retry import undisturbed
 from patcher.store.status import statuses
 from patcher.target.backups import Backup, proven_backups

@@ -13,9 +13,9 @@ from typing import Dict, Iterator, List, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.hook.installed import look_at_all
+from patcher.ops.events import SILENT, Events
 from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, DoctorOutcome, Examination, examine
 from patcher.ops.health.troubles import OF_MACHINE, TROUBLES
-from patcher.ops.outcome import SILENT, Events
 from patcher.ops.place import Place
 from patcher.ops.status import outdated
 from patcher.patchset.places import patchset_folders

@@ -9,7 +9,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tup
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Located, Patchset, Plan, Requested, State
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
 from patcher.ops.releases.outcome import (
     APPLIES,

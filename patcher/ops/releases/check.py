@@ -8,7 +8,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.model import Answer, Requested
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 from patcher.ops.releases.against import check_against, check_releases
 from patcher.ops.releases.outcome import Checked, is_absent

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
 from patcher.errors import SitepatchError
-from patcher.ops.outcome import Events
+from patcher.ops.events import Events
 from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
 from patcher.target.index import PYTHONS, Listing, NoPip, Pip

@@ -18,7 +18,7 @@ from patcher.cli.answers.draft import (
     releases_json,
     show_hunks,
 )
-from patcher.cli.answers.outcome import ConsoleEvents, report_outcome, show_applied
+from patcher.cli.answers.outcome import report_outcome, show_applied
 from patcher.cli.answers.patchsets import release_ranges
 from patcher.cli.answers.plan import answer_rows, decoded
 from patcher.cli.console import Console, command
@@ -93,13 +93,12 @@ def capture(
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
     from patcher.ops.authoring import capturing as ops  # with the engine
 
-    events = ConsoleEvents(console)
     request = ops.CaptureRequest(place, name, words, output, pristine, copy, partial, summary, also, adopt)
-    made = ops.capture(request, events)
+    made = ops.capture(request, console)
     _show(console, made, explain=explain)
     if made.folder is None or copy or not (adopt or _agreed(console)):
         return _report(console, made, explain=explain)
-    outcome = ops.adopt(made, VerifyOptions(no_verify=no_verify), events)
+    outcome = ops.adopt(made, VerifyOptions(no_verify=no_verify), console)
     return report_outcome(console, outcome, show_applied, **_json(made, explain=explain))
 
 
@@ -214,7 +213,7 @@ def edit(
     from patcher.ops.authoring import capturing as ops  # with the engine
 
     output_folder(name, output)  # fails before an hour of editing
-    copies = ops.edit(ops.EditRequest(place, package, file), ConsoleEvents(console))
+    copies = ops.edit(ops.EditRequest(place, package, file), console)
     more = ["--output", output] if output else []
     more += [word for each in also for word in ("--also", each)]
     go_on = command(place, "capture", "--from", str(copies.folder), "--name", name, *more)
@@ -225,7 +224,7 @@ def edit(
     first = copies.paths[0] if file else ""
 
     def run() -> int:
-        made = ops.capture(request, ConsoleEvents(console))
+        made = ops.capture(request, console)
         _show(console, made, explain=explain)
         return _report(console, made, explain=explain)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence, Tuple
+from typing import Tuple
 
 import click
 
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.plan import answer_json, answer_rows, decoded
 from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console, requirement
@@ -15,18 +14,7 @@ from patcher.cli.styles import color_diff
 from patcher.ops.authoring import exporting as ops
 from patcher.ops.place import Place
 
-if TYPE_CHECKING:
-    from patcher.model import Requested
-    from patcher.target.interpreter import Environment
-
 _FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
-
-
-class _ExportEvents(ConsoleEvents):
-    """Shows no patchsets with their options: stdout is the patch."""
-
-    def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
-        """Write nothing."""
 
 
 @click.command(
@@ -64,7 +52,7 @@ def export(
     sitepatch, which then lists it.
     """
     request = ops.ExportRequest(place, names, form, settings, output, wheels)
-    made = ops.export(request, _ExportEvents(console))
+    made = ops.export(request, console)
     console.notes(made.plan.notes)
     console.rows(answer_rows(made.plan.failed), err=True)
     console.suggest_explain(place, made.plan.failed)

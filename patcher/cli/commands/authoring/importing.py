@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 import click
 
 from patcher.cli.answers.draft import hunks_json, number_of_hunks, release_rows, releases_json, show_hunks
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import release_ranges
 from patcher.cli.answers.plan import decoded
 from patcher.cli.console import Console, command
@@ -70,7 +69,7 @@ def import_(
             raise UsageError("standard input is closed", "name a file")
         data = sys.stdin.buffer.read()
     source = "standard input" if data is not None else patch
-    made = ops.import_(ops.ImportRequest(place, source, name, data, output, also, partial, fuzz), ConsoleEvents(console))
+    made = ops.import_(ops.ImportRequest(place, source, name, data, output, also, partial, fuzz), console)
     console.notes(made.notes)
     show_hunks(console, made.draft, explain=explain)
     console.rows(_rows(console, made))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Iterator, Tuple
 import click
 
 from patcher.cli.answers.annotations import ERROR, NOTICE, WARNING, annotation, of_error
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
@@ -35,7 +34,7 @@ def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool, f
     """
     from patcher.ops.authoring import linting as ops  # with the engine
 
-    made = ops.lint_all(ops.LintRequest(place, names, strict), ConsoleEvents(console))
+    made = ops.lint_all(ops.LintRequest(place, names, strict), console)
     if form == "github":
         for line in _annotated(made):
             console.out(line)

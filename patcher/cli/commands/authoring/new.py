@@ -6,7 +6,6 @@ from typing import Optional
 
 import click
 
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.console import Console, command
 from patcher.cli.options import common_options
 from patcher.ops.place import Place
@@ -25,7 +24,7 @@ def new(console: Console, place: Place, name: str, package: str, output: Optiona
     """
     from patcher.ops.authoring import starting as ops  # with the engine
 
-    made = ops.new(ops.NewRequest(place, name, package, output), ConsoleEvents(console))
+    made = ops.new(ops.NewRequest(place, name, package, output), console)
     console.notes(made.notes)
     console.info(f"wrote {made.folder}: a hunk for {made.scope} in {made.path}; read it, then write yours in its place")
     more = ["--patch-dir", str(made.folder)] if output else []

@@ -6,7 +6,6 @@ from typing import Tuple
 
 import click
 
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.answers.releases import checked_json, show_releases
 from patcher.cli.completion import complete_names
@@ -32,8 +31,7 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
     pytest collects them too. All patchsets without a name; no environment is looked at.
     """
     check_against(against)
-    events = ConsoleEvents(console)
-    made = try_cases(CasesRequest(place, names), events)
+    made = try_cases(CasesRequest(place, names), console)
     rows, cases = [], []
     for name, outcomes in made.outcomes.items():
         for one in outcomes:
@@ -50,7 +48,7 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
     ok = made.ok
     releases: Tuple[Checked, ...] = ()
     if against:
-        checked = check(CheckRequest(place, list(made.outcomes), against, jobs), events)
+        checked = check(CheckRequest(place, list(made.outcomes), against, jobs), console)
         show_releases(console, checked.releases)
         releases, ok = checked.releases, ok and checked.ok
     return console.answer(

@@ -8,7 +8,6 @@ import click
 
 from patcher.cli.answers.draft import hunks_json, left_json, left_rows, show_hunks
 from patcher.cli.answers.explanation import explanation_row, hunk_json
-from patcher.cli.answers.outcome import ConsoleEvents
 from patcher.cli.completion import complete_names
 from patcher.cli.console import Console, command
 from patcher.cli.editor import edit_copies
@@ -40,16 +39,16 @@ def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit:
     """
     from patcher.ops.authoring import updating as ops  # with the engine
 
-    request, events = ops.UpdateRequest(place, name, to, copy), ConsoleEvents(console)
+    request = ops.UpdateRequest(place, name, to, copy)
     if copy or not edit:
-        return _report(console, request, ops.update(request, events))
-    made = ops.copies(request, events)
+        return _report(console, request, ops.update(request, console))
+    made = ops.copies(request, console)
     words = ("update", name, *(word for each in to for word in ("--to", each)), "--from", str(made.folder))
     first = made.paths[0] if len(made.paths) == 1 else ""
     edited = request._replace(edited=str(made.folder))
 
     def run() -> int:
-        return _report(console, edited, ops.update(edited, events))
+        return _report(console, edited, ops.update(edited, console))
 
     return edit_copies(console, made.folder, first, command(place, *words), run)
 

@@ -9,7 +9,7 @@ from patcher.diagnose.log import read_log
 from patcher.diagnose.rank import VENDORS
 from patcher.errors import SitepatchError, UsageError
 from patcher.ops.diagnose import DiagnoseOutcome, KnownSymptoms
-from patcher.ops.outcome import SILENT, Events
+from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 from patcher.ranks.start import EndedRank, TrialRequest, try_ranks
 from patcher.ranks.verdict import Verdict, verdict_on
