@@ -550,6 +550,16 @@ def test_a_hidden_patchset_is_said_aloud(site, words):
     assert f"note: {DDP} (./patchsets) is used; it hides {DDP} of " in done.err
 
 
+@pytest.mark.parametrize("overlay", [[], ["--overlay"]])
+def test_the_answer_of_run_has_the_remarks_too(site, overlay):
+    manifest = site.source(DDP) / "patchset.toml"
+    manifest.write_text(manifest.read_text().replace(f'version = "{DDP_VERSION}"', 'version = "99.1"'))
+    words = ["run", DDP, *overlay, "--json", "--no-verify", "--target", site.path, "--", "true"]
+    done = sitepatch(*words, cwd=site.cwd, SITEPATCH_CACHE=str(site.cwd / "cache"))
+    assert done.code == 0, done
+    assert [note for note in json.loads(done.err)["notes"] if "it hides" in note] != []
+
+
 def test_new_names_its_environment_where_more_is_asked_for(site):
     done = site("new", "mine", "mmengine", "--output", site.cwd, "-v")
     assert done.code == 0 and re.search(f"^environment: .*: {site.path}$", done.err, re.MULTILINE), done

@@ -290,6 +290,8 @@ def test_a_probe_from_a_directory_that_the_project_names_is_not_run_but_one_that
     alone = sitepatch("sync", "--probe", "--python", venv.python, cwd=venv.cwd)
     assert "its probe is code, and is not run from there" in done(alone, 2).err
     assert venv.standing() == set()
+    over = sitepatch("run", "--overlay", "--probe", "--python", venv.python, "--", "true", cwd=venv.cwd)
+    assert "its probe is code, and is not run from there" in done(over, 2).err
     assert "1 probe passed" in done(venv("sync", "--probe")).out
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from patcher.model import FilePlan, Plan
-from patcher.ops.change import note_interrupted, verify_settings
+from patcher.ops.change import plan_change
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.overlay import make
@@ -51,18 +51,16 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
         refuse_other(request.project, asked_for, plan, held, events)
         return plan
 
-    how = verify_settings(place, env, request.verify, [one.patchset for one in requested], events)
-    events.started(env)
-    note_interrupted(env, events)
+    how, _ = plan_change(request.place, env, requested, request.verify, events, dry_run=True)
     plan = undisturbed(env, planned, dry_run=True)
+    plan = plan._replace(notes=(*notes, *plan.notes))
     outcome = Outcome(place, env, plan, tuple(one.patchset.name for one in requested), requested)
-    events.planned(outcome._replace(plan=plan._replace(notes=(*notes, *plan.notes))))
+    events.planned(outcome)
     files = make.overlay_files(plan)
     if plan.failed or not files:
         return outcome
     folder = make.write_overlay(files)
-    verified = None if request.verify.no_verify else _verified(files, requested, how, folder)
-    return outcome._replace(overlay=folder, verdict=verified)
+    return outcome._replace(overlay=folder, verdict=_verified(files, requested, how, folder) if how else None)
 
 
 def _verified(
