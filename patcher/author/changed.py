@@ -48,6 +48,10 @@ class InstalledFile(NamedTuple):
         """The distribution and its version."""
         return f"{self.located.distribution} {self.located.version}".strip()
 
+    def is_pristine(self, data: bytes) -> bool:
+        """Whether RECORD has the sha256 of these bytes for it."""
+        return sha256(data).hexdigest() in [row.digest for row in self.recorded]
+
 
 class Search(NamedTuple):
     """The files that differ or have no RECORD, the number of files that were compared, and remarks."""
@@ -206,10 +210,9 @@ def home_of(env: Environment, path: str) -> Located:
 def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> Tuple[Optional[InstalledFile], str]:
     """The file, if it differs or has no RECORD; and a remark, "" for none."""
     try:
-        data = read_file(Path(site) / path)
-        if sha256(data).hexdigest() in [row.digest for row in one.rows]:
+        item = InstalledFile(one.located, path, tuple(one.rows), read_file(Path(site) / path))
+        if item.is_pristine(item.data):
             return None, ""
-        item = InstalledFile(one.located, path, tuple(one.rows), data)
     except (FileNotFoundError, NotADirectoryError):
         return None, "is not there any more; that a file was deleted cannot be put into a patchset"
     except (OSError, SitepatchError) as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import zipfile
 from contextlib import suppress
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -117,10 +116,6 @@ def search_pristine(
     return found, lost
 
 
-def _fits(file: InstalledFile, data: bytes) -> bool:
-    return sha256(data).hexdigest() in [row.digest for row in file.recorded]
-
-
 def _given(given: str, count: int, file: InstalledFile) -> Union[Original, str]:
     """The original in what `--pristine` names, "" where it names nothing, or the file has what patchsets made.
 
@@ -143,7 +138,7 @@ def _given(given: str, count: int, file: InstalledFile) -> Union[Original, str]:
         raise UsageError(f"--pristine {given}: found no such file or directory", "name a file, a wheel or a directory")
     if data is None:
         raise SitepatchError(f"--pristine {given}: has no {file.path}", "name the release that is installed")
-    return Original(data, given, data, _fits(file, data))
+    return Original(data, given, data, file.is_pristine(data))
 
 
 def _member(wheel: Path, path: str) -> Optional[bytes]:
@@ -176,7 +171,7 @@ def _beside(file: InstalledFile) -> Union[Original, str]:
         with suppress(OSError, SitepatchError):  # what cannot be read is no backup
             if path.is_file() and (path.stat().st_size in sizes or -1 in sizes):
                 data = read_file(path)
-                if _fits(file, data):
+                if file.is_pristine(data):
                     return Original(data, f"{path.name} beside it", data)
     return f"the files beside it: none in {folder} has the sha256 that RECORD gives"
 
@@ -187,7 +182,7 @@ def _where_installed_from(file: InstalledFile) -> Union[Original, str]:
     if wheel is None or wheel.suffix != ".whl":
         return ""
     data = _member(wheel, file.path) if wheel.is_file() else None
-    if data is not None and _fits(file, data):
+    if data is not None and file.is_pristine(data):
         return Original(data, str(wheel), data)
     return f"where it was installed from, {wheel}: is not there, or has another text"
 
@@ -198,7 +193,7 @@ def _of_release(folder: Union[Path, str], file: InstalledFile) -> Union[Original
         return folder
     path = folder / file.path
     data = read_file(path) if path.is_file() else None
-    if data is not None and _fits(file, data):
+    if data is not None and file.is_pristine(data):
         return Original(data, f"{file.release} of the index", data)
     what = "has no such file" if data is None else "has another text than was installed (its sha256 differs)"
     return f"{file.release} in the index: {what}"

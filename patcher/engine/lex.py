@@ -25,6 +25,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+LAYOUT = ("space", "newline", "comment")
+"""The kinds of tokens that are no code."""
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 _MAX_NESTED = 150  # f-strings in f-strings; CPython reads no deeper nesting either
 _F_STRING = re.compile(r"([fFtT][rR]?|[rR][fFtT])('''|\"\"\"|'|\")")
@@ -221,7 +223,7 @@ def logical_lines(text: str) -> List[LogicalLine]:
                 lines.append(LogicalLine(first.start, last.end, indent, first.text, last.text == ":"))
             first = last = None
             line_start = token.end
-        elif token.kind not in ("space", "comment", "newline"):
+        elif token.kind not in LAYOUT:
             first = first or token
             last = token
             depth += depth_of(token)

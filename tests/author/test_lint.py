@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from patcher.author.lint import ADVICE, ERROR, NOTE, lint
-from patcher.ops.authoring.linting import LintRequest, lint_all
+from patcher.ops.authoring.testing import LintRequest, lint_all
 from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
 

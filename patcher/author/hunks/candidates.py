@@ -1,8 +1,9 @@
-"""One difference -> the hunks that may make it, the most general first."""
+"""One difference -> the hunks that may make it, the most general first; and looser ones, for releases in which none holds."""
 
 from __future__ import annotations
 
-from typing import Iterator, Set
+from itertools import chain, combinations, islice
+from typing import Iterator, Sequence, Set
 
 from patcher.author.hunks.changes import Changes
 from patcher.author.hunks.context import Candidate
@@ -11,14 +12,15 @@ from patcher.author.hunks.excerpts import tagged
 from patcher.author.hunks.insertions import Runs
 from patcher.author.hunks.spans import Text
 
+_MOST = 8  # candidates that are loosened
+
 
 class Candidates:
     """Makes the candidates for the differences between two texts."""
 
     def __init__(self, before: Text, after: Text) -> None:
-        changes, runs = Changes(before, after), Runs(before, after)
+        self.changes, self.runs = changes, runs = Changes(before, after), Runs(before, after)
         self.makers = {"change": changes.change, "header": changes.header, "clause": changes.clause, "run": runs.run}
-        self.whole, self.opened, self.inserted = changes.whole, changes.opened, runs.inserted
 
     def of(self, difference: Difference) -> Iterator[Candidate]:
         """The candidates for one difference, each once."""
@@ -32,7 +34,26 @@ class Candidates:
         """Candidates for an insertion and a change of the header directly below it; none for other differences."""
         neighbours = insertion.blocks[0] is header.blocks[0] and insertion.old == (header.old[0], header.old[0])
         if neighbours and (insertion.kind, header.kind) == ("run", "header"):
-            inserted = tagged("+", self.inserted(insertion, below=True))
+            inserted = tagged("+", self.runs.inserted(insertion, below=True))
             for each in self.of(header):
                 form = f"{each.form}, with what is inserted above it"
                 yield each._replace(scope=insertion.place.scope, lines=(*inserted, *each.lines), form=form)
+
+    def loose(self, works: Sequence[Candidate], group: Sequence[Difference]) -> Iterator[Candidate]:
+        """The candidates in the same function of any class, those that leave the old value open, and both; each once."""
+        seen = {candidate.text for candidate in works}
+        some = list(islice(chain.from_iterable(map(self.changes.opened, group)), _MOST))
+        wide = [each for candidate in (*works[:_MOST], *some) for each in _anywhere(candidate)]
+        for candidate in (*some, *wide):
+            if candidate.text not in seen:
+                seen.add(candidate.text)
+                yield candidate
+
+
+def _anywhere(candidate: Candidate) -> Iterator[Candidate]:
+    """The same definition in other classes and functions: a `*` for one name around it, then for all."""
+    *around, name = candidate.scope.split(".")
+    places = range(len(around))
+    for hidden in chain.from_iterable(combinations(places, number + 1) for number in places):
+        scope = ".".join([*("*" if at in hidden else each for at, each in enumerate(around)), name])
+        yield candidate._replace(scope=scope, form=f"{candidate.form}, in any class that defines `{name}`")

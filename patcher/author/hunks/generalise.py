@@ -10,9 +10,8 @@ from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, Pair, differences
 from patcher.author.hunks.excerpts import uncommented
-from patcher.author.hunks.loose import loose, moved_paths
 from patcher.author.hunks.spans import Text
-from patcher.author.hunks.trial import Trial, Tried, same_code
+from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
 from patcher.engine.names import unbound
 from patcher.engine.node import COMPOUND, SyntaxProblem
@@ -141,8 +140,8 @@ class _Choice:
             if number >= _MOST or (after_first > _AHEAD and holds):
                 break
         best = max((each.holds for each in works), default=0)
-        opened = chain.from_iterable(map(self.candidates.opened, group))
-        for candidate in loose([each.candidate for each in works], opened) if best < len(self.trial.others) else ():
+        found = [each.candidate for each in works]
+        for candidate in self.candidates.loose(found, group) if best < len(self.trial.others) else ():
             tried = self.trial.of(candidate, group)
             if tried.holds > best:  # 0 for one that does not make the edit
                 works.append(tried)
@@ -202,7 +201,7 @@ class _Choice:
             spans = [[each.span for each in part.differences] for part in parts]
             inside = [any(old.begin <= start and end <= old.outer_end + 1 for start, end in each) for each in spans]
             group = tuple(chain.from_iterable(part.differences for part in compress(parts, inside)))
-            made = self.ranked(group, self.candidates.whole(old, new))
+            made = self.ranked(group, self.candidates.changes.whole(old, new))
             if made.work and empty in compress(parts, inside):
                 return [*(part for part, merged in zip(parts, inside) if not merged), made]
             failed += made.rejected

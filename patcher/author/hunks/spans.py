@@ -9,8 +9,6 @@ from patcher.engine import lex
 from patcher.engine.node import Node
 from patcher.engine.source import Source
 
-_LAYOUT = ("space", "newline", "comment")
-
 
 class Text:
     """A text of a file, decoded, with its tree; all offsets are in characters.
@@ -25,7 +23,7 @@ class Text:
         self.source = Source(data)
         self.text = self.source.text
         self.tree = self.source.whole()
-        code = [token for token in lex.tokens(self.text) if token.kind not in _LAYOUT]
+        code = [token for token in lex.tokens(self.text) if token.kind not in lex.LAYOUT]
         self.in_strings = frozenset(lex.lines_in_strings(self.text))
         self._starts, self._ends = [token.start for token in code], [token.end for token in code]
 

@@ -6,7 +6,7 @@ import ast
 import warnings
 from functools import lru_cache
 from inspect import cleandoc
-from typing import Mapping, NamedTuple, Optional, Sequence
+from typing import Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, apply_differences
@@ -92,6 +92,29 @@ def same_code(one: bytes, other: bytes, *, anywhere: bool) -> bool:
 def holds(source: Source, hunk: HunkText) -> bool:
     """Whether a hunk can be applied to a text, or is upstream there."""
     return answer_alone(source, hunk, {}).state in (State.APPLICABLE, State.UPSTREAM)
+
+
+def moved_paths(path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[str, bytes]]) -> Tuple[str, ...]:
+    """Where releases that do not have a file have its code: in the one other file in which all hunks hold.
+
+    Args:
+        path: the file.
+        hunks: all hunks for it.
+        others: of each other release the Python files of the package by path.
+    """
+    found = []
+    for texts in others:
+        homes = [other for other, text in texts.items() if _hold(text, hunks)] if path not in texts and hunks else []
+        found += homes if len(homes) == 1 else []
+    return tuple(dict.fromkeys(found))
+
+
+def _hold(text: bytes, hunks: Sequence[HunkText]) -> bool:
+    names = {hunk.scope.rpartition(".")[2] for hunk in hunks} - {"<module>"}
+    if not all("*" in name or name.encode() in text for name in names):
+        return False
+    source = readable(text)
+    return source is not None and all(holds(source, hunk) for hunk in hunks)
 
 
 def readable(data: Optional[bytes]) -> Optional[Source]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Collection, Iterator, List, Sequence, Tuple
 
-from patcher.engine.lex import Token, depth_of, expressions, tokens
+from patcher.engine.lex import LAYOUT, Token, depth_of, expressions, tokens
 from patcher.engine.node import Node
 
 MARK = "\u01c2"  # a letter that Python allows in identifiers and that source does not use: stands for `$` and for runs
@@ -27,7 +27,6 @@ _RUNS = {  # a run as Python, by the kind of its node
 _NAMED = frozenset(["Name", "Param", "Alias", "Expr", "MatchAs"])  # what `$NAME` and `$name` are as Python
 _PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_RUNS = 200  # in one statement; the time grows with their number times its length
-_LAYOUT = ("space", "newline", "comment")
 _WORDS = """
     and as assert async await del elif else except finally for from if import in is lambda not or raise return while with
     yield
@@ -74,7 +73,7 @@ def to_python(text: str, *, before: bool) -> str:
                 out[token.start] = MARK
             elif token.kind == "string" and before:
                 _check_string(token, names)
-    inside = [[each for each in expressions(token) if each.kind not in _LAYOUT] for token in tokens(text)]
+    inside = [[each for each in expressions(token) if each.kind not in LAYOUT] for token in tokens(text)]
     for line in [*_token_lines(text), *inside]:
         runs = [token for token in line if token.kind == "run"]
         if runs[_MOST_RUNS:]:
@@ -137,7 +136,7 @@ def _token_lines(text: str) -> Iterator[List[Token]]:
         if token.kind == "newline" and depth == 0:
             yield line
             line = []
-        elif token.kind not in _LAYOUT:
+        elif token.kind not in LAYOUT:
             depth += depth_of(token)
             line.append(token)
     yield line

@@ -22,7 +22,7 @@ from patcher.store.retry import settled
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
 from patcher.target.versions import says_nothing
-from patcher.text.diffs import FileDiff
+from patcher.text.diffs import FileDiff, diff_texts
 
 SERIES = "series"
 
@@ -105,8 +105,9 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
         return outcome
     head = Head(request.name, patch.subject or _summary(request, homes), patch.prose, patch.provenance)
     proof = prove(folder, head, draft, homes, ((each, _expected(each, taken)) for each in releases))
-    files = tuple(diff for diff in (made_here(edit, draft, proof.trial) for edit in edits) if diff.text)
-    outcome = outcome._replace(files=files, releases=proof.releases)
+    made = [made_here(edit, draft, proof.trial) for edit in edits]
+    files = [diff_texts("", edit.path, edit.before, after, [request.name]) for edit, after in zip(edits, made)]
+    outcome = outcome._replace(files=tuple(diff for diff in files if diff.text), releases=proof.releases)
     if left and not request.partial:
         return outcome
     return outcome._replace(patchset=write_folder(folder, proof.texts))

@@ -23,7 +23,6 @@ from patcher.target.environment import locate
 from patcher.target.interpreter import discover
 from patcher.target.record import recorded_sources
 from patcher.target.versions import is_version
-from patcher.text.diffs import FileDiff, diff_texts
 
 
 class Release(NamedTuple):
@@ -132,8 +131,8 @@ def trial_patchset(folder: Path, head: Head, draft: Draft, homes: Sequence[Locat
     return load_patchset(folder, PatchsetSource(str(folder)), {MANIFEST: "", **files})
 
 
-def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> FileDiff:
-    """What the patchset makes of a file: the edited file, or the same code, without what the draft leaves out.
+def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> bytes:
+    """The file as the patchset makes it: the edited file, or the same code, without what the draft leaves out.
 
     Raises:
         SitepatchError: it makes something else.
@@ -143,7 +142,7 @@ def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> FileDiff:
     if bad or not (file.left_out or made == edit.after or same_code(made, edit.after, anywhere=True)):
         what = f"the hunks do not make the edited file: {bad or 'other code comes of them'}"
         raise SitepatchError.at(Location(edit.path), what, "write the patchset by hand: sitepatch new")
-    return diff_texts("", edit.path, edit.before, made, [trial.name])
+    return made
 
 
 def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes]) -> ReleaseOutcome:

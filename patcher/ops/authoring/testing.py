@@ -1,4 +1,4 @@
-"""`test`: the cases of patchsets."""
+"""`test` and `lint`: the cases of patchsets, and what is wrong with them; neither needs an environment."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.author.cases import CaseResult, find_cases, read_case, run_case
+from patcher.author.lint import ADVICE, ERROR, LintFinding, lint
 from patcher.errors import SitepatchError
 from patcher.model import Patchset
 from patcher.ops.events import SILENT, Events
@@ -41,7 +42,7 @@ def try_cases(request: CasesRequest, events: Events = SILENT) -> CasesOutcome:
         UsageError: an unknown name.
         PatchError: a named patchset is invalid.
     """
-    patchsets, broken = asked_for(request.place, request.names, events)
+    patchsets, broken = _chosen(request.place, request.names, events)
     found: Dict[str, Tuple[CaseResult, ...]] = {}
     for one, folder in patchsets:
         outcomes: List[CaseResult] = []
@@ -54,7 +55,42 @@ def try_cases(request: CasesRequest, events: Events = SILENT) -> CasesOutcome:
     return CasesOutcome(found, broken)
 
 
-def asked_for(
+class LintRequest(NamedTuple):
+    """Look at these patchsets, at all that can be named without names; with `strict` advice counts as an error."""
+
+    place: Place
+    names: Tuple[str, ...] = ()
+    strict: bool = False
+
+
+class LintOutcome(NamedTuple):
+    """The findings and the folder of each patchset, and why others cannot be read (`broken`), by name."""
+
+    request: LintRequest
+    findings: Dict[str, Tuple[LintFinding, ...]]
+    broken: Dict[str, SitepatchError]
+    folders: Dict[str, Path]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        bad = (ERROR, ADVICE) if self.request.strict else (ERROR,)
+        return not self.broken and not any(one.level in bad for found in self.findings.values() for one in found)
+
+
+def lint_all(request: LintRequest, events: Events = SILENT) -> LintOutcome:
+    """Check patchsets.
+
+    Raises:
+        UsageError: an unknown name.
+        PatchError: a named patchset is invalid.
+    """
+    patchsets, broken = _chosen(request.place, request.names, events)
+    findings = {one.name: tuple(lint(one, folder)) for one, folder in patchsets}
+    return LintOutcome(request, findings, broken, {one.name: folder for one, folder in patchsets})
+
+
+def _chosen(
     place: Place, names: Sequence[str], events: Events
 ) -> Tuple[List[Tuple[Patchset, Path]], Dict[str, SitepatchError]]:
     """The patchsets of these names, or all without names, with their folders; and why others cannot be read, by name.

@@ -16,7 +16,7 @@ from patcher.ops.place import Place
 from patcher.text.listed import count
 
 if TYPE_CHECKING:
-    from patcher.ops.authoring.linting import LintOutcome
+    from patcher.ops.authoring.testing import LintOutcome
 
 _KINDS = {"error": ERROR, "advice": WARNING, "note": NOTICE}
 
@@ -32,7 +32,7 @@ def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool, f
     No environment is looked at. Errors, as options that no hunk uses and hunks that meet, exit with 1; advice, as context
     that is written out, does with --strict. All patchsets without a name.
     """
-    from patcher.ops.authoring import linting as ops  # with the engine
+    from patcher.ops.authoring import testing as ops  # with the engine
 
     made = ops.lint_all(ops.LintRequest(place, names, strict), console)
     if form == "github":

@@ -12,7 +12,6 @@ from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row
-from patcher.ops.authoring.testing import CasesRequest, try_cases
 from patcher.ops.place import Place
 from patcher.ops.releases.against import check_against
 from patcher.ops.releases.check import CheckRequest, check
@@ -30,8 +29,10 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
     cases/NAME.before.py becomes NAME.after.py; NAME.upstream.py, NAME.not-needed.py and NAME.refused.py get that answer.
     pytest collects them too. All patchsets without a name; no environment is looked at.
     """
+    from patcher.ops.authoring import testing as ops  # with the engine
+
     check_against(against)
-    made = try_cases(CasesRequest(place, names), console)
+    made = ops.try_cases(ops.CasesRequest(place, names), console)
     rows, cases = [], []
     for name, outcomes in made.outcomes.items():
         for one in outcomes:
