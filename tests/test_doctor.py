@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError
+from patcher.hook.content import Hook, write_hook, write_precomputed
+from patcher.hook.installed import look_at_all
 from patcher.ops.fixture import lay_out
 from patcher.ops.health.checkup import CHECKS
 from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, Examination, examine
@@ -414,6 +416,15 @@ def test_every_damaged_hook(site):
     expect(doctor(site), *problems)
 
 
+def test_a_hook_whose_files_are_as_requested_is_no_problem_whatever_it_says(site):
+    (site.path / "_mine").mkdir()
+    (site.path / "_mine/hook.json").write_bytes(write_hook(Hook("mine", "1", "repair", ())))
+    (site.path / "_mine/kept.json").write_bytes(write_precomputed((), {}))
+    (folder, look), *rest = look_at_all(discover(None, str(site.path)))
+    assert (folder, look.good, rest) == (f"{site.path}/_mine", True, []) and "its .pth file is gone" in look.messages[0]
+    assert doctor(site) == []
+
+
 @told
 def test_who_is_at_work_here(patched):
     with held(patched.path) as holder:
@@ -435,7 +446,9 @@ def test_a_store_that_is_damaged(patched):
 
     receipt = sorted((home / "receipts").iterdir())[0]
     receipt.write_text("{")
-    assert any(str(receipt) in row[2] and row[:2] == (PROBLEM, "store") for row in doctor(patched))
+    rows = doctor(patched)
+    assert any(str(receipt) in row[2] and row[:2] == (PROBLEM, "store") for row in rows)
+    assert "leftovers" not in [check for _, check, _ in rows], "what it named is not known"
 
 
 def test_leftovers(patched):
