@@ -34,8 +34,8 @@ class InstalledFile(NamedTuple):
 
     located: Located
     path: str
-    recorded: Tuple[RecordRow, ...]
-    data: bytes
+    recorded: Tuple[RecordRow, ...] = ()
+    data: bytes = b""
     status: Optional[FileStatus] = None
 
     @property
@@ -61,13 +61,8 @@ class Search(NamedTuple):
     notes: Tuple[str, ...]
 
 
-class _Candidate(NamedTuple):
-    located: Located
-    rows: List[RecordRow]
-
-
-_Site = Dict[str, _Candidate]
-"""By path."""
+_Site = Dict[str, InstalledFile]
+"""The files of a site directory by path, without their data."""
 
 
 def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, unproven: bool = False) -> Search:
@@ -91,14 +86,13 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
     with ThreadPoolExecutor(_THREADS) as pool:
         for site, candidates in chosen.items():
             receipts = Store(site).receipts()
-            tasks = list(candidates.items())
+            tasks = list(candidates.values())
             for at in range(0, len(tasks), _BATCH):
-                looks = [pool.submit(_look, site, path, one, receipts.get(path)) for path, one in tasks[at : at + _BATCH]]
-                for (path, _), each in zip(tasks[at:], looks):
-                    item, note = each.result()
+                batch = tasks[at : at + _BATCH]
+                for one, (item, note) in zip(batch, pool.map(_look, batch, [receipts.get(one.path) for one in batch])):
                     found += [item] if item else []
-                    remarks.setdefault(note, []).append(path)
-                looked += len(looks)
+                    remarks.setdefault(note, []).append(one.path)
+                looked += len(batch)
                 progress(looked, total, "files compared with what was installed")
     notes += [f"{shortened(paths, 3)}: {note}" for note, paths in remarks.items() if note]
     notes += _new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every)
@@ -117,7 +111,8 @@ def _listed(site: Path, notes: List[str]) -> _Site:
         for row in recorded_sources(Path(owner.dist_info)) if owner.recorded else ():
             if not path_problem(row.path):
                 located = Located(package_of(row.path), str(site), owner.name, owner.version, owner.dist_info)
-                found.setdefault(row.path, _Candidate(located, [])).rows.append(row)
+                one = found.get(row.path) or InstalledFile(located, row.path)
+                found[row.path] = one._replace(recorded=(*one.recorded, row))
     if editable:
         notes.append(f"not looked at, as an editable install is edited where its files lie: {', '.join(editable)}")
     if bare:
@@ -141,7 +136,7 @@ def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, 
                 )
             if unproven:
                 home = home_of(env, paths[0])._replace(site=site)
-                chosen[site].update((path, _Candidate(home._replace(package=package_of(path)), [])) for path in paths)
+                chosen[site].update((path, InstalledFile(home._replace(package=package_of(path)), path)) for path in paths)
             chosen[site].update((path, every[site][path]) for path in paths if path in every[site])
         except SitepatchError as error:
             problems.append(error)
@@ -181,7 +176,7 @@ def named_file(word: str, every: Mapping[str, Container[str]]) -> Tuple[str, Lis
 
 def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:
     """The site directory, and the Python files of an import package (a namespace: of all parts) and of a distribution."""
-    named = {site: [path for path, one in candidates.items() if _is_of(word, path, one)] for site, candidates in every.items()}
+    named = {site: [path for path, one in candidates.items() if _is_of(word, one)] for site, candidates in every.items()}
     for site, paths in named.items():
         if paths and (Path(site) / word).is_dir() and not (Path(site) / word / "__init__.py").is_file():
             return site, paths
@@ -197,9 +192,9 @@ def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str,
     return site, named[site] or python_files(site, word)
 
 
-def _is_of(word: str, path: str, one: _Candidate) -> bool:
+def _is_of(word: str, one: InstalledFile) -> bool:
     """Whether a file is of the import package or the distribution of this name."""
-    return word == package_of(path) or normalized(word) == normalized(one.located.distribution)
+    return word == package_of(one.path) or normalized(word) == normalized(one.located.distribution)
 
 
 def home_of(env: Environment, path: str) -> Located:
@@ -207,10 +202,10 @@ def home_of(env: Environment, path: str) -> Located:
     return locate(env, package_of(path), [path])._replace(notes=(), recorded=True)
 
 
-def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> Tuple[Optional[InstalledFile], str]:
+def _look(one: InstalledFile, receipt: Optional[Receipt]) -> Tuple[Optional[InstalledFile], str]:
     """The file, if it differs or has no RECORD; and a remark, "" for none."""
     try:
-        item = InstalledFile(one.located, path, tuple(one.rows), read_file(Path(site) / path))
+        item = one._replace(data=read_file(Path(one.site) / one.path))
         if item.is_pristine(item.data):
             return None, ""
     except (FileNotFoundError, NotADirectoryError):
@@ -219,7 +214,7 @@ def _look(site: str, path: str, one: _Candidate, receipt: Optional[Receipt]) -> 
         return None, f"could not be read: {error}"
     if receipt is None:
         return item, ""
-    status = classify(site, receipt, item.data)
+    status = classify(one.site, receipt, item.data)
     if status.condition is Condition.APPLIED:
         edited = receipt.origin == "edited"
         how = "was edited before it was patched with --force: `sitepatch restore` gives that text back, capture it then"

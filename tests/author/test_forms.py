@@ -149,6 +149,11 @@ CASES = {
         "class A:\n    @property\n    def x(self):\n        return self.y\n\n    @x.setter\n    def x(self, y):\n        print(y)\n        self.y = y\n",
         "@@ A.x @@\n @x.setter\n def x(...):\n+    print(y)\n     ...\n",
     ),
+    "of the only definition of its name the decorators are left open": (
+        "@lib.known\ndef f(a):\n    send(a)\n    return a\n",
+        "@lib.known\ndef f(a):\n    print(a)\n    send(a)\n    return a\n",
+        "@@ f @@\n def f(...):\n+    print(a)\n     ...\n",
+    ),
     "an attribute of one of two equal classes": (
         "class A:\n    x = 1\n    y = 1\n\n\nclass A:\n    x = 1\n    y = 1\n",
         "class A:\n    x = 1\n    y = 1\n\n\nclass A:\n    x = 2\n    y = 1\n",

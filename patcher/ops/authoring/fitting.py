@@ -46,8 +46,12 @@ class TriedRelease(NamedTuple):
         return self.outcome.word in HOLDS
 
 
-def releases_of(place: Place, patchset: Patchset, to: Sequence[str], events: Events) -> Tuple[List[Located], List[str]]:
-    """The requested releases, and a message for each that cannot be fetched.
+def try_on_releases(
+    place: Place, patchset: Patchset, to: Sequence[str], events: Events
+) -> Tuple[List[TriedRelease], List[str]]:
+    """What the patchset does to each requested release, and a message for each that cannot be fetched.
+
+    Of the last few releases that it does not fit the failed hunks are explained.
 
     Args:
         place: the environment, if the installed release is requested.
@@ -58,6 +62,13 @@ def releases_of(place: Place, patchset: Patchset, to: Sequence[str], events: Eve
     Raises:
         SitepatchError: a package is not installed, or its version is unknown.
     """
+    releases, problems = _releases(place, patchset, to, events)
+    tried = [_try(patchset, located, not to or _named(located.version, to)) for located in releases]
+    unfit = [one for one in tried if one.outcome.failed][-_MOST_EXPLAINED:]
+    return [one._replace(hunks=_explained(patchset, one)) if one in unfit else one for one in tried], problems
+
+
+def _releases(place: Place, patchset: Patchset, to: Sequence[str], events: Events) -> Tuple[List[Located], List[str]]:
     found: List[Located] = []
     problems: List[str] = []
     if not to:
@@ -89,13 +100,6 @@ def _named(version: str, to: Sequence[str]) -> bool:
 def paths_of(variants: Sequence[Variant]) -> List[str]:
     """The files of variants, with their alternative places."""
     return list(dict.fromkeys(path for one in variants for patch in one.patches for path in patch.paths))
-
-
-def try_on_releases(patchset: Patchset, releases: Sequence[Located], to: Sequence[str]) -> List[TriedRelease]:
-    """What the patchset does to each release; for the last few that it does not fit with the failed hunks explained."""
-    tried = [_try(patchset, located, not to or _named(located.version, to)) for located in releases]
-    unfit = [one for one in tried if one.outcome.failed][-_MOST_EXPLAINED:]
-    return [one._replace(hunks=_explained(patchset, one)) if one in unfit else one for one in tried]
 
 
 def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:

@@ -16,7 +16,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.model import Patchset, State, Variant
-from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, releases_of, try_on_releases
+from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, try_on_releases
 from patcher.ops.authoring.proving import made_here
 from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
@@ -84,13 +84,8 @@ def update(request: UpdateRequest, events: Events = SILENT) -> UpdateOutcome:
         SitepatchError: the folder may not be written, or nothing was edited.
         PatchError: the patchset is invalid.
     """
-    folder, patchset = _owned(request)
-    releases, problems = releases_of(request.place, patchset, request.to, events)
-    tried = try_on_releases(patchset, releases, request.to)
-    outcome = UpdateOutcome(folder, patchset, tuple(tried), problems=tuple(problems))
-    if request.edited:
-        return _with_variant(outcome, request)
-    return _wider(outcome)
+    outcome = _tried(request, events)
+    return _with_variant(outcome, request) if request.edited else _wider(outcome)
 
 
 def copies(request: UpdateRequest, events: Events = SILENT) -> Copies:
@@ -99,10 +94,16 @@ def copies(request: UpdateRequest, events: Events = SILENT) -> Copies:
     Raises:
         SitepatchError: as for `update`; or it fits every release, or several do not fit.
     """
-    _, patchset = _owned(request)
-    releases, _ = releases_of(request.place, patchset, request.to, events)
-    one = _unfit(try_on_releases(patchset, releases, request.to))
-    return laid_out(one.located, {path: begun for path, (_, begun) in _texts(patchset, one).items()})
+    outcome = _tried(request, events)
+    one = _unfit(outcome.releases)
+    return laid_out(one.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, one).items()})
+
+
+def _tried(request: UpdateRequest, events: Events) -> UpdateOutcome:
+    """The patchset and what it does to the requested releases; nothing is changed."""
+    folder, patchset = _owned(request)
+    tried, problems = try_on_releases(request.place, patchset, request.to, events)
+    return UpdateOutcome(folder, patchset, tuple(tried), problems=tuple(problems))
 
 
 def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
