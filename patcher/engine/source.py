@@ -15,7 +15,7 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 
 from patcher.engine.bounds import check_for_ast
 from patcher.engine.lex import Lines
-from patcher.engine.node import Node, SyntaxProblem
+from patcher.engine.node import DEFINITIONS, Node, SyntaxProblem
 from patcher.engine.syntax import parse_source
 from patcher.model import Splice
 
@@ -286,7 +286,7 @@ def _ast_definitions(tree: Optional[ast.Module]) -> Iterator[Tuple[str, ast.stmt
 def _nodes(node: Node, prefix: str) -> Iterator[Tuple[str, Node]]:
     for child in node.children():
         name = prefix
-        if child.kind in ("FunctionDef", "ClassDef"):
+        if child.kind in DEFINITIONS:
             name = f"{prefix}{child.node('name').fields['value']}."
             yield name[:-1], child
         yield from _nodes(child, name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Sequence, Tu
 from patcher.engine.explain.alignment import LEAVES, AlignedPart, Aligner, fits
 from patcher.engine.explain.words import ELEMENTS, NOUNS, ROLES
 from patcher.engine.match.match import TooManySteps
-from patcher.engine.node import CLAUSES, COMPOUND, STATEMENTS, Node, is_expression, same
+from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, STATEMENTS, Node, is_expression, same
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Side
 
@@ -169,7 +169,7 @@ class Describer:
     def _elsewhere(self, ours: Node, code: Node, beside: Node, *, after: bool) -> Optional[Node]:
         """Where a missing statement is now: of several the nearest, with `after` those past its neighbour first."""
         around = [code, *code.ancestors()]
-        top = next((node for node in around if node.kind in ("FunctionDef", "ClassDef")), around[-1])
+        top = next((node for node in around if node.kind in DEFINITIONS), around[-1])
         places = [node for node in top.walk() if node.kind == ours.kind and node is not beside]
         near = sorted(places, key=lambda node: (after and node.start < beside.start, abs(node.start - beside.start)))
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.engine.node import CLAUSES, COMPOUND, WITH_LINES, Node, Value, index_of, keyword, same
+from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, WITH_LINES, Node, Value, index_of, keyword, same
 from patcher.engine.spatch.side import Hunk, Side
 
 NodePair = Tuple[Node, Node]
@@ -113,7 +113,7 @@ def _likeness(hunk: Hunk, old: Node, new: Node, *, share_line: bool = False) -> 
         return 10
     if old.kind != new.kind:
         return 5 if _headed(old, new) and same(old.node("body"), new.node("body")) else 0
-    if old.kind in ("FunctionDef", "ClassDef"):  # one node, even with another name (rule 11)
+    if old.kind in DEFINITIONS:  # one node, even with another name (rule 11)
         return 20 if same(old.fields["name"], new.fields["name"]) else 0 if _holds(old, new) else 2
     if old.kind in ("Keyword", "Param"):
         return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0

@@ -13,7 +13,7 @@ from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import text_edit
 from patcher.engine.lex import find_outside
 from patcher.engine.match.match import Match, MatchRange
-from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
+from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, is_expression, same
 from patcher.engine.rewrite.align import alignments, related
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.elements import change_chain, change_elements
@@ -50,7 +50,7 @@ def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> Li
     else:
         for alignment in alignments(hunk, hunk.before.nodes, hunk.after.nodes):
             for old, new in alignment.pairs:
-                if old.kind not in ("FunctionDef", "ClassDef") or same(old, new):
+                if old.kind not in DEFINITIONS or same(old, new):
                     rewriter.render.changed.add(old)
         parent = place.siblings[0].parent if place.siblings else None
         change_lines(rewriter, hunk.before.nodes, hunk.after.nodes, place.siblings, parent)

@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping, Optional, Set, Tuple
 
 from patcher.engine import lex
 from patcher.engine.match.match import METHODS, REMOVED, Matcher
-from patcher.engine.node import CLAUSES, Node, index_of
+from patcher.engine.node import CLAUSES, DEFINITIONS, Node, index_of
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked, read_side
 from patcher.engine.spatch.side import Hunk, Side
@@ -179,7 +179,7 @@ def _check_removed(text: HunkText, side: Side, after: Side, left: List[Node]) ->
 def _is_stub(side: Side, run: Node) -> bool:
     """Whether a `...` is code: the whole written body of an inserted `def` or `class`."""
     block = run.parent
-    defines = block is not None and block.parent is not None and block.parent.kind in ("FunctionDef", "ClassDef")
+    defines = block is not None and block.parent is not None and block.parent.kind in DEFINITIONS
     return defines and run.siblings() == [run] and run.start not in side.bodies
 
 
@@ -263,12 +263,12 @@ def _mark_methods(after: Side) -> None:
         new = [each for each in body if after.number(each) not in after.context]
         kinds = {each.kind for each in new}
         below = len(body) > len(new) and body[-len(new) :] == new and body[-len(new) - 1].role == "run"
-        if below and kinds and kinds <= {"FunctionDef", "ClassDef"}:
+        if below and kinds and kinds <= DEFINITIONS:
             node.node("body").name = METHODS
 
 
 def _renamed(scope: str, before: Side, after: Side) -> str:
-    if len(before.nodes) == len(after.nodes) == 1 and before.nodes[0].kind in ("FunctionDef", "ClassDef"):
+    if len(before.nodes) == len(after.nodes) == 1 and before.nodes[0].kind in DEFINITIONS:
         old, new = before.nodes[0], after.nodes[0]
         if new.kind == old.kind and not new.node("name").role and not old.node("name").role:
             names = old.node("name").fields["value"], str(new.node("name").fields["value"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import FrozenSet, List, Mapping, NamedTuple, Tuple
 
 from patcher.engine.lex import Lines
-from patcher.engine.node import WITH_LINES, Node
+from patcher.engine.node import DEFINITIONS, WITH_LINES, Node
 from patcher.model import HunkText, OptionValue
 
 
@@ -58,7 +58,7 @@ class Side(NamedTuple):
         """Whether the side writes the body of a definition, so that it has to be searched with the scope `<module>` too."""
         for top in self.nodes:
             for node in top.walk():
-                if node.kind in ("FunctionDef", "ClassDef"):
+                if node.kind in DEFINITIONS:
                     block = node.node("body")
                     if block.fields.get("doc") or any(item.role != "run" for item in block.items("body")):
                         return True
