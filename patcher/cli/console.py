@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 class Console(Events):
     """Writes answers to stdout and everything else to stderr, as the options of a command ask for it.
 
+    `place` is the environment that the options mean, and `name` that of the command.
     All text is made `printable`, also where it is piped, but for the bytes of a diff that is piped.
     Where `kept_notes` is a list, a JSON answer is one line on stderr with the notes in it: stdout is another program's.
     `outcome` is the message of a Ctrl-C from now on in a run that has written already, "" where it has not.
@@ -35,8 +36,9 @@ class Console(Events):
     be fetched and whether it is to be.
     """
 
-    def __init__(self, command: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool]) -> None:
-        self.command = command
+    def __init__(self, name: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool]) -> None:
+        self.name = name
+        self.place = Place()
         self.as_json = as_json
         self.kept_notes: Optional[List[str]] = None
         self.quiet = quiet
@@ -129,10 +131,20 @@ class Console(Events):
             self._progress.end()
             self._progress = None
 
-    def suggest_explain(self, place: Place, answers: Iterable[Answer]) -> None:
-        """Write the commands that explain the hunks that do not fit."""
+    def command(self, *words: str, patch_dirs: Sequence[str] = ()) -> str:
+        """A command line for the same environment, and for these directories of patchsets, to be shown."""
+        import shlex
+
+        more = [word for folder in patch_dirs for word in ("--patch-dir", folder)]
+        more += ["--python", self.place.python] if self.place.python else []
+        more += ["--target", self.place.target] if self.place.target else []
+        more += ["--system"] if self.place.system else []
+        return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
+
+    def suggest_explain(self, answers: Iterable[Answer], patch_dirs: Sequence[str]) -> None:
+        """Write the commands that explain the hunks that do not fit, of patchsets in these directories."""
         for name in dict.fromkeys(each.patchset for each in answers if each.state.failed and each.scope):
-            self.note(command(place, "explain", name, sources=True), "see")
+            self.note(self.command("explain", name, patch_dirs=patch_dirs), "see")
 
     def rows(self, rows: Sequence[Row], *, err: bool = False) -> None:
         """Write a table: aligned, its first word in colour, details indented below."""
@@ -153,7 +165,7 @@ class Console(Events):
         if self.as_json:
             import json
 
-            answer = {"schema": 1, "command": self.command, "ok": ok, **fields}
+            answer = {"schema": 1, "command": self.name, "ok": ok, **fields}
             if self.kept_notes is None:
                 click.echo(json.dumps(answer, indent=2), color=False)
             else:
@@ -199,17 +211,6 @@ class Console(Events):
         return code
 
 
-def command(place: Place, *words: str, sources: bool = False) -> str:
-    """A command line for the same environment, with `sources` for the same directories of patchsets too, to be shown."""
-    import shlex
-
-    more = [word for folder in (place.patch_dirs if sources else ()) for word in ("--patch-dir", folder)]
-    more += ["--python", place.python] if place.python else []
-    more += ["--target", place.target] if place.target else []
-    more += ["--system"] if place.system else []
-    return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
-
-
 def requirement(path: str, digest: str = "") -> str:
     """A line for requirements.txt: a path as pip takes one, with the sha256 of the file."""
     return (path if path.startswith(("/", ".")) else f"./{path}") + (f" --hash=sha256:{digest}" if digest else "")
@@ -220,7 +221,7 @@ def answer_usage(error: click.ClickException) -> bool:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "sitepatch"
     console = Console("-".join(path.split()[1:]) or path, True, False, False, None)
-    console.kept_notes = [] if console.command == "run" else None
+    console.kept_notes = [] if console.name == "run" else None
     stopped = {"message": error.format_message(), "hint": f"see: {path} --help", "exit_code": error.exit_code}
     console.answer(False, {"error": stopped})
     return console.kept_notes is not None

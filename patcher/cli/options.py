@@ -15,14 +15,14 @@ from patcher.store.lock import patience
 from patcher.store.retry import retry
 
 CommandFunction = Callable[..., int]
-"""The function of a command: takes a Console, a Place and its options, and returns the exit code."""
+"""The function of a command: takes a Console and its options, and returns the exit code."""
 _IN_LINE = ", as the only line on stderr before the command runs"
 
 
 def common_options(
     *, environment: bool = True, sources: bool = True, in_line: bool = False
 ) -> Callable[[CommandFunction], CommandFunction]:
-    """Give a command the shared options; it is called with a Console and a Place and returns the exit code.
+    """Give a command the shared options; it is called with a Console and returns the exit code.
 
     Every SitepatchError and OSError of the command ends here, as text and as an exit code.
     """
@@ -49,9 +49,9 @@ def common_options(
             console = Console(function.__name__.strip("_").replace("_", "-"), as_json, quiet, verbose, color)
             console.kept_notes = [] if as_json and in_line else None
             where = {name: rest.pop(name) for name in ("python", "target", "system") if name in rest}
-            place = Place(patch_dirs=tuple(rest.pop("patch_dir", ())), **where)
+            console.place = Place(patch_dirs=tuple(rest.pop("patch_dir", ())), **where)
             try:
-                return function(console, place, **rest)
+                return function(console, **rest)
             except BrokenPipeError:
                 raise
             except KeyboardInterrupt as error:
@@ -76,16 +76,16 @@ def format_option(*forms: str) -> Callable[[CommandFunction], CommandFunction]:
 
     def decorate(function: CommandFunction) -> CommandFunction:
         @wraps(function)
-        def run(console: Console, place: Place, form: str, **rest: Any) -> int:
+        def run(console: Console, form: str, **rest: Any) -> int:
             if console.as_json and form != forms[0]:
                 raise UsageError(f"--format {form} and --json: found both, expected one")
             try:
-                return function(console, place, form=form, **rest)
+                return function(console, form=form, **rest)
             except SitepatchError as error:
                 if form == "github":
                     from patcher.cli.answers.annotations import of_error
 
-                    console.out(of_error(f"sitepatch {console.command}", error))
+                    console.out(of_error(f"sitepatch {console.name}", error))
                 raise
 
         return click.option("--format", "form", type=click.Choice(forms), default=forms[0], help="Form of the answer.")(run)
@@ -180,9 +180,9 @@ def patient(function: CommandFunction) -> CommandFunction:
     """Give a command `--lock-timeout`: how long it waits for each lock; after a second it reports for whom."""
 
     @wraps(function)
-    def run(console: Console, place: Place, lock_timeout: float, **rest: Any) -> int:
+    def run(console: Console, lock_timeout: float, **rest: Any) -> int:
         with patience(lock_timeout, lambda text: console.note(text, "waiting")):
-            return function(console, place, **rest)
+            return function(console, **rest)
 
     return click.option(
         "--lock-timeout",
@@ -200,7 +200,7 @@ def retried(function: CommandFunction) -> CommandFunction:
     """Give a command `--lock-timeout`, and call it again where another process changed the environment meanwhile."""
 
     @wraps(function)
-    def run(console: Console, place: Place, **rest: Any) -> int:
-        return retry(lambda: function(console, place, **rest), console.note)
+    def run(console: Console, **rest: Any) -> int:
+        return retry(lambda: function(console, **rest), console.note)
 
     return patient(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Sequence
 
 from patcher.cli.answers.patchsets import symptom_details
-from patcher.cli.console import Console, command
+from patcher.cli.console import Console
 from patcher.cli.styles import Row, hint_lines, style, titled
 from patcher.cli.translation import Verbatim, term, translated
 from patcher.diagnose.conclusions import sentence
@@ -14,7 +14,6 @@ from patcher.diagnose.log import Log
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
 from patcher.ops.diagnose import DiagnoseOutcome, FoundSymptom
-from patcher.ops.place import Place
 from patcher.text.listed import count, ranks
 from patcher.text.printable import Styled
 from patcher.text.width import width, wrapped
@@ -79,17 +78,17 @@ def _row(finding: FoundSymptom) -> Row:
     return Row(word, (symptom.name, where), (Verbatim(finding.text), *symptom_details(symptom, cure)))
 
 
-def show_cure(console: Console, place: Place, outcome: DiagnoseOutcome) -> None:
+def show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
     """Write the one command to run, or that there is nothing to be done."""
     if outcome.cure:
-        console.out(style("run", bold=True), "  ", _cure(place, outcome))
+        console.out(style("run", bold=True), "  ", _cure(console, outcome))
     elif outcome.ok and not outcome.runs:
         lines = sum(log.lines for log in outcome.logs)
         console.info(f"nothing that is known is wrong in {count(lines, 'line')} of {count(len(outcome.logs), 'log')}")
 
 
-def _cure(place: Place, outcome: DiagnoseOutcome) -> str:
-    return command(place, *outcome.cure, sources=True) if outcome.cure else ""
+def _cure(console: Console, outcome: DiagnoseOutcome) -> str:
+    return console.command(*outcome.cure, patch_dirs=console.place.patch_dirs) if outcome.cure else ""
 
 
 def show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
@@ -142,12 +141,12 @@ def _places(logs: Sequence[Log]) -> str:
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def outcome_json(outcome: DiagnoseOutcome, place: Place) -> Dict[str, Any]:
+def outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
     """The whole answer."""
     return {
         "failures": [each._asdict() for each in outcome.failures],
         "findings": [_finding_json(each) for each in outcome.findings],
-        "cure": _cure(place, outcome),
+        "cure": _cure(console, outcome),
         "runs": len(outcome.runs),
         "shown": [run_json(run, classified) for run, classified in outcome.shown],
         "logs": [_log_json(log) for log in outcome.logs],

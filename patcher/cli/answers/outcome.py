@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List
 
 from patcher.cli.answers.diffs import show_diffs
 from patcher.cli.answers.plan import answer_rows, decoded, plan_json
-from patcher.cli.console import Console, command
+from patcher.cli.console import Console
 from patcher.cli.styles import Row
 from patcher.cli.translation import Verbatim, term
 from patcher.errors import StoreError
@@ -26,7 +26,7 @@ def show_applied(console: Console, outcome: Outcome) -> None:
     names, sites = ", ".join(outcome.patchsets), [file.site for file in outcome.changed]
     rows = [Row("applied", (f"{names}: {count(sites.count(site), 'file')} in {site}",)) for site in dict.fromkeys(sites)]
     console.info_rows(rows)
-    console.info(f"restore with: {command(outcome.place, 'restore', *outcome.patchsets)}")
+    console.info(f"restore with: {console.command('restore', *outcome.patchsets)}")
     note_running(console, outcome)
 
 
@@ -34,7 +34,7 @@ def show_plan(console: Console, outcome: Outcome) -> None:
     """Show the answer of a plan for each hunk, and its notes."""
     plan = outcome.plan
     console.rows(answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
-    console.suggest_explain(outcome.place, plan.answers)
+    console.suggest_explain(plan.answers, outcome.place.patch_dirs)
     console.notes(plan.notes)
 
 
@@ -56,7 +56,7 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
         if verdict.rolled_back:
             console.note(f"{why}; {count(len(changed), 'file')} as before this run", "rolled back")
         if verdict.problem:
-            hint = f"{verdict.problem.hint}\nto restore all of it: {command(outcome.place, 'restore', *outcome.patchsets)}"
+            hint = f"{verdict.problem.hint}\nto restore all of it: {console.command('restore', *outcome.patchsets)}"
             raise StoreError(f"{why}, and the change could not be undone: {verdict.problem.message}", hint)
     if outcome.written:
         show(console, outcome)

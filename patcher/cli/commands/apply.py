@@ -23,7 +23,6 @@ from patcher.errors import UsageError
 from patcher.model import FilePlan
 from patcher.ops import change as ops
 from patcher.ops.outcome import ApplyRequest, BackupRequest, Outcome, RestoreRequest, VerifyRequest
-from patcher.ops.place import Place
 from patcher.verify.checks import VerifyOptions
 
 
@@ -37,7 +36,6 @@ from patcher.verify.checks import VerifyOptions
 @retried
 def apply(
     console: Console,
-    place: Place,
     names: Tuple[str, ...],
     settings: Tuple[str, ...],
     dry_run: bool,
@@ -55,8 +53,8 @@ def apply(
     if back and verify.probe:
         raise UsageError("--probe and --restore: found both", "a probe is part of verifying")
     if back:
-        return report_restored(console, RestoreRequest(place, names, force, dry_run))
-    return report_applied(console, ApplyRequest(place, names, settings, verify, dry_run, force))
+        return report_restored(console, RestoreRequest(console.place, names, force, dry_run))
+    return report_applied(console, ApplyRequest(console.place, names, settings, verify, dry_run, force))
 
 
 def report_applied(console: Console, request: ApplyRequest) -> int:
@@ -72,7 +70,7 @@ def report_applied(console: Console, request: ApplyRequest) -> int:
 @click.option("--dry-run", is_flag=True, help="Show what would be restored, and write nothing at all.")
 @common_options()
 @retried
-def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool, from_backup: bool, dry_run: bool) -> int:
+def restore(console: Console, names: Tuple[str, ...], force: bool, from_backup: bool, dry_run: bool) -> int:
     """Restore the files that patchsets changed, byte for byte.
 
     Those of all patchsets without a name. Mode and mtime are as before, too. In a file that was edited by hand since, the
@@ -87,8 +85,8 @@ def restore(console: Console, place: Place, names: Tuple[str, ...], force: bool,
         from patcher.ops.health.backups import restore_backups  # `apply` has no use for it
 
         console.on_plan = _show_backup_plan
-        return report_outcome(console, restore_backups(BackupRequest(place, names, dry_run), console), _show_put_back)
-    return report_restored(console, RestoreRequest(place, names, force, dry_run))
+        return report_outcome(console, restore_backups(BackupRequest(console.place, names, dry_run), console), _show_put_back)
+    return report_restored(console, RestoreRequest(console.place, names, force, dry_run))
 
 
 def report_restored(console: Console, request: RestoreRequest) -> int:
@@ -145,7 +143,7 @@ def _show_put_back(console: Console, outcome: Outcome) -> None:
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @verifying_options
 @common_options()
-def verify(console: Console, place: Place, names: Tuple[str, ...], verify: VerifyOptions) -> int:
+def verify(console: Console, names: Tuple[str, ...], verify: VerifyOptions) -> int:
     """Compile and import what is patched.
 
     In the target interpreter: all that is applied without a name. A module that cannot be imported without the patch
@@ -153,7 +151,7 @@ def verify(console: Console, place: Place, names: Tuple[str, ...], verify: Verif
     """
     from patcher.ops.verifying import verify as run_checks  # with subprocess, which a repeated `apply` does without
 
-    done = run_checks(VerifyRequest(place, names, verify), console)
+    done = run_checks(VerifyRequest(console.place, names, verify), console)
     notes = [*done.notes, *(f"{name} is not applied here: nothing to verify" for name in done.idle), *done.gone]
     console.notes(notes)
     if not (names or done.patchsets):

@@ -11,7 +11,6 @@ from patcher.cli.commands import Group
 from patcher.cli.console import Console
 from patcher.cli.options import Number, common_options
 from patcher.cli.styles import Row
-from patcher.ops.place import Place
 from patcher.system.cache import CacheEntry, cache_dir, cache_entries, clean_cache, size
 
 
@@ -21,7 +20,7 @@ from patcher.system.cache import CacheEntry, cache_dir, cache_entries, clean_cac
     epilog="\b\nExamples:\n  sitepatch cache\n  sitepatch cache clean --older-than 30",
 )
 @common_options(environment=False, sources=False)
-def cache(console: Console, place: Place) -> int:
+def cache(console: Console) -> int:
     """List the overlays, fetched releases and known results that are kept.
 
     With the size of each, when it was used last, and whether a process uses it.
@@ -38,7 +37,7 @@ def cache(console: Console, place: Place) -> int:
 @click.option("--older-than", type=Number(0), metavar="DAYS", default=0.0, help="Only what was not used since.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @common_options(environment=False, sources=False)
-def cache_clean(console: Console, place: Place, older_than: float, dry_run: bool) -> int:
+def cache_clean(console: Console, older_than: float, dry_run: bool) -> int:
     """Remove overlays and fetched releases that no process uses, and known results.
 
     Processes of other machines that share the cache are seen where the filesystem locks across machines; with

@@ -24,7 +24,6 @@ from patcher.cli.console import Console
 from patcher.cli.options import common_options, format_option
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
-from patcher.ops.place import Place
 from patcher.patchset.places import MANIFEST, patchset_folders
 from patcher.target.remote import LARGE
 from patcher.text.listed import count
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 @format_option("text", "github", "junit")
 def check(
     console: Console,
-    place: Place,
     names: Tuple[str, ...],
     against: Tuple[str, ...],
     jobs: int,
@@ -66,12 +64,12 @@ def check(
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
     from patcher.ops.releases import check as ops  # with pip
 
-    request = ops.CheckRequest(place, names, against, jobs)
+    request = ops.CheckRequest(console.place, names, against, jobs)
     if not names:
         console.on_fetching = _confirm_fetching
     outcome = ops.check(request, console)
     if form != "text":
-        _show_for_ci(console, place, outcome, form)
+        _show_for_ci(console, outcome, form)
     elif against:
         show_releases(console, outcome.releases)
     else:
@@ -109,13 +107,13 @@ def _json(outcome: CheckOutcome, *, against: bool) -> Dict[str, Any]:
     }
 
 
-def _show_for_ci(console: Console, place: Place, outcome: CheckOutcome, form: str) -> None:
+def _show_for_ci(console: Console, outcome: CheckOutcome, form: str) -> None:
     results = [*of_answers(outcome.answers), *(each for checked in outcome.releases for each in of_releases(checked))]
     if form == "junit":
         console.out(printable_lines(junit(results)))
         console.notes((f"{name}: {error.brief}" for name, error in outcome.broken.items()), "broken")
     else:
-        where = patchset_folders(place.patch_dirs, os.getcwd())
+        where = patchset_folders(console.place.patch_dirs, os.getcwd())
         for line in github(results, {name: f"{places[0][0]}/{MANIFEST}" for name, places in where.items()}):
             console.out(line)
         for name, error in outcome.broken.items():

@@ -20,7 +20,6 @@ from patcher.cli.options import common_options
 from patcher.cli.styles import style
 from patcher.cli.translation import translated
 from patcher.ops.fixture import lay_out
-from patcher.ops.place import Place
 from patcher.patchset.sources import find_patchset
 from patcher.text.printable import printable_lines
 
@@ -78,7 +77,7 @@ scope["_sitepatch_ddp_report"]("Runner.wrap_model", Model(), lambda: [1])
 @click.option("--keep", is_flag=True, help="Leave the directory for a look at it.")
 @click.option("--offline", is_flag=True, help="Use the small stand-in instead of the real mmengine.")
 @common_options(environment=False, sources=False)
-def demo(console: Console, place: Place, keep: bool, offline: bool) -> int:
+def demo(console: Console, keep: bool, offline: bool) -> int:
     """Show the whole story on a throw-away copy.
 
     It fetches two releases of MMEngine, patches both with one small hunk, edits one by hand, restores them, and proves that

@@ -15,7 +15,6 @@ from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest
-from patcher.ops.place import Place
 
 
 @click.command(
@@ -39,7 +38,6 @@ from patcher.ops.place import Place
 @common_options()
 def diagnose(
     console: Console,
-    place: Place,
     logs: Tuple[str, ...],
     grows: bool,
     which: Optional[str],
@@ -62,14 +60,14 @@ def diagnose(
     if count is not None:
         if logs or grows or which or html:
             raise UsageError("--ranks: found a log, --follow, --run or --html, which are for logs", "leave one of both out")
-        return _try_ranks(console, place, count, backend or "", timeout or 60.0)
+        return _try_ranks(console, count, backend or "", timeout or 60.0)
     if backend is not None or timeout is not None:
         raise UsageError("--backend and --timeout: found no --ranks, which they are for")
     if not logs and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError("no log was given", "name files or directories, or pipe a log into the command")
     if grows and (html or which or console.as_json):
         raise UsageError("--follow: found --html, --run or --json, which are for logs that have ended")
-    request = DiagnoseRequest(place, logs or ("-",), which)
+    request = DiagnoseRequest(console.place, logs or ("-",), which)
     if grows:
         return _follow(console, request)
     outcome = ops.diagnose(request, console)
@@ -78,10 +76,10 @@ def diagnose(
     rows = outcome_rows(outcome.failures, outcome.findings)
     console.rows(rows)
     show_damage(console, outcome.logs)
-    show_cure(console, place, outcome)
+    show_cure(console, outcome)
     if html:
         console.file(html, ranks_page(outcome.shown, len(outcome.runs), outcome.logs, rows))
-    return console.answer(outcome.ok, outcome_json(outcome, place))
+    return console.answer(outcome.ok, outcome_json(console, outcome))
 
 
 def _follow(console: Console, request: DiagnoseRequest) -> int:
@@ -94,7 +92,7 @@ def _follow(console: Console, request: DiagnoseRequest) -> int:
         seen |= {*((each.rank, each.time) for each in failed), *(each.symptom.name for each in new)}
         console.rows(outcome_rows(failed, new))
         if new:
-            show_cure(console, request.place, outcome)
+            show_cure(console, outcome)
         number = sum(len(log.reports) for log in outcome.logs)
         if number > reports:
             show_runs(console, outcome)
@@ -104,17 +102,17 @@ def _follow(console: Console, request: DiagnoseRequest) -> int:
     return 0 if ok and not seen else 1
 
 
-def _try_ranks(console: Console, place: Place, size: int, backend: str, timeout: float) -> int:
+def _try_ranks(console: Console, size: int, backend: str, timeout: float) -> int:
     """Start ranks, and show whether they can communicate."""
     from patcher.cli.answers.trial import rank_rows, trial_json  # with subprocess
     from patcher.ops.health.ranks import RanksRequest, diagnose_ranks
 
-    ranks, verdict, found = diagnose_ranks(RanksRequest(place, size, backend, timeout), console)
+    ranks, verdict, found = diagnose_ranks(RanksRequest(console.place, size, backend, timeout), console)
     console.notes((error.brief for error in found.broken), "broken")
     console.notes(dict.fromkeys(note for rank in ranks for note in rank.notes))
     console.rows(rank_rows(ranks, verdict))
     console.rows(finding_rows(found.findings))
     console.rows([Row("ok" if verdict.ok else "failed", (verdict.text,), tuple(hint_lines(verdict.hint)))])
     if found.cure:
-        show_cure(console, place, found)
-    return console.answer(verdict.ok, {**outcome_json(found, place), "trial": trial_json(ranks, verdict, timeout)})
+        show_cure(console, found)
+    return console.answer(verdict.ok, {**outcome_json(console, found), "trial": trial_json(ranks, verdict, timeout)})

@@ -9,13 +9,12 @@ import click
 from patcher.cli.answers.diffs import show_parts
 from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_json
 from patcher.cli.completion import complete_names
-from patcher.cli.console import Console, command
+from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import titled
 from patcher.errors import UsageError
 from patcher.ops import diff as ops
 from patcher.ops.diff import DiffOutcome, DiffRequest, HandEditDiff
-from patcher.ops.place import Place
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 from patcher.text.printable import printable
@@ -38,7 +37,6 @@ from patcher.text.width import padded, width
 @common_options()
 def diff(
     console: Console,
-    place: Place,
     names: Tuple[str, ...],
     stat: bool,
     words: bool,
@@ -57,16 +55,16 @@ def diff(
     """
     if names and everywhere:
         raise UsageError(f"--all: found {names[0]} too", "it is about all that is installed")
-    request = DiffRequest(place, names, edited, everywhere, fetch)
+    request = DiffRequest(console.place, names, edited, everywhere, fetch)
     outcome = ops.diff(request, console)
     silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
     console.rows(answer_rows(silent), err=True)
-    console.suggest_explain(place, outcome.answers)
+    console.suggest_explain(outcome.answers, console.place.patch_dirs)
     console.notes(outcome.notes)
     by_hand = [edit for edit in outcome.edits if edit.diff]
     apart = console.plain and not (sides or words or edited or stat or html)
     for edit in outcome.edits if apart or html else [edit for edit in outcome.edits if not edit.diff]:
-        console.note(_named(edit, request))
+        console.note(_named(console, edit, fetched=fetch))
     if html:
         _write_page(console, request, outcome, html)
     elif stat:
@@ -83,15 +81,15 @@ def diff(
     return console.answer(not (outcome.failed or (exit_code and outcome.differs)), _json(outcome))
 
 
-def _named(edit: HandEditDiff, request: DiffRequest) -> str:
+def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
     """A file that was edited by hand, and the command that shows the edit."""
     what = f"{edit.path}: edited by hand ({edit.release})"
     if edit.diff:
-        how = command(request.place, "diff", "--edited", edit.path)
+        how = console.command("diff", "--edited", edit.path)
         return f"{what}, {count(edit.diff.added, 'line')} more and {edit.diff.removed} less; to see it: {how}"
-    if request.fetch:
+    if fetched:
         return f"{what}, and nothing has the text of before"
-    how = command(request.place, "diff", "--edited", "--fetch", edit.path)
+    how = console.command("diff", "--edited", "--fetch", edit.path)
     return f"{what}, and nothing here has the text of before; to fetch that from the index: {how}"
 
 

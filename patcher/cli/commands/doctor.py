@@ -9,13 +9,12 @@ from patcher.cli.options import common_options
 from patcher.cli.styles import Row, hint_lines
 from patcher.cli.translation import term
 from patcher.ops.health.doctor import OK
-from patcher.ops.place import Place
 from patcher.text.listed import count
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch doctor --python /opt/venv")
 @common_options()
-def doctor(console: Console, place: Place) -> int:
+def doctor(console: Console) -> int:
     """Report known problems of this environment, and what to do.
 
     It checks the files that known patchsets are for and what is applied, of other files only whether a backup lies beside
@@ -24,7 +23,7 @@ def doctor(console: Console, place: Place) -> int:
     """
     from patcher.ops.health.checkup import doctor  # with subprocess
 
-    outcome = doctor(place, console)
+    outcome = doctor(console.place, console)
     rows = []
     for one in outcome.findings:
         if not (console.quiet and one.severity == OK):

@@ -12,14 +12,13 @@ from patcher.cli.answers.plan import answer_rows
 from patcher.cli.commands import Group
 from patcher.cli.commands.apply import report_restored
 from patcher.cli.completion import complete_names, settings_option
-from patcher.cli.console import Console, command, requirement
+from patcher.cli.console import Console, requirement
 from patcher.cli.options import common_options, patient
 from patcher.cli.styles import Row
 from patcher.errors import SitepatchError
 from patcher.hook.installed import HookStatus
 from patcher.ops import hooks as ops
 from patcher.ops.outcome import RestoreRequest
-from patcher.ops.place import Place
 from patcher.store.retry import retry
 from patcher.text.listed import count
 
@@ -41,7 +40,6 @@ def hook() -> None:
 @common_options()
 def hook_init(
     console: Console,
-    place: Place,
     directory: str,
     names: Tuple[str, ...],
     settings: Tuple[str, ...],
@@ -53,7 +51,7 @@ def hook_init(
     Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR asks for already. What
     they make of the files of this environment is kept in it, so that the hook needs no sitepatch where it is installed.
     """
-    outcome = ops.init_hook(ops.HookRequest(place, directory, names, settings, mode, name), console)
+    outcome = ops.init_hook(ops.HookRequest(console.place, directory, names, settings, mode, name), console)
     failed = [answer for answer in outcome.answers if answer.state.failed]
     console.rows(answer_rows(outcome.answers if console.verbose else failed))
     console.notes(outcome.notes)
@@ -74,7 +72,7 @@ def hook_init(
 @click.argument("directory", metavar="DIR")
 @click.option("--out", metavar="DIST", default="dist", show_default=True, help="Directory for the wheel.")
 @common_options(environment=False, sources=False)
-def hook_wheel(console: Console, place: Place, directory: str, out: str) -> int:
+def hook_wheel(console: Console, directory: str, out: str) -> int:
     """Make the wheel of a hook, without a network: for --require-hashes, --no-build and air gaps."""
     made, digest = ops.make_wheel(Path(directory), Path(out))
     path = os.path.join(out, made.name)
@@ -85,9 +83,9 @@ def hook_wheel(console: Console, place: Place, directory: str, out: str) -> int:
 
 @hook.command("status", epilog="\b\nExample:\n  sitepatch hook status --python .venv")
 @common_options(sources=False)
-def hook_status(console: Console, place: Place) -> int:
+def hook_status(console: Console) -> int:
     """Show the hooks, and what the next start of Python would do."""
-    outcome = ops.installed_hooks(place)
+    outcome = ops.installed_hooks(console.place)
     console.rows([_row(folder, found) for folder, found in outcome.hooks])
     if not outcome.hooks:
         console.out(f"there is no hook in {', '.join(outcome.env.sites)}")
@@ -115,16 +113,16 @@ def _json(folder: str, found: Union[HookStatus, SitepatchError]) -> Dict[str, An
 @click.option("--restore", "back", is_flag=True, help="Then restore the files that it has patched, too.")
 @common_options(sources=False)
 @patient
-def hook_remove(console: Console, place: Place, name: Optional[str], back: bool) -> int:
+def hook_remove(console: Console, name: Optional[str], back: bool) -> int:
     """Take a hook out of an environment, as pip uninstall does.
 
     What it has patched stays patched, unless --restore is given. Its line in requirements.txt is yours to remove.
     """
-    removed = ops.remove_hook(place, name)
+    removed = ops.remove_hook(console.place, name)
     for each in removed:
         console.info(f"removed {each.hook.name} {each.hook.version} from {each.site}")
     patchsets = tuple(dict.fromkeys(one.name for each in removed for one in each.hook.patchsets))
     if back:
-        return retry(lambda: report_restored(console, RestoreRequest(place, patchsets)), console.note)
-    console.info(f"its files stay patched; restore them with: {command(place, 'restore', *patchsets)}")
+        return retry(lambda: report_restored(console, RestoreRequest(console.place, patchsets)), console.note)
+    console.info(f"its files stay patched; restore them with: {console.command('restore', *patchsets)}")
     return console.answer(True, {"removed": [each.hook.name for each in removed]})

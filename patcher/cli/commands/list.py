@@ -16,7 +16,6 @@ from patcher.cli.translation import term
 from patcher.model import Patchset, Symptom
 from patcher.ops import patchsets as ops
 from patcher.ops.patchsets import Availability, ListRequest, Proven, list_patchsets
-from patcher.ops.place import Place
 from patcher.patchset.toml import option_text
 from patcher.text.listed import count
 from patcher.text.printable import Styled, join_styled, printable_lines
@@ -26,14 +25,14 @@ from patcher.text.release import release_name
 @click.command("list", epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice")
 @click.argument("text", metavar="[TEXT]...", nargs=-1)
 @common_options()
-def list_(console: Console, place: Place, text: Tuple[str, ...]) -> int:
+def list_(console: Console, text: Tuple[str, ...]) -> int:
     """List the patchsets that can be named, first those for what is installed.
 
     Each with its state here (applied, available: it is for the installed release, upstream or not needed: that release is
     known to do without, out of range, absent: its package is not installed), its kind, releases, and where it was found.
     With TEXT, words or an error message, those that it is about, and what it means; exit code 1 if there is nothing.
     """
-    request = ListRequest(place, " ".join(text))
+    request = ListRequest(console.place, " ".join(text))
     outcome = list_patchsets(request)
     console.rows([*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *_symptom_rows(outcome.symptoms)])
     nothing = request.text and not (outcome.patchsets or outcome.symptoms)
@@ -86,12 +85,12 @@ def _symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, An
 @click.command(epilog="\b\nExample:\n  sitepatch show mmengine-ddp-debug")
 @click.argument("name", shell_complete=complete_names)
 @common_options(environment=False)
-def show(console: Console, place: Place, name: str) -> int:
+def show(console: Console, name: str) -> int:
     """Show why a patchset exists, what it changes and where.
 
     With its options, the releases that it is proven for, those in which it changes nothing, its patches, and how to undo it.
     """
-    outcome = ops.show(place, name)
+    outcome = ops.show(console.place, name)
     console.notes(outcome.notes)
     console.page(_description(outcome.patchset, outcome.tried))
     return console.answer(True, {"patchset": _description_json(outcome.patchset, outcome.tried), "notes": list(outcome.notes)})

@@ -15,7 +15,6 @@ from patcher.cli.options import common_options
 from patcher.cli.pages.fleet import fleet_page
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
-from patcher.ops.place import Place
 from patcher.ops.reports import fleet as hosts
 from patcher.ops.reports.bill import bill, document
 from patcher.ops.reports.fleet import Applied
@@ -37,9 +36,7 @@ _FEW = 4  # names of hosts that one line has
 @click.option("--lock", metavar="FILE", help="With --fleet: also what differs from this lock.")
 @click.option("--html", metavar="FILE", help="With --fleet: also write a page that can be read offline.")
 @common_options()
-def report(
-    console: Console, place: Place, path: Optional[str], fleet: Optional[str], lock: Optional[str], html: Optional[str]
-) -> int:
+def report(console: Console, path: Optional[str], fleet: Optional[str], lock: Optional[str], html: Optional[str]) -> int:
     """Report what is applied, here or on many hosts.
 
     --cyclonedx lists the distributions that are patched; each has its patches as pedigree.patches: the diff, with a DEP-3
@@ -56,12 +53,12 @@ def report(
         return _show_fleet(console, fleet, lock, html)
     if lock or html:
         raise UsageError(f"{'--lock' if lock else '--html'}: found no --fleet, which it belongs to")
-    return _write_bill(console, place, path or "-")
+    return _write_bill(console, path or "-")
 
 
-def _write_bill(console: Console, place: Place, path: str) -> int:
+def _write_bill(console: Console, path: str) -> int:
     """Write what is applied as a CycloneDX document."""
-    made = bill(place)
+    made = bill(console.place)
     data = document(made)
     console.notes(made.notes)
     if path != "-":
@@ -113,7 +110,7 @@ def _json(one: Applied) -> Dict[str, Any]:
 @click.command(epilog="\b\nExamples:\n  sitepatch schema hook init\n  sitepatch schema > answers.schema.json")
 @click.argument("words", metavar="[COMMAND]", nargs=-1)
 @common_options(environment=False, sources=False)
-def schema(console: Console, place: Place, words: Tuple[str, ...]) -> int:
+def schema(console: Console, words: Tuple[str, ...]) -> int:
     """Print the JSON Schema of what a command answers with --json.
 
     Of all commands without a name. It is draft 2020-12, and says what each field means.

@@ -19,7 +19,6 @@ from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
 from patcher.ops.outcome import ApplyRequest, Outcome
-from patcher.ops.place import Place
 from patcher.target import launch
 from patcher.text.listed import count
 from patcher.verify.checks import VerifyOptions
@@ -62,7 +61,6 @@ class _Launcher(click.Command):
 @retried
 def run(
     console: Console,
-    place: Place,
     names: Tuple[str, ...],
     settings: Tuple[str, ...],
     project: str,
@@ -95,19 +93,19 @@ def run(
             raise UsageError(f"{command[0]} {', '.join(refused)}: it would run unpatched", "leave that option out")
     variables = dict(os.environ)
     with redirect_stdout(sys.stderr):
-        env = place.environment()
-        if python and place.target is None and launch.other_environment(python, env):
+        env = console.place.environment()
+        if python and console.place.target is None and launch.other_environment(python, env):
             console.note(f"{command[0]} runs {python.path}, and what is patched is the environment of {env.python}")
         if overlay and env.root:
             raise UsageError(f"--overlay: found an image, {env.root}, whose Python is not run here", "apply to it instead")
         request: Union[ApplyRequest, SyncRequest]
         if names:
-            request = ApplyRequest(place, names, settings, verify)
+            request = ApplyRequest(console.place, names, settings, verify)
         else:
             from patcher.ops.project import SyncRequest
             from patcher.project.request import ProjectFiles
 
-            request = SyncRequest(place, ProjectFiles(project, requirements, lock_file, locked), verify)
+            request = SyncRequest(console.place, ProjectFiles(project, requirements, lock_file, locked), verify)
         if overlay:
             from patcher.overlay.make import search_path
 

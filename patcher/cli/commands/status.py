@@ -6,13 +6,12 @@ from typing import Any, Dict
 
 import click
 
-from patcher.cli.console import Console, command
+from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row, hint_lines, style
 from patcher.cli.translation import translated
 from patcher.errors import SitepatchError
 from patcher.ops import status as ops
-from patcher.ops.place import Place
 from patcher.ops.status import AppliedPatchset, FileState
 from patcher.patchset.toml import options_text
 from patcher.text.listed import count
@@ -22,12 +21,12 @@ from patcher.text.printable import join_styled
 @click.command(epilog="\b\nExample:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug")
 @click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
 @common_options()
-def status(console: Console, place: Place, check: bool) -> int:
+def status(console: Console, check: bool) -> int:
     """Show which patchsets are applied, the state of their files, and what to do about it.
 
     One line for each patchset; with -v also its files and lines.
     """
-    outcome = ops.status(place)
+    outcome = ops.status(console.place)
     console.about(outcome.env)
     console.notes(outcome.recovered, "recovered")
     console.notes((error.brief for error in outcome.broken.values()), "broken")
@@ -96,14 +95,13 @@ def welcome(console: Console, about: str) -> int:
     longest = max(map(len, _FIRST))
     for words, text in _FIRST.items():
         console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(text)}"))
-    place = Place()
     try:
-        here = ops.summary(place)
+        here = ops.summary(console.place)
     except (SitepatchError, OSError) as error:
         console.note(str(error))
     else:
         names = f"{', '.join(here.patchsets)} applied, {count(here.files, 'file')}" if here.patchsets else "nothing is applied"
-        astray = "" if here.ok else f"; not all is as it should be: {command(place, 'status')}"
+        astray = "" if here.ok else f"; not all is as it should be: {console.command('status')}"
         console.out(f"\n{here.env.name}: {names}{astray}")
     console.out("The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help")
     return 0

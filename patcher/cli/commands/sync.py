@@ -14,7 +14,6 @@ from patcher.cli.styles import Row
 from patcher.errors import UsageError
 from patcher.ops import project as ops
 from patcher.ops.outcome import Outcome
-from patcher.ops.place import Place
 from patcher.ops.project import LockRequest, SyncRequest
 from patcher.project.lockfile import build
 from patcher.project.request import ProjectFiles
@@ -31,7 +30,6 @@ from patcher.verify.checks import VerifyOptions
 @retried
 def sync(
     console: Console,
-    place: Place,
     project: str,
     requirements: Tuple[str, ...],
     lock_file: str,
@@ -50,7 +48,7 @@ def sync(
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
     files = ProjectFiles(project, requirements, lock_file, locked)
-    return report_synced(console, SyncRequest(place, files, verify, dry_run, force))
+    return report_synced(console, SyncRequest(console.place, files, verify, dry_run, force))
 
 
 def report_synced(console: Console, request: SyncRequest) -> int:
@@ -81,19 +79,17 @@ def _show_synced(console: Console, outcome: Outcome) -> None:
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1, and what differs, where the lock would be another.")
 @common_options()
 @format_option("text", "github")
-def lock(
-    console: Console, place: Place, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool, form: str
-) -> int:
+def lock(console: Console, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool, form: str) -> int:
     """Write down what the project asks for, and what it makes.
 
     The version and the sha256 of each patchset, and for each release that is installed the sha256 of every file before
     and after. The environment stays as it is. Releases that were locked in other environments stay in the lock as long
     as the patchsets and their options are the same.
     """
-    done = ops.lock(LockRequest(place, ProjectFiles(project, requirements, lock_file), check), console)
+    done = ops.lock(LockRequest(console.place, ProjectFiles(project, requirements, lock_file), check), console)
     path, plan, made = done.path, done.plan, done.lock
     console.rows(answer_rows(plan.failed))
-    console.suggest_explain(done.place, plan.answers)
+    console.suggest_explain(plan.answers, done.place.patch_dirs)
     lines = [f"{path}: {problem}" for problem in done.differences]
     if form == "github":
         from patcher.cli.answers.annotations import ERROR, annotation  # `sync` has no use for it

@@ -21,12 +21,11 @@ from patcher.cli.answers.draft import (
 from patcher.cli.answers.outcome import report_outcome, show_applied
 from patcher.cli.answers.patchsets import release_ranges
 from patcher.cli.answers.plan import answer_rows, decoded
-from patcher.cli.console import Console, command
+from patcher.cli.console import Console
 from patcher.cli.editor import edit_copies
 from patcher.cli.options import common_options, patient
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
-from patcher.ops.place import Place
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.verify.checks import VerifyOptions
 
@@ -67,7 +66,6 @@ def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
 @patient
 def capture(
     console: Console,
-    place: Place,
     words: Tuple[str, ...],
     name: str,
     output: Optional[str],
@@ -93,7 +91,7 @@ def capture(
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
     from patcher.ops.authoring import capturing as ops  # with the engine
 
-    request = ops.CaptureRequest(place, name, words, output, pristine, copy, partial, summary, also, adopt)
+    request = ops.CaptureRequest(console.place, name, words, output, pristine, copy, partial, summary, also, adopt)
     made = ops.capture(request, console)
     _show(console, made, explain=explain)
     if made.folder is None or copy or not (adopt or _agreed(console)):
@@ -133,11 +131,11 @@ def _report(console: Console, made: CaptureOutcome, *, explain: bool) -> int:
     request = made.request
     if made.folder and request.copy:
         more = [] if request.output is None else ["--patch-dir", str(made.folder.parent)]
-        how = command(request.place, "apply", request.name, *more)
+        how = console.command("apply", request.name, *more)
         console.info(f"apply it with: {how}")
     elif made.folder:
         more = [] if request.output is None else ["--output", request.output]
-        how = command(request.place, "capture", *request.words, "--name", request.name, *more, "--adopt")
+        how = console.command("capture", *request.words, "--name", request.name, *more, "--adopt")
         console.info(f"put it in the place of the edit with: {how}")
     return console.answer(made.folder is not None, {"written": False, **_json(made, explain=explain)})
 
@@ -194,7 +192,6 @@ def _json(made: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
 @common_options()
 def edit(
     console: Console,
-    place: Place,
     package: str,
     file: str,
     name: str,
@@ -213,14 +210,14 @@ def edit(
     from patcher.ops.authoring import capturing as ops  # with the engine
 
     output_folder(name, output)  # fails before an hour of editing
-    copies = ops.edit(ops.EditRequest(place, package, file), console)
+    copies = ops.edit(ops.EditRequest(console.place, package, file), console)
     more = ["--output", output] if output else []
     more += [word for each in also for word in ("--also", each)]
-    go_on = command(place, "capture", "--from", str(copies.folder), "--name", name, *more)
+    go_on = console.command("capture", "--from", str(copies.folder), "--name", name, *more)
     if no_editor:
         console.out(f"edit what is in {copies.folder}, then: {go_on}")
         return console.answer(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
-    request = ops.CaptureRequest(place, name, (), output, "", str(copies.folder), partial, summary, also)
+    request = ops.CaptureRequest(console.place, name, (), output, "", str(copies.folder), partial, summary, also)
     first = copies.paths[0] if file else ""
 
     def run() -> int:

@@ -12,7 +12,6 @@ from patcher.cli.console import Console, requirement
 from patcher.cli.options import common_options
 from patcher.cli.styles import color_diff
 from patcher.ops.authoring import exporting as ops
-from patcher.ops.place import Place
 
 _FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
 
@@ -36,7 +35,6 @@ _FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
 @common_options()
 def export(
     console: Console,
-    place: Place,
     names: Tuple[str, ...],
     form: str,
     output: str,
@@ -51,11 +49,11 @@ def export(
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
     sitepatch, which then lists it.
     """
-    request = ops.ExportRequest(place, names, form, settings, output, wheels)
+    request = ops.ExportRequest(console.place, names, form, settings, output, wheels)
     made = ops.export(request, console)
     console.notes(made.plan.notes)
     console.rows(answer_rows(made.plan.failed), err=True)
-    console.suggest_explain(place, made.plan.failed)
+    console.suggest_explain(made.plan.failed, console.place.patch_dirs)
     text = decoded(made.text)
     if form == "patch" and not console.plain:
         console.page(color_diff(text))

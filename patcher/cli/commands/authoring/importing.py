@@ -10,11 +10,10 @@ import click
 from patcher.cli.answers.draft import hunks_json, number_of_hunks, release_rows, releases_json, show_hunks
 from patcher.cli.answers.patchsets import release_ranges
 from patcher.cli.answers.plan import decoded
-from patcher.cli.console import Console, command
+from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
-from patcher.ops.place import Place
 
 if TYPE_CHECKING:
     from patcher.ops.authoring.importing import ImportOutcome
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 @common_options(sources=False)
 def import_(
     console: Console,
-    place: Place,
     patch: str,
     name: str,
     output: Optional[str],
@@ -69,7 +67,7 @@ def import_(
             raise UsageError("standard input is closed", "name a file")
         data = sys.stdin.buffer.read()
     source = "standard input" if data is not None else patch
-    made = ops.import_(ops.ImportRequest(place, source, name, data, output, also, partial, fuzz), console)
+    made = ops.import_(ops.ImportRequest(console.place, source, name, data, output, also, partial, fuzz), console)
     console.notes(made.notes)
     show_hunks(console, made.draft, explain=explain)
     console.rows(_rows(console, made))
@@ -78,7 +76,7 @@ def import_(
         what = f"{number_of_hunks(made.draft)} in {made.folder}, for {release_ranges(made.patchset.variants)}"
         console.info_rows([Row("imported", (what,))])
         more = [] if str(made.folder.parent) == "patchsets" else ["--patch-dir", str(made.folder.parent)]
-        console.info(f"apply it with: {command(place, 'apply', made.patchset.name, *more)}")
+        console.info(f"apply it with: {console.command('apply', made.patchset.name, *more)}")
     else:
         more_is_there = any(file.hunks for file in made.draft.files)
         console.note(f"no patchset was written{'; --partial makes one of the rest' * more_is_there}", "stopped")

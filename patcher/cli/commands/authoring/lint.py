@@ -12,7 +12,6 @@ from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
 from patcher.cli.options import common_options, format_option
 from patcher.cli.styles import Row, hint_lines
-from patcher.ops.place import Place
 from patcher.text.listed import count
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _KINDS = {"error": ERROR, "advice": WARNING, "note": NOTICE}
 @click.option("--strict", is_flag=True, help="Exit with 1 on advice too.")
 @common_options(environment=False)
 @format_option("text", "github")
-def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool, form: str) -> int:
+def lint(console: Console, names: Tuple[str, ...], strict: bool, form: str) -> int:
     """Report what is wrong with patchsets, and what makes them fit fewer releases than they could.
 
     No environment is looked at. Errors, as options that no hunk uses and hunks that meet, exit with 1; advice, as context
@@ -34,7 +33,7 @@ def lint(console: Console, place: Place, names: Tuple[str, ...], strict: bool, f
     """
     from patcher.ops.authoring import testing as ops  # with the engine
 
-    made = ops.lint_all(ops.LintRequest(place, names, strict), console)
+    made = ops.lint_all(ops.LintRequest(console.place, names, strict), console)
     if form == "github":
         for line in _annotated(made):
             console.out(line)

@@ -12,7 +12,6 @@ from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row
-from patcher.ops.place import Place
 from patcher.ops.releases.against import check_against
 from patcher.ops.releases.check import CheckRequest, check
 from patcher.ops.releases.outcome import Checked
@@ -23,7 +22,7 @@ from patcher.ops.releases.outcome import Checked
 @click.option("--against", metavar="VERSION", multiple=True, help="Also as `check --against`; repeatable.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=4, help="Releases fetched at a time (default 4).")
 @common_options(environment=False)
-def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[str, ...], jobs: int) -> int:
+def test(console: Console, names: Tuple[str, ...], against: Tuple[str, ...], jobs: int) -> int:
     """Try the cases beside patchsets: what they are to make of small texts.
 
     cases/NAME.before.py becomes NAME.after.py; NAME.upstream.py, NAME.not-needed.py and NAME.refused.py get that answer.
@@ -32,7 +31,7 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
     from patcher.ops.authoring import testing as ops  # with the engine
 
     check_against(against)
-    made = ops.try_cases(ops.CasesRequest(place, names), console)
+    made = ops.try_cases(ops.CasesRequest(console.place, names), console)
     rows, cases = [], []
     for name, outcomes in made.outcomes.items():
         for one in outcomes:
@@ -49,7 +48,7 @@ def test(console: Console, place: Place, names: Tuple[str, ...], against: Tuple[
     ok = made.ok
     releases: Tuple[Checked, ...] = ()
     if against:
-        checked = check(CheckRequest(place, list(made.outcomes), against, jobs), console)
+        checked = check(CheckRequest(console.place, list(made.outcomes), against, jobs), console)
         show_releases(console, checked.releases)
         releases, ok = checked.releases, ok and checked.ok
     return console.answer(

@@ -9,11 +9,10 @@ import click
 from patcher.cli.answers.draft import hunks_json, left_json, left_rows, show_hunks
 from patcher.cli.answers.explanation import explanation_row, hunk_json
 from patcher.cli.completion import complete_names
-from patcher.cli.console import Console, command
+from patcher.cli.console import Console
 from patcher.cli.editor import edit_copies
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row
-from patcher.ops.place import Place
 
 if TYPE_CHECKING:
     from patcher.ops.authoring.fitting import TriedRelease
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--edit", is_flag=True, help="Edit the files of the one release that it does not fit, and add a variant for it.")
 @click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that were edited with --edit before.")
 @common_options()
-def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit: bool, copy: str) -> int:
+def update(console: Console, name: str, to: Tuple[str, ...], edit: bool, copy: str) -> int:
     """Make a patchset hold for further releases.
 
     Where it fits, the range of its variant is widened to there. Where it does not, the code is shown that came in the place
@@ -39,7 +38,7 @@ def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit:
     """
     from patcher.ops.authoring import updating as ops  # with the engine
 
-    request = ops.UpdateRequest(place, name, to, copy)
+    request = ops.UpdateRequest(console.place, name, to, copy)
     if copy or not edit:
         return _report(console, request, ops.update(request, console))
     made = ops.copies(request, console)
@@ -50,7 +49,7 @@ def update(console: Console, place: Place, name: str, to: Tuple[str, ...], edit:
     def run() -> int:
         return _report(console, edited, ops.update(edited, console))
 
-    return edit_copies(console, made.folder, first, command(place, *words), run)
+    return edit_copies(console, made.folder, first, console.command(*words), run)
 
 
 def _report(console: Console, request: UpdateRequest, made: UpdateOutcome) -> int:
@@ -72,7 +71,7 @@ def _report(console: Console, request: UpdateRequest, made: UpdateOutcome) -> in
     elif not made.ok and any(one.hunks for one in made.releases):
         newest = [one.located.version for one in made.releases if one.hunks][-1]
         words = ["--to", newest] if request.to else []
-        console.info(f"edit it there with: {command(request.place, 'update', request.name, *words, '--edit')}")
+        console.info(f"edit it there with: {console.command('update', request.name, *words, '--edit')}")
     return console.answer(made.ok, _json(request, made))
 
 
