@@ -9,6 +9,7 @@ import lzma
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -223,7 +224,29 @@ def test_a_tar_that_is_cut_off_is_read_to_the_cut(how, rest):
     first, last = read_logs("log", io.BufferedReader(io.BytesIO(cut)))
     assert (first.lines, first.problem) == (1000, "")
     lines = there.partition(b"step 0 ")[2].count(b"\n")
-    assert last.lines == lines + 1 and last.problem.startswith("reading ended early: "), "with the line that is cut"
+    why = "Compressed file ended before the end-of-stream marker was reached" if how else "unexpected end of data"
+    assert (last.lines, last.problem) == (lines + 1, f"reading ended early: {why}"), "with the line that is cut"
+
+
+def test_a_tar_that_is_damaged_between_two_files_is_reported():
+    whole = tarred({"0": REFUSED.encode(), "1": b"x"}, "")
+    compress = zlib.compressobj(wbits=31)
+    data = compress.compress(whole[:1100]) + compress.flush(zlib.Z_SYNC_FLUSH)  # one file, and a part of the next header
+    first, rest = read_logs("log", io.BufferedReader(io.BytesIO(data)))
+    assert (first.lines, first.problem) == (1, "") and "end-of-stream marker" in rest.problem
+
+
+@pytest.mark.skipif(not shutil.which("tar"), reason="there is no tar")
+@pytest.mark.parametrize("form", ["gnu", "pax"])
+def test_a_log_with_holes_is_read_without_them(tmp_path, form):
+    for name, begin in (("0.log", 5 << 20), ("1.log", 0)):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(begin)
+            file.seek(begin)
+            file.write(b"x\n" * 5000)
+    subprocess.run(["tar", "-S", f"--format={form}", "-cf", "logs.tar", "0.log", "1.log"], cwd=str(tmp_path), check=True)
+    with (tmp_path / "logs.tar").open("rb") as file:
+        assert [(log.lines, log.problem) for log in read_logs("log", file)] == [(5000, "")] * 2
 
 
 def test_archives_are_read_in_bounded_memory(monkeypatch):
@@ -465,6 +488,7 @@ def raised(rank, error):
 
 
 GONE = "RuntimeError: [x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:16064."
+RECORDED = "Traceback (most recent call last):\n" + '    File "train.py", line 7, in main\n      main()\n' * 20 + "  KeyError: 1"
 TIMED_OUT = "RuntimeError: [x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 4000ms for recv operation to complete"
 
 
@@ -483,6 +507,8 @@ TIMED_OUT = "RuntimeError: [x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out
         (raised(0, "KeyError: 1") + raised(1, "KeyError: 2") + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 0: KeyError: 1"),
         (raised(0, TIMED_OUT) + raised(1, "KeyError: 1") + raised(2, "KeyError: 1") + summary(entry(0, 1), entry(1, "SIGTERM"), entry(2, 1)), "rank 1: KeyError: 1, rank 0 waited"),
         (raised(2, "KeyError: 1") + summary(entry(2, 1), entry(0, "SIGTERM")) + raised(0, TIMED_OUT) + summary(entry(0, 1), entry(2, "SIGTERM")), "rank 2: KeyError: 1; late rank 2: rank 0 waited"),
+        (raised(1, "OSError") + raised(2, "KeyError: 1") + summary(entry(2, 1), entry(1, "SIGTERM")) + raised(0, TIMED_OUT) + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 2: KeyError: 1; late rank 1: rank 0 waited"),
+        (raised(0, TIMED_OUT) + summary(entry(0, 1), entry(1, "SIGTERM").replace("To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html", RECORDED)), "rank 1: KeyError: 1, rank 0 waited"),
     ],
 )  # fmt: skip
 def test_which_rank_began(known, text, told):
@@ -496,12 +522,21 @@ def test_a_rank_that_the_watchdog_of_nccl_has_ended_waited(known):
     assert causes(known, watchdog.replace("Watchdog", "Somebody") + table) == "rank 0: SIGABRT"
 
 
+def test_of_a_rank_that_was_started_again_the_last_attempt_counts(known):
+    own = [f'Traceback (most recent call last):\n  File "train.py", line 7, in main\nKeyError: {attempt}\n' for attempt in range(11)]
+    logs = [f"logs/x/attempt_{attempt}/1/stderr.log" for attempt in range(11)]
+    assert causes(known, summary(entry(1, 1)), *own, names=["log", *logs]) == "rank 1: KeyError: 10"
+    assert causes(known, summary(entry(1, 1)), own[0], "KeyError\n", names=["log", logs[0], logs[2]]) == "rank 1: 1", "the last one has none"
+
+
 def test_a_rank_of_another_machine_is_found_by_its_own_log(known):
     first = raised(0, TIMED_OUT) + summary(entry(0, 1))
     own = 'Traceback (most recent call last):\n  File "train.py", line 7, in main\nKeyError: 8\n'
     assert causes(known, first, own, names=["log", "attempt_0/8/stderr.log"]) == "rank 8: KeyError: 8, rank 0 waited"
     other = raised(8, "KeyError: 8") + summary(entry(8, 1, "2026-11-23_07:59:59"))
     assert causes(known, first, other) == "rank 8: KeyError: 8; rank 0 waited", "whatever the clocks say"
+    apart = summary(entry(8, 1, "2026-11-23_07:59:59"))
+    assert causes(known, first, apart, own, names=["log", "log2", "attempt_0/8/stderr.log"]) == "rank 8: KeyError: 8; rank 0 waited", "told once"
 
 
 # what cures -----------------------------------------------------------------------------------------------------------

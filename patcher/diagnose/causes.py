@@ -34,9 +34,10 @@ def first_failures(
         meaning: what an error says of its rank.
     """
     found: List[Failure] = []
+    elsewhere = _elsewhere(summaries, tracebacks)
     for summary in summaries:
         *others, first = with_tracebacks(summary, tracebacks)
-        found += _causes(first, [*others, *_elsewhere(summaries, tracebacks)], meaning)
+        found += _causes(first, [*others, *elsewhere], meaning)
     once = {each._replace(log="", line=0): each for each in reversed(found)}  # two logs may hold one summary
     return tuple(sorted(once.values(), key=lambda each: (each.waited, each.time, each.log, each.line)))
 

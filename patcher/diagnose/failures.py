@@ -197,7 +197,7 @@ class FailureReader:
             return None
         fields, self._fields = self._fields, {"line": str(self._line)}
         self._entry_until = self._line + (_MOST if _TRACEBACK in line else _ENTRY)
-        if not re.fullmatch(r"\d{1,7}", fields.get("rank", "")) or len(summary) >= _KEPT:
+        if not re.fullmatch(r"\d{1,7}", fields.get("rank", "")) or (len(summary) >= _KEPT and not self._is_first):
             return None
         code, error_file = fields.get("exitcode", ""), fields.get("error_file", _NONE)
         failure = Failure(

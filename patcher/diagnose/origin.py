@@ -1,9 +1,9 @@
-"""Which rank has written a line of a log, by what launchers and loggers write before it and by the name of the file."""
+"""Which rank has written a line of a log, and in which attempt: by what is written before it and by the name of the file."""
 
 from __future__ import annotations
 
 import re
-from typing import Optional
+from typing import Dict, Iterable, Optional, Set
 
 _COLLECTED = re.compile(  # what docker, containerd and `kubectl logs --prefix --timestamps` write before a line
     rb'^(?:\{"log":")?(?:\[pod/[^\]]*\] )?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?(?:std(?:out|err) [FP] )?'
@@ -15,6 +15,17 @@ _RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --ta
     re.compile(rb"^ *([0-9]{1,7}): "),
 )
 _RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|(?<![A-Za-z])rank[_-]?(\d{1,7})(?!\d)[^/]*$")
+
+_ATTEMPT = re.compile(r"(.*)attempt_(\d+)/\d+/std(?:out|err)\.log")
+
+
+def earlier_attempts(names: Iterable[str]) -> Set[str]:
+    """Of these logs those of ranks that torchrun has started again, of which the later logs are here, too."""
+    found = [each for each in map(_ATTEMPT.fullmatch, names) if each]
+    last: Dict[str, int] = {}
+    for each in found:
+        last[each[1]] = max(int(each[2]), last.get(each[1], 0))
+    return {each[0] for each in found if int(each[2]) < last[each[1]]}
 
 
 def rank_of_file(name: str) -> Optional[int]:

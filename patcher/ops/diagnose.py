@@ -13,6 +13,7 @@ from patcher.diagnose.causes import Meaning, first_failures
 from patcher.diagnose.failures import Failure
 from patcher.diagnose.files import STDIN, Tail, log_files
 from patcher.diagnose.log import PIECE, Log, LogReader, read_logs
+from patcher.diagnose.origin import earlier_attempts
 from patcher.diagnose.packed import packed_by
 from patcher.diagnose.patterns import matches_pattern
 from patcher.diagnose.runs import Run, find_runs
@@ -180,6 +181,7 @@ class KnownSymptoms:
         self.symptoms += [(symptom, None) for symptom in general_symptoms(builtin_dir())]
         self.patterns = [text for symptom, _ in self.symptoms for text in (*symptom.patterns, *symptom.needs)]
         self._fits: Dict[Tuple[str, str], Fit] = {}
+        self._meanings: Dict[str, Meaning] = {}
 
     @cached_property
     def _env(self) -> Environment:
@@ -200,7 +202,8 @@ class KnownSymptoms:
                 found.append(_finding(symptom, patchset, fit, logs))
         names = [log.name for log in logs]
         summaries = [each for log in logs for each in log.summaries]
-        failures = first_failures(summaries, [log.tracebacks for log in logs], self._meaning)
+        earlier = earlier_attempts(names)
+        failures = first_failures(summaries, [log.tracebacks for log in logs if log.name not in earlier], self._meaning)
         found = [one for one in _most_specific(found) if not (failures and one.symptom.name in _OF_SUMMARY)]
         found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
         runs = find_runs(logs)
@@ -209,9 +212,11 @@ class KnownSymptoms:
 
     def _meaning(self, error: str) -> Meaning:
         """What an error says of the rank that has raised it."""
-        about = [each for each, _ in self.symptoms if any(matches_pattern(pattern, error) for pattern in each.patterns)]
-        waited = [_WAITED[each.name] for each in about if each.name in _WAITED]
-        return (waited or [Meaning.UNCLEAR if any(each.follows for each in about) else Meaning.OWN])[0]
+        if error not in self._meanings:
+            about = [each for each, _ in self.symptoms if any(matches_pattern(pattern, error) for pattern in each.patterns)]
+            waited = [_WAITED[each.name] for each in about if each.name in _WAITED]
+            self._meanings[error] = (waited or [Meaning.UNCLEAR if any(each.follows for each in about) else Meaning.OWN])[0]
+        return self._meanings[error]
 
     def _is_installed(self, symptom: Symptom) -> bool:
         if not symptom.installed:
