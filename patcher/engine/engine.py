@@ -118,10 +118,10 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
     Anchors that only coincide in the file are found by `_merge`, as a conflict.
     """
     seen: Dict[Tuple[str, str, str], int] = {}
-    for hunk in hunks:
+    for hunk in hunks if len(hunks) > 1 else ():
         if hunk.form != "expression":
             found = set(insertion_anchors(hunk))
-            before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes)) if found and hunks[1:] else ""
+            before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes)) if found else ""
             for anchor in found:
                 first = seen.setdefault((hunk.text.scope, before, anchor), hunk.text.line)
                 if first != hunk.text.line:

@@ -159,6 +159,42 @@ RULE_19 = {
         "-def g():\n-    return a\n+if a:\n+    def g():\n+        return a\n+def g():\n+    return (a)\n return g\n",
         "def f(a):\n    if a:\n        def g():\n            return a\n    def g():\n        return a  # why\n    return g\n",
     ),
+    "of a context line, not of what is inserted like the statement around it": Changed(
+        "def f(a):\n    with a:\n        if a:\n            old(1)  # one\n        old(2)\n",
+        "-with a:\n-    if a:\n+for x in a:\n+    if a:\n+        old(1)\n+while a:\n         old(1)\n-    old(2)\n",
+        "def f(a):\n    for x in a:\n        if a:\n            old(1)\n    while a:\n        old(1)  # one\n",
+    ),
+    "of a statement that is written twice, once": Changed(
+        "def f(a):\n    old(1)  # why\n    return a\n", "-old(1)\n+if a:\n+    old(1)\n+else:\n+    old(1)\n", "def f(a):\n    if a:\n        old(1)  # why\n    else:\n        old(1)\n    return a\n",
+    ),
+    "of a statement inside one that moves, once": Changed(
+        "def f(a):\n    if a:\n        # why\n        print(1)\n    return a\n",
+        "-if a:\n-    print(1)\n+for x in a:\n+    if a:\n+        print(1)\n+print(1)\n",
+        "def f(a):\n    for x in a:\n        if a:\n            # why\n            print(1)\n    print(1)\n    return a\n",
+    ),
+    "of a statement around which another one comes, of the kind of one inside": Changed(
+        "def f(a):\n    def g(a):\n        if a:\n            # why\n            print(1)\n        print(1)  # end\n    return a\n",
+        "-def g(a):\n-    if a:\n-        print(1)\n+if a:\n     print(1)\n+print(1)\n",
+        "def f(a):\n    if a:\n        print(1)  # end\n    print(1)\n    return a\n",
+    ),
+    "of a clause on a context line, which leaves the statement around it": Changed(
+        "def f(a):\n    if a:\n        try:\n            old(1)\n        except E:\n            old(2)\n        else:\n            old(3)\n    else:  # why\n        old(4)\n",
+        "-if a:\n-    try:\n-        old(1)\n-    except E:\n-        old(2)\n-    else:\n-        old(3)\n+try:\n+    old(1)\n+except E:\n+    old(2)\n else:\n-    old(4)\n+    old(3)\n",
+        "def f(a):\n    try:\n        old(1)\n    except E:\n        old(2)\n    else:  # why\n        old(3)\n",
+    ),
+    "of the last line of a statement in one that is changed too": Changed(
+        "def f(a):\n    with a:\n        return [\n            1,\n        ]  # why\n",
+        "-with a:\n-    return [\n+with a.b:\n+    return [\n+        2,\n         1,\n     ]\n",
+        "def f(a):\n    with a.b:\n        return [\n            2,\n            1,\n        ]  # why\n",
+    ),
+    "of a context line around which a statement comes, and not of one like it": Changed(
+        "def f(a, b):\n    if a:\n        old(1)  # one\n    with b:\n        old(1)  # two\n        b.c()\n",
+        "-if a:\n-    old(1)\n-with b:\n+for x in b:\n+    if a:\n         old(1)\n-        b.c()\n",
+        "def f(a, b):\n    for x in b:\n        if a:\n            old(1)  # two\n",
+    ),
+    "of a definition that leaves the one around it": Changed(
+        "def f(a):\n    def g():\n        def h(): return a  # why\n    return a\n", "-def g():\n-    def h(): return a\n+def h(): return a\n", "def f(a):\n    def h(): return a  # why\n    return a\n",
+    ),
     "of a clause that is changed, not of what is inserted like it": Changed(
         "def f(a):\n    try:\n        old(1)\n    except E:\n        # why\n        old(2)\n",
         "+try:\n+    old(3)\n+except E:\n+    old(2)\n try:\n-    old(1)\n-except E:\n-    old(2)\n+    old(4)\n+except E:\n+    old(5)\n",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, WITH_LINES, Node, Value, index_of, keyword, same
+from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, Value, index_of, keyword, same
 from patcher.engine.spatch.side import Hunk, Side
 
 NodePair = Tuple[Node, Node]
@@ -97,16 +97,19 @@ def related(old: Value, new: Value) -> bool:
     return old.kind in ("Tuple", "List", "Dict", "Set") or shares(old, new) or any(related(*pair) for pair in fields)
 
 
-def _likeness(hunk: Hunk, old: Node, new: Node, *, share_line: bool = False) -> int:
-    """How well two nodes pair; 0 if they must not. `share_line` is whether they have one of `_context_lines` in common."""
+def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], other: Set[int]) -> int:
+    """How well two nodes pair; 0 if they must not. `kept` and `other` are the context lines that they have."""
     if old.role == "run" or new.role == "run":
         return 1000 if old.role == new.role and old.name == new.name else 0
     if _one_line(hunk, old, new):
         return 1000
+    if (kept or other) and not kept & other:
+        return 0
     if same(old, new):
         return 100
-    if share_line and (old.kind == new.kind or _headed(old, new)) and not (_holds(old, new) or _holds(new, old)):
-        return 500
+    if kept and (old.kind == new.kind or _headed(old, new)):
+        wrapped = _holds(hunk.before, old, new, other) or _holds(hunk.after, new, old, kept)
+        return 0 if wrapped else 500
     if old.role or new.role:
         return 0
     if old.field() == new.field() == "doc":
@@ -114,7 +117,7 @@ def _likeness(hunk: Hunk, old: Node, new: Node, *, share_line: bool = False) -> 
     if old.kind != new.kind:
         return 5 if _headed(old, new) and same(old.node("body"), new.node("body")) else 0
     if old.kind in DEFINITIONS:  # one node, even with another name (rule 11)
-        return 20 if same(old.fields["name"], new.fields["name"]) else 0 if _holds(old, new) else 2
+        return 20 if same(old.fields["name"], new.fields["name"]) else 0 if _holds(hunk.before, old, new, other) else 2
     if old.kind in ("Keyword", "Param"):
         return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0
     if old.kind in CLAUSES or shares(old, new):
@@ -136,9 +139,9 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Nod
     if len(before) * len(after) > _TABLE:
         i, j = _cut(hunk, before, after)
         return [*ends[0], *_best(hunk, before[:i], after[:j]), *_best(hunk, before[i:], after[j:]), *ends[1]]
-    olds = [(node, _context_lines(hunk.before, node)) for node in before]
-    news = [(node, _context_lines(hunk.after, node)) for node in after]
-    like = [[_likeness(hunk, old, new, share_line=bool(one & other)) for new, other in news] for old, one in olds]
+    olds = [(node, hunk.before.context_lines(node)) for node in before]
+    news = [(node, hunk.after.context_lines(node)) for node in after]
+    like = [[_likeness(hunk, old, new, kept, other) for new, other in news] for old, kept in olds]
     return [*ends[0], *((before[i], after[j]) for i, j in best_pairs(like)), *ends[1]]
 
 
@@ -180,7 +183,7 @@ def _cut(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[int
 def _certain(hunk: Hunk, old: Node, new: Node) -> bool:
     """Whether two nodes pair whatever is beside them: on one context line, or the same and on none."""
     if "run" in (old.role, new.role):  # the implicit body of a header is on the header's line
-        return _likeness(hunk, old, new) > 0
+        return old.role == new.role and old.name == new.name
     on_none = not hunk.before.kept_line(old) and not hunk.after.kept_line(new)
     return _one_line(hunk, old, new) or (on_none and same(old, new))
 
@@ -191,22 +194,15 @@ def _one_line(hunk: Hunk, old: Node, new: Node) -> bool:
     return bool(line) and line == hunk.after.kept_line(new) and (old.kind == new.kind or _headed(old, new))
 
 
-def _context_lines(side: Side, node: Node) -> Set[Tuple[int, str]]:
-    """The context lines of a statement or clause: those of its header, and those on which code inside it begins."""
-    if node.kind not in WITH_LINES or node.role:
-        return set()
-    inner = {(side.kept_line(part), part.kind) for part in node.walk() if part.kind in WITH_LINES and side.kept_line(part)}
-    return inner | {(line, "") for line in side.context_header(node)}
-
-
 def _body(node: Node) -> List[Node]:
     body = node.fields.get("body")
     return body.statements() if isinstance(body, Node) else []
 
 
-def _holds(node: Node, inner: Node) -> bool:
-    """Whether a statement is inside another one: it is wrapped or unwrapped, and not changed."""
-    return any(part.kind == inner.kind and same(part, inner) for part in node.walk())
+def _holds(side: Side, node: Node, inner: Node, lines: Set[int]) -> bool:
+    """Whether a statement with these context lines is inside another one: it is wrapped or unwrapped, and not changed."""
+    alike = (part for part in node.walk() if part.kind == inner.kind and same(part, inner))
+    return any(side.context_lines(part) == lines for part in alike)
 
 
 def _headed(old: Node, new: Node) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Container, Dict, List, Optional
+from typing import Container, Dict, List, Optional, Set
 
 from patcher.engine.node import WITH_LINES, Node, same
 from patcher.engine.spatch.side import Side
@@ -28,6 +28,7 @@ class Counterparts:
         self._alike: Dict[int, List[Node]] = {}
         self._runs: Dict[str, Node] = {}
         self._moved: Dict[Node, Node] = {}  # the statement that each statement of the after side repeats
+        self._taken: Set[Node] = set()  # these, with all that is in them
         for top in before.nodes:
             for node in top.walk():
                 if node.role == "run":
@@ -42,21 +43,21 @@ class Counterparts:
     def of(self, node: Node) -> Optional[Node]:
         """A before node of the same syntax: the first that is not kept yet, else the first; None for none.
 
-        A statement or clause is moved, with its comments, and not copied: its counterpart is no other's, is not changed in
-        place, and is not on a context line, unless that is its own line.
+        A statement or clause is moved, with its comments, and not copied: its counterpart has the same context lines, and is
+        neither a part of another's nor changed in place.
         """
         if node in self._moved:
             return self._moved[node]
         alike = [each for each in self._alike.get(self._hash(node), ()) if id(each) in self._matched]
         if node.kind in WITH_LINES:
-            lines, moved = (0, self._after.kept_line(node)), set(self._moved.values())
-            alike = [each for each in alike if each not in moved and each not in self._changed]
-            alike = [each for each in alike if self._before.kept_line(each) in lines]
-            alike.sort(key=self._before.kept_line, reverse=True)  # that of its own line first
+            lines = self._after.context_lines(node)
+            alike = [each for each in alike if each not in self._taken and each not in self._changed]
+            alike = [each for each in alike if self._before.context_lines(each) == lines]
         free = (each for each in alike if id(each) not in self._kept and same(each, node))
         found = next(free, None) or next((each for each in alike if same(each, node)), None)
         if found is not None and node.kind in WITH_LINES:
             self._moved[node] = found
+            self._taken.update(found.walk())
         return found
 
     def _hash(self, node: Node) -> int:

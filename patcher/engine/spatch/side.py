@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, List, Mapping, NamedTuple, Tuple
+from typing import FrozenSet, List, Mapping, NamedTuple, Set, Tuple
 
 from patcher.engine.lex import Lines
 from patcher.engine.node import DEFINITIONS, WITH_LINES, Node
@@ -39,10 +39,14 @@ class Side(NamedTuple):
         lines = self.numbers[first - 1 : last]
         return lines[0] if self.context.issuperset(lines) else 0
 
-    def context_header(self, node: Node) -> FrozenSet[int]:
-        """The .spatch lines of the header of a compound statement that are context lines."""
-        end = max((part.outer_end for part in node.header()), default=node.end)
-        return self.context.intersection(self.numbers[self.lines.number(node.start) - 1 : self.lines.number(end - 1)])
+    def context_lines(self, node: Node) -> Set[int]:
+        """The .spatch lines of a statement or clause, and of those inside it, that are context lines."""
+        found: Set[int] = set()
+        for part in node.walk() if node.kind in WITH_LINES and not node.role else ():
+            if part.kind in WITH_LINES:
+                end = max((each.outer_end for each in part.header()), default=part.start + 1)
+                found.update(self.numbers[self.lines.number(part.start) - 1 : self.lines.number(end - 1)])
+        return found & self.context
 
     def identifiers(self) -> List[FrozenSet[str]]:
         """For each node of the side, but runs, the identifiers that any code it matches must have."""
