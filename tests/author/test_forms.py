@@ -159,10 +159,21 @@ CASES = {
         "class A:\n    x = 1\n    y = 1\n\n\nclass A:\n    x = 2\n    y = 1\n",
         "@@ <module> @@\n class A:\n     ...\n class A:\n-    x = 1\n+    x = 2\n     ...\n",
     ),
-    "a clause of one of several statements of a module is named by what the statement has": (
+    "a clause of one of several statements of a module is named by how the statement begins": (
         "try:\n    import one\n    ONE = True\nexcept Exception:\n    ONE = False\ntry:\n    import two\n    TWO = True\nexcept Exception:\n    TWO = False\n",
         "try:\n    import one\n    ONE = True\nexcept Exception as error:\n    print(error)\n    ONE = False\ntry:\n    import two\n    TWO = True\nexcept Exception:\n    TWO = False\n",
+        "@@ <module> @@\n try:\n     import one\n     ...\n-except Exception:\n+except Exception as error:\n\n"
+        "@@ <module> @@\n+print(error)\n ONE = False\n",
+    ),
+    "a clause of one of several statements of a module that begin alike is named by what the statement has": (
+        "try:\n    import one\n    ONE = True\nexcept Exception:\n    ONE = False\ntry:\n    import one\n    TWO = True\nexcept Exception:\n    TWO = False\n",
+        "try:\n    import one\n    ONE = True\nexcept Exception as error:\n    print(error)\n    ONE = False\ntry:\n    import one\n    TWO = True\nexcept Exception:\n    TWO = False\n",
         "@@ <module> @@\n try:\n     import one\n     ONE = True\n-except Exception:\n+except Exception as error:\n+    print(error)\n     ONE = False\n",
+    ),
+    "a clause that comes to one of several statements": (
+        "try:\n    import one\nexcept ImportError:\n    one = None\ntry:\n    import two\nexcept ImportError:\n    two = None\n",
+        "try:\n    import one\nexcept ImportError:\n    one = None\nelse:\n    print(one)\ntry:\n    import two\nexcept ImportError:\n    two = None\n",
+        "@@ <module> @@\n try:\n     import one\n except ImportError:\n     ...\n+else:\n+    print(one)\n",
     ),
     "a list is not left open until nothing names its place": (
         "__all__ = ['first', 'second']\n",

@@ -13,6 +13,7 @@ from patcher.author.hunks.excerpts import (
     elided,
     excerpt,
     header,
+    heads,
     kept_calls,
     left_open,
     on_one_line,
@@ -125,11 +126,12 @@ class Changes:
     def _in_clause(self, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
         """The lines of a clause alone, and below the header of its statement."""
         owner = difference.blocks[0].statements()[difference.old[0]]
-        head = tagged(" ", opened(self.before, owner))
+        scope = difference.place.scope
         for each in fragments:
-            yield Candidate(difference.place.scope, each.lines, each.form)
-        for each in fragments:
-            yield Candidate(difference.place.scope, (*head, *each.lines), f"{each.form}, below the header of its statement")
+            yield Candidate(scope, each.lines, each.form)
+        for head in heads(self.before, owner):
+            for each in fragments:
+                yield Candidate(scope, (*tagged(" ", head), *each.lines), f"{each.form}, below the header of its statement")
 
     # the header of a definition -------------------------------------------------------------------------------------------
     def header(self, difference: Difference) -> Iterator[Candidate]:
@@ -190,12 +192,12 @@ class Changes:
             [line for node in near for line in tagged(" ", opened(self.before, node))]
             for near in (one[max(0, first - 1) : first], one[len(one) - last : len(one) - last + 1])
         )
-        head = tagged(" ", opened(self.before, old))
         scope = difference.place.scope
         if first < len(one) - last and not above:
             yield Candidate(scope, tuple(inner), "the clauses alone")
-        yield Candidate(scope, (*head, *inner), "the clauses below the header of their statement")
-        yield Candidate(scope, (*head, *above, *inner, *below), "the clauses between their neighbours")
+        for head in heads(self.before, old):
+            yield Candidate(scope, (*tagged(" ", head), *inner), "the clauses below the header of their statement")
+            yield Candidate(scope, (*tagged(" ", head), *above, *inner, *below), "the clauses between their neighbours")
         yield from self.whole(old, new)
 
 

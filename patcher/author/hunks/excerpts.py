@@ -157,6 +157,13 @@ def opened(text: Text, node: Node) -> List[str]:
     return [*header(text, node), text.source.indent + "..."]
 
 
+def heads(text: Text, node: Node) -> List[List[str]]:
+    """The beginnings of a compound statement: its header with `...` for its body, then with the first statement of that."""
+    first, *more = node.node("body").statements()
+    begin = [text.source.indent + line for line in [*on_one_line(verbatim(text, first)), *(["..."] if more else [])]]
+    return [opened(text, node), *([[*header(text, node), *begin]] if first.kind not in COMPOUND else [])]
+
+
 def verbatim(text: Text, node: Node) -> List[str]:
     """All of a statement."""
     return excerpt(text, node.begin, node.outer_end)
