@@ -18,9 +18,9 @@ import pytest
 
 from patcher.cli.pages.ranks import ranks_page
 from patcher.diagnose.log import read_log
+from patcher.diagnose.rank import NOTES
 from patcher.diagnose.runs import find_runs
 from patcher.diagnose.table import WIDTH, classified_wraps, heading, is_wrong, table, well
-from patcher.diagnose.wrappers import NOTES
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.place import Place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnose import rank, wrappers
+from patcher.diagnose import rank
 from patcher.diagnose.rank import NO_DEVICE, Message, device_names, kinds_of
 from patcher.diagnose.report import REFUSAL, Report
 from patcher.diagnose.runs import Run, Wrap, is_of
@@ -34,18 +34,18 @@ _REFUSED = (
 def conclude(wrap: Wrap, run: Run) -> Tuple[Conclusion, ...]:
     """What is wrong about one wrapping, the most important first; empty where nothing is."""
     rows = wrap.rows
-    with_ddp = [row for row in rows if wrappers.family(row) == wrappers.DDP]
+    with_ddp = [row for row in rows if rank.family(row) == rank.DDP]
     found = [
         *_by_message("moved-back", rows, rank.moved_back),
         *_by_message("cpu-with-device-ids", [row for row in with_ddp if row.device_ids], rank.never_moved),
         *_by_message("several-devices", with_ddp, rank.on_several_devices),
-        *_by_message("several-device-ids", with_ddp, wrappers.several_ids),
+        *_by_message("several-device-ids", with_ddp, rank.several_ids),
         *_by_message("device-ids-elsewhere", with_ddp, rank.ids_elsewhere),
-        *_by_message("device-ids-for-cuda", with_ddp, wrappers.ids_for_cuda),
+        *_by_message("device-ids-for-cuda", with_ddp, rank.ids_for_cuda),
         *_by_message("refused", with_ddp, lambda row: _REFUSED if _was_refused(row, run) else None),
-        *_by_message("not-distributed", rows, wrappers.not_distributed),
-        *_by_message("no-accelerator", rows, wrappers.no_accelerator),
-        *_by_message("accelerator-unused", rows, wrappers.accelerator_unused),
+        *_by_message("not-distributed", rows, rank.not_distributed),
+        *_by_message("no-accelerator", rows, rank.no_accelerator),
+        *_by_message("accelerator-unused", rows, rank.accelerator_unused),
         *_raised(rows, run),
         *_by_message("buffers-elsewhere", rows, rank.buffers_elsewhere),
         *_same_device(rows),
@@ -53,8 +53,8 @@ def conclude(wrap: Wrap, run: Run) -> Tuple[Conclusion, ...]:
         *_missing(rows),
         *_other_warnings(rows),
     ]
-    for kind in wrappers.NOTES:
-        found += _by_message(kind, [row for row in rows if wrappers.family(row) == kind], wrappers.wrapper_note)
+    for kind in rank.NOTES:
+        found += _by_message(kind, [row for row in rows if rank.family(row) == kind], rank.wrapper_note)
     return tuple(found)
 
 
@@ -82,7 +82,7 @@ def _by_message(code: str, rows: Sequence[Report], examine: Callable[[Report], O
 
 
 def _was_refused(row: Report, run: Run) -> bool:
-    return rank.ids_match(row) and not wrappers.ids_for_cuda(row) and (row.rank in run.refusals or None in run.refusals)
+    return rank.ids_match(row) and not rank.ids_for_cuda(row) and (row.rank in run.refusals or None in run.refusals)
 
 
 # what holds between ranks ---------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ _OURS = {  # of the reports; the conclusions above are about the same
     "several-devices",
     "device-ids-elsewhere",
     "accelerator-unused",
-    wrappers.OTHER,
+    rank.OTHER,
 }
 
 

@@ -12,10 +12,9 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.failures import Failure, FailureReader, Traceback
-from patcher.diagnose.marks import MarkedLine, Marks, Plain
 from patcher.diagnose.origin import rank_of_file, rank_of_line
 from patcher.diagnose.packed import DAMAGE, ZIP, logs_in, unpacked
-from patcher.diagnose.patterns import LIMIT, Patterns
+from patcher.diagnose.patterns import LIMIT, MarkedLine, Marks, Patterns, Plain
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.text.printable import printable, printable_bytes
 from patcher.text.width import clip, width

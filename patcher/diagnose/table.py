@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.diagnose.conclusions import Conclusion, conclude
+from patcher.diagnose.rank import NONE, NOTES, family
 from patcher.diagnose.report import Devices, Report
 from patcher.diagnose.runs import Run, Wrap
-from patcher.diagnose.wrappers import NONE, NOTES, family
 from patcher.text.listed import ranks
 from patcher.text.width import clip, padded, width
 

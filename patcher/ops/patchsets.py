@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Collection, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.diagnose.search import search_patchsets
+from patcher.diagnose.patterns import matches_pattern
 from patcher.errors import SitepatchError
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
 from patcher.ops.place import Place
@@ -76,11 +76,40 @@ def list_patchsets(request: ListRequest) -> ListOutcome:
     found = [one.patchset for one in every]
     symptoms: List[Tuple[Symptom, str]] = []
     if request.text:
-        found, symptoms = search_patchsets(request.text, found, general_symptoms(builtin_dir()))
+        found, symptoms = _about(request.text, found, general_symptoms(builtin_dir()))
     notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
     applied = applied_names(settled(env, lambda: statuses(env, [])))
     listed = sorted(((one, availability(env, one, applied)) for one in found), key=lambda each: each[1].rank)
     return ListOutcome(tuple(listed), tuple(symptoms), broken, tuple(notes))
+
+
+def _about(
+    text: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
+) -> Tuple[List[Patchset], List[Tuple[Symptom, str]]]:
+    """What a text is about: an error message that a symptom's pattern matches, or words that are all in a description.
+
+    Args:
+        text: what was pasted or typed; upper and lower case are the same.
+        patchsets: of which name, summary, prose and symptoms are looked at.
+        general: symptoms that no patchset cures.
+
+    Returns:
+        the patchsets, and the symptoms that the text is about, each with the name of the patchset that cures it ("": none).
+    """
+    words = text.lower().split()
+
+    def about(*texts: str) -> bool:
+        whole = "\n".join(texts).lower()
+        return all(word in whole for word in words)
+
+    def shown(symptom: Symptom) -> bool:
+        texts = symptom.name, *symptom.patterns, symptom.meaning, symptom.advice
+        return any(matches_pattern(pattern, text) for pattern in symptom.patterns) or about(*texts)
+
+    symptoms = [(symptom, one.name) for one in patchsets for symptom in one.symptoms if shown(symptom)]
+    cured = {name for _, name in symptoms}
+    found = [one for one in patchsets if one.name in cured or about(one.name, one.summary, one.prose)]
+    return found, symptoms + [(symptom, "") for symptom in general if shown(symptom)]
 
 
 def availability(env: Environment, patchset: Patchset, applied: Collection[str]) -> Availability:
