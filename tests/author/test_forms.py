@@ -38,6 +38,11 @@ CASES = {
         "def f(a):\n    return call(\n        first=[2, 3],  # two\n        second=abs(a),\n    )\n",
         "@@ f @@\n-call(first=[1], second=a)\n+call(first=[2, 3], second=abs(a))\n",
     ),
+    "a comment in an import does not stop its hunk": (
+        "from lib import (\n    a,\n    b,\n    c,\n    d,  # why\n)\n",
+        "from lib import (\n    a,\n    c,\n    d,  # why\n)\n",
+        "@@ <module> @@\n-from lib import (a, b, c, d)\n+from lib import (\n+    a,\n+    c,\n+    d,\n+)\n",
+    ),
     "code that says too little of its place has context": (
         "def f(a):\n    host = get(a)\n    if host.name:\n        host = host.name\n    else:\n        host = ''\n    return host\n",
         "def f(a):\n    host = get(a)\n    if host.name:\n        host = host.name\n    else:\n        return ''\n    return host\n",

@@ -249,6 +249,13 @@ def left_out(before, after):
     return [(each.line, each.why) for each in draft.left_out]
 
 
+def test_a_line_that_is_indented_otherwise_is_no_comment():
+    before = "def f(a):\n    send(a,\n         'one')\n"
+    draft = generalise([FileEdit("pkg/net.py", before.encode(), before.replace("         'one", "        'one").encode())])
+    words = "nothing but comments and layout: 1 place differs in the layout or the position of code"
+    assert [(each.line, each.why) for each in draft.left_out] == [(3, words)]
+
+
 SHARED = (
     "in the file before the edit: the statement in line 2 shares its line with other code (a one-line suite or `;`), "
     "where none is inserted or removed: insert above or below that line, or change what is inside"

@@ -71,7 +71,12 @@ class Changes:
         statement: List[Fragment] = []
         for holes in _with_and_without(found):
             form = "the statement" + (", what did not change left open" if holes else "")
-            statement.append(Fragment(self._statement(old, new, holes), form))
+            lines = self._statement(old, new, holes)
+            inserted = [line for tag, line in lines if tag == "+"]
+            plain = uncommented(inserted) if simple else inserted  # what stays keeps its comments
+            statement.append(Fragment(lines, form))
+            if plain != inserted:
+                statement.append(Fragment((*lines[: -len(inserted)], *tagged("+", plain)), form))
         owner = difference.blocks[0].parent
         inside = owner is not None and owner.kind != "ClassDef"  # elsewhere a name is bound once
         if old.kind in CLAUSES:

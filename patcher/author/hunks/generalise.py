@@ -230,10 +230,11 @@ class _Choice:
         blank = moved = 0
         edits = line_edits(old, new)
         for i1, i2, j1, j2 in edits:
-            code = [uncommented([line.decode("latin-1").strip() for line in side]) for side in (old[i1:i2], new[j1:j2])]
-            if not any(line.strip() for line in [*old[i1:i2], *new[j1:j2]]):
+            lines = [[line.decode("latin-1").strip() for line in side] for side in (old[i1:i2], new[j1:j2])]
+            code = [list(filter(None, uncommented(side))) for side in lines]
+            if not any(chain(*lines)):
                 blank += 1
-            elif list(filter(None, code[0])) == list(filter(None, code[1])):
+            elif code[0] == code[1] and lines[0] != lines[1]:
                 comments.append(j1 + 1)
             else:
                 moved += 1
