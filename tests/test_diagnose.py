@@ -497,6 +497,8 @@ TIMED_OUT = "RuntimeError: [x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out
     [
         (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGSEGV"), entry(2, "SIGTERM")), "rank 1: SIGSEGV, rank 0 waited"),
         (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGKILL")), "rank 1: SIGKILL, rank 0 waited"),
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGKILL", "2026-11-23_07:51:55")), "rank 1: SIGKILL, rank 0 waited"),
+        (raised(0, GONE) + summary(entry(0, 1, "soon"), entry(1, "SIGKILL", "later")), "rank 1: SIGKILL, rank 0 waited"),
         (raised(0, GONE) + summary(entry(0, 1), entry(1, 3)), "rank 1: 3, rank 0 waited"),
         (raised(0, GONE) + summary(entry(0, 1), entry(1, 1)), "rank 0 waited"),  # it may have waited as well
         (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 0 waited"),  # it may still have waited
@@ -535,6 +537,8 @@ def test_a_rank_of_another_machine_is_found_by_its_own_log(known):
     assert causes(known, first, own, names=["log", "attempt_0/8/stderr.log"]) == "rank 8: KeyError: 8, rank 0 waited"
     other = raised(8, "KeyError: 8") + summary(entry(8, 1, "2026-11-23_07:59:59"))
     assert causes(known, first, other) == "rank 8: KeyError: 8; rank 0 waited", "whatever the clocks say"
+    late = raised(8, TIMED_OUT) + summary(entry(8, 1), entry(9, "SIGTERM"))
+    assert causes(known, first, late) == causes(known, late, first) == "late rank 9: rank 8 waited; rank 0 waited"
     apart = summary(entry(8, 1, "2026-11-23_07:59:59"))
     assert causes(known, first, apart, own, names=["log", "log2", "attempt_0/8/stderr.log"]) == "rank 8: KeyError: 8; rank 0 waited", "told once"
 

@@ -7,6 +7,7 @@ waited for stands still, or has raised and not ended yet.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from enum import Enum
 from typing import Callable, List, Mapping, Optional, Sequence, Tuple
 
@@ -14,6 +15,7 @@ from patcher.diagnose.failures import Failure, Traceback, with_traceback, with_t
 
 Tracebacks = Mapping[Optional[int], Traceback]
 
+_GRACE = 30  # seconds after which torchrun kills what it has told to end
 _WHILE_ENDING = re.compile(r"^KeyboardInterrupt|killed by signal: Terminated")  # what a rank raises that is being ended
 
 
@@ -26,7 +28,7 @@ class Meaning(Enum):
 def first_failures(
     summaries: Sequence[Sequence[Failure]], tracebacks: Sequence[Tracebacks], meaning: Callable[[str], Meaning]
 ) -> Tuple[Failure, ...]:
-    """The failures that began what the summaries tell: the earliest first, then ranks that waited for others.
+    """The failures that began what the summaries tell: the earliest first, then ranks that waited for one that is not known.
 
     Args:
         summaries: those of all logs, as a `FailureReader` has them.
@@ -39,7 +41,7 @@ def first_failures(
         *others, first = with_tracebacks(summary, tracebacks)
         found += _causes(first, [*others, *elsewhere], meaning)
     once = {each._replace(log="", line=0): each for each in reversed(found)}  # two logs may hold one summary
-    return tuple(sorted(once.values(), key=lambda each: (each.waited, each.time, each.log, each.line)))
+    return tuple(sorted(once.values(), key=lambda each: (each.waited and not each.late, each.time, each.log, each.line)))
 
 
 def _elsewhere(summaries: Sequence[Sequence[Failure]], tracebacks: Sequence[Tracebacks]) -> List[Failure]:
@@ -76,4 +78,10 @@ def _failed_by_itself(one: Failure, first: Failure, meaning: Callable[[str], Mea
 
 def _was_killed_late(one: Failure, first: Failure) -> bool:
     """Whether torchrun has killed it, half a minute after it had told it to end."""
-    return one.signal == "SIGKILL" and one.time != first.time
+    if one.signal != "SIGKILL":
+        return False
+    try:
+        ended, seen = (datetime.fromisoformat(each.time.replace("_", " ")) for each in (one, first))
+    except ValueError:
+        return False
+    return (ended - seen).total_seconds() > _GRACE / 2
