@@ -10,7 +10,6 @@ from copy import copy
 from itertools import accumulate
 from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from patcher.engine.bounds import check_for_ast
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import scope_ranges, text_places
 from patcher.engine.lex import meets
@@ -20,6 +19,7 @@ from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem, same
 from patcher.engine.source import Source, lines_of
 from patcher.engine.spatch.side import Hunk
+from patcher.engine.syntax import check_for_ast
 from patcher.model import HunkAnswer, Splice, State
 
 _NESTED = "where one place is inside another, write a hunk that has both"

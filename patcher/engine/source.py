@@ -13,10 +13,9 @@ import tokenize
 import warnings
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
-from patcher.engine.bounds import check_for_ast
 from patcher.engine.lex import Lines
 from patcher.engine.node import DEFINITIONS, Node, SyntaxProblem
-from patcher.engine.syntax import parse_source
+from patcher.engine.syntax import check_for_ast, parse_source
 from patcher.model import Splice
 
 BOM = b"\xef\xbb\xbf"

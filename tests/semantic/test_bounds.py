@@ -9,9 +9,9 @@ from typing import List, Optional
 
 import pytest
 
-from patcher.engine.bounds import check_depth
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source
+from patcher.engine.syntax import check_depth
 from patcher.model import State
 from tests.semantic.helpers import check_refused, check_state, check_transformed, run
 
