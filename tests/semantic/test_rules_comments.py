@@ -84,6 +84,16 @@ RULE_19 = {
     "a compound statement, with the comments at the end of its body": Changed(
         TAIL, "+if c:\n     if a:\n         ...\n", TAIL.replace("    if a:\n        x = 1\n        #", "    if c:\n        if a:\n            x = 1\n            #"),
     ),
+    "neighbours that move down together": Changed(
+        "def f(a):\n    x = 1\n\n    # about y\n    y = 2\n    a.b = 3\n    return a\n",
+        "-x = 1\n-y = 2\n a.b = 3\n+x = 1\n+y = 2\n",
+        "def f(a):\n    a.b = 3\n    x = 1\n\n    # about y\n    y = 2\n    return a\n",
+    ),
+    "neighbours that move apart, and the comment between them does not": Changed(
+        "def f(a):\n    x = 1\n    # about y\n    y = 2\n    a.b = 3\n    return a\n",
+        "-x = 1\n-y = 2\n a.b = 3\n+y = 2\n+x = 1\n",
+        "def f(a):\n    # about y\n    a.b = 3\n    y = 2\n    x = 1\n    return a\n",
+    ),
     "a context line that only moves to the right": Changed(
         "def f(a):\n    old(a)\n    return a\n", "+if a:\n     old($X)\n", "def f(a):\n    if a:\n        old(a)\n    return a\n",
     ),

@@ -108,6 +108,7 @@ RULE_7 = {
     "with-items": inside("with a, b: A()", "-with ..., b:\n+with ..., c:\n     ...\n", "with a, c: A()"),
     "decorators": Changed(DECORATED, " @...\n-@c\n def f():\n", DECORATED.replace("@c\n", "")),
     "an inserted decorator beside a run": Changed("def f():\n    pass\n", "+@staticmethod\n @...\n def f():\n", "@staticmethod\ndef f():\n    pass\n"),
+    "two runs that change places, each in a call of its function": inside("x = A(1); y = max(2)", "-x = A(...)\n-y = max(...)\n+x = max(...)\n+y = A(...)\n", "x = max(2); y = A(1)"),
     "a run that moves": inside("return A(1, 2)", "-A(...)\n+max(0, ...)\n", "return max(0, 1, 2)"),
     "a run that is removed": inside("return A(1, 2)", "-A(1, ...)\n+max(1)\n", "return max(1)"),
     "a run of statements that is removed": inside("if a:\n        b()\n        c()\n    x = 1", " if a:\n-    ...\n+    d()\n", "if a:\n        d()\n    x = 1"),

@@ -27,6 +27,7 @@ class Renderer:
         self._file, self._unit, self.hunk, self.match = file, unit, hunk, match
         self.kept: Dict[int, None] = {}
         self.changed: Set[Node] = set()
+        self.together: Set[Tuple[Node, Node]] = set()  # neighbours in the file that are written with what is between them
         self.rows: Set[int] = set()  # lines of the hunk that are written with their indentation
         self.deleted_ranges: List[Tuple[int, int]] = []  # character ranges of the code that these lines replace
         self.enclosed: Optional[Node] = None  # the code that an expression replaces, if its parentheses stay around it
@@ -247,6 +248,7 @@ class Renderer:
         node, side = nodes[0], self.hunk.after
         for each in nodes:
             self._keep(self._counterpart(each))
+        self.together.update(zip(codes, codes[1:]))
         row = side.lines.start(node.begin)
         written = side.text[row : node.begin]
         self.rows.add(row)
@@ -293,8 +295,6 @@ def _neighbours(above: Node, below: Node) -> bool:
 def _stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:
     found: List[Tuple[int, int]] = []
     for row in rows:
-        if found and found[-1][1] == row - 1:
-            found[-1] = (found[-1][0], row)
-        else:
-            found.append((row, row))
+        first = found.pop()[0] if found and found[-1][1] == row - 1 else row
+        found.append((first, row))
     return found

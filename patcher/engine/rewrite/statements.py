@@ -42,11 +42,11 @@ def change_lines(
     for gap in gaps:
         if gap.deleted and gap.inserted:
             _swap(edits, gap)
-        elif gap.deleted:
-            for node in gap.deleted:
-                _delete(edits, node, None if inserts else parent)
-        elif gap.below is None:
+        elif gap.inserted and gap.below is None:
             _insert(edits, gap, siblings, parent)
+    for gap in gaps:  # what moves is known now
+        if gap.deleted and not gap.inserted:
+            _delete(edits, gap, None if inserts else parent)
 
 
 def _rows(edits: Edits, gap: Gap) -> List[int]:
@@ -171,14 +171,17 @@ def _swap(edits: Edits, gap: Gap) -> None:
         edits.add(edits.lines.start(first.begin), lines_end(edits.lines, last), "")
 
 
-def _delete(edits: Edits, node: Node, parent: Optional[Node]) -> None:
-    edits.deleted.append(node)
-    for code in edits.codes(node):
+def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
+    edits.deleted += gap.deleted
+    codes = [code for node in gap.deleted for code in edits.codes(node)]
+    for code, below in zip(codes, [*codes[1:], None]):
         _guard(edits, code, None)
         block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
         end = lines_end(edits.lines, code)
         last = len(edits.text[:end].rstrip("\r\n")) if code.kind in COMPOUND else code.end
         removed = Removed(code.begin, last, block) if block is not None else None
+        if below is not None and (code, below) in edits.render.together:
+            end = edits.lines.start(below.begin)
         edits.add(edits.lines.start(code.begin), end, "", removed)
 
 

@@ -142,7 +142,8 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
                 node.name = f"-{line}.{len(left)}"
                 left.append(node)
             else:
-                partner = next((run for run in left if _container(run) == _container(node)), None)
+                alike = [run for run in left if _container(run) == _container(node)]
+                partner = next((run for run in alike if _called(run) == _called(node)), next(iter(alike), None))
                 if partner is None and _is_stub(after, node):
                     node.role = ""
                     continue
@@ -186,6 +187,11 @@ def _is_stub(side: Side, run: Node) -> bool:
 def _next(node: Node) -> Optional[Node]:
     siblings = node.siblings()
     return next(iter(siblings[index_of(siblings, node) + 1 :]), None)
+
+
+def _called(run: Node) -> str:
+    """What is called with a run of arguments; "" for any other run."""
+    return repr(run.parent.fields.get("func", "")) if run.parent is not None else ""
 
 
 def _container(run: Node) -> str:
