@@ -89,7 +89,7 @@ def test_a_project_is_locked_and_synced(site, capsys):
     Path("pyproject.toml").write_text(f'[tool.sitepatch]\npatchsets = ["{DDP}"]\n')
     place, before = Place(target=str(site.path)), site.tree()
     missing = lock(LockRequest(place))
-    assert missing.ok and missing.written and len(missing.held) == 3 and os.path.exists("sitepatch.lock")
+    assert missing.ok and missing.written and len(missing.locked_files) == 3 and os.path.exists("sitepatch.lock")
     assert lock(LockRequest(place, check=True)).differences == ()
     done = sync(SyncRequest(place, ProjectFiles(locked=True)))
     assert [(one.word, one.patchset, one.files) for one in done.effects] == [("applied", DDP, 3)] and done.restored == ()

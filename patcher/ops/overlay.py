@@ -47,8 +47,8 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
     def planned() -> Plan:
         if isinstance(request, ApplyRequest):
             return plan_apply(env, requested)
-        plan, held = plan_sync(env, requested)
-        refuse_other(request.project, asked_for, plan, held, events)
+        plan, locked_files = plan_sync(env, requested)
+        refuse_other(request.project, asked_for, plan, locked_files, events)
         return plan
 
     how, _ = plan_change(request.place, env, requested, request.verify, events, dry_run=True)

@@ -46,15 +46,15 @@ class LockRequest(NamedTuple):
 class LockOutcome(NamedTuple):
     """The outcome of `lock`.
 
-    `held` are the files of this environment, `lock` is all that the file says now or would say, `differences` has a sentence
-    for each with `check`, `place` has every directory of patchsets.
+    `locked_files` are the files of this environment, `lock` is all that the file says now or would say, `differences` has a
+    sentence for each with `check`, `place` has every directory of patchsets.
     """
 
     place: Place
     path: Path
     plan: Plan
     patchsets: Tuple[str, ...]
-    held: Tuple[LockedFile, ...]
+    locked_files: Tuple[LockedFile, ...]
     lock: lockfile.Lock
     differences: Tuple[str, ...]
     written: bool = False
@@ -77,10 +77,10 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     env = request.place.environment()
     damaged = _refuse_what_a_hook_undoes(env, requested)
     how, recovered = plan_change(request.place, env, requested, request.verify, events, dry_run=request.dry_run)
-    items, (plan, held) = undisturbed(
+    items, (plan, locked_files) = undisturbed(
         env, lambda: (statuses(env), plan_sync(env, requested, force=request.force)), dry_run=request.dry_run
     )
-    refuse_other(request.project, asked_for, plan, held, events)
+    refuse_other(request.project, asked_for, plan, locked_files, events)
     names = [one.patchset.name for one in requested]
     going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
     live = applied_names(item for item in items if item.live)
@@ -94,11 +94,11 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
 
 
 def refuse_other(
-    project: ProjectFiles, asked_for: ProjectRequest, plan: Plan, held: Sequence[LockedFile], events: Events
+    project: ProjectFiles, asked_for: ProjectRequest, plan: Plan, locked_files: Sequence[LockedFile], events: Events
 ) -> None:
     """Raise LockError where anything differs from the lock that the project asks for."""
     if asked_for.lock:
-        now = lockfile.make_lock(asked_for.patchsets, held)
+        now = lockfile.make_lock(asked_for.patchsets, locked_files)
         problems = lock_differences(asked_for.lock, now, complete=not plan.failed)
         if problems:
             path = project.lock_path
@@ -150,12 +150,12 @@ def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:
     env = request.place.environment()
     events.started(env)
     note_interrupted(env, events)
-    plan, held = undisturbed(env, lambda: plan_sync(env, asked_for.patchsets), dry_run=True)
+    plan, locked_files = undisturbed(env, lambda: plan_sync(env, asked_for.patchsets), dry_run=True)
     plan = plan._replace(notes=(*asked_for.notes, *plan.notes))
     for note in plan.notes:
         events.note(note)
     old = lockfile.load_lock(path) if request.check or path.exists() else None
-    new = lockfile.make_lock(asked_for.patchsets, held)
+    new = lockfile.make_lock(asked_for.patchsets, locked_files)
     problems: List[str] = []
     if request.check and old:
         problems = [*lock_differences(old, new, complete=not plan.failed), *elsewhere(old, new)]

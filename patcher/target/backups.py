@@ -29,7 +29,7 @@ class Backup(NamedTuple):
     mtime_ns: int
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """The edit and the backup in one sentence."""
         return f"{self.path} was edited by hand, and {self.name} beside it is what was installed"
 

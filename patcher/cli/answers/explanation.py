@@ -40,12 +40,12 @@ def _about(one: HunkExplanation, diff_lines: int) -> List[str]:
         if one.answer.state is State.APPLIED:
             lines += _wrapped("recorded in the receipt of this file; its code before the change:")
         lines += _scope(found) if found.state in (State.NOT_FOUND, State.NOT_NEEDED) else []
-        lines += [line for spot in found.matches for line in _spot(spot, code=one.diff == b"")]
+        lines += [line for place in found.matches for line in _place_lines(place, code=one.diff == b"")]
         scope = "" if found.scopes or not found.near else found.near[0]
         lines += _closest(found.closest, scope) if found.closest is not None else []
-        for spot in found.elsewhere:
-            where = f"`{spot.scope or '<module>'}`, line {spot.line}"
-            lines += _wrapped(f"elsewhere in this file: {where}: {clip(spot.text, _LONGEST)}")
+        for place in found.elsewhere:
+            where = f"`{place.scope or '<module>'}`, line {place.line}"
+            lines += _wrapped(f"elsewhere in this file: {where}: {clip(place.text, _LONGEST)}")
     for other in one.elsewhere:
         what = f"`{one.answer.scope}` stands in" if other.line else "a file of that name:"
         lines += _wrapped(f"{what} {other.path}" + (f":{other.line}" if other.line else ""))
@@ -67,9 +67,9 @@ def _scope(found: Explanation) -> List[str]:
     return _wrapped(f"the file has {near}") if near else []
 
 
-def _spot(spot: MatchedPlace, *, code: bool) -> List[str]:
-    lines = [f"line {spot.line}: {clip(spot.text, _LONGEST)}"] if code else []
-    return lines + [join_styled(f"  {name} = {clip(text, _LONGEST)}") for name, text in spot.names]
+def _place_lines(place: MatchedPlace, *, code: bool) -> List[str]:
+    lines = [f"line {place.line}: {clip(place.text, _LONGEST)}"] if code else []
+    return lines + [join_styled(f"  {name} = {clip(text, _LONGEST)}") for name, text in place.names]
 
 
 def _closest(best: Closest, scope: str) -> List[str]:
@@ -113,14 +113,14 @@ def hunk_json(one: HunkExplanation) -> Dict[str, Any]:
     }
     elsewhere = [{"path": each.path, "line": each.line, "scope": answer.scope} for each in one.elsewhere]
     if found is not None:
-        elsewhere = [{"path": answer.path, "line": spot.line, "scope": spot.scope} for spot in found.elsewhere] + elsewhere
+        elsewhere = [{"path": answer.path, "line": place.line, "scope": place.scope} for place in found.elsewhere] + elsewhere
     return {
         **head,
         "origin": found.hunk.origin if found is not None else "",
         "line": found.hunk.line if found is not None else 0,
         "scopes": [scope._asdict() for scope in found.scopes] if found is not None else [],
         "near": list(found.near) if found is not None else [],
-        "matches": [{**spot._asdict(), "names": dict(spot.names)} for spot in found.matches] if found is not None else [],
+        "matches": [{**place._asdict(), "names": dict(place.names)} for place in found.matches] if found is not None else [],
         "closest": _closest_json(found.closest) if found is not None and found.closest is not None else None,
         "elsewhere": elsewhere,
         "diff": decoded(one.diff),

@@ -141,7 +141,7 @@ class Demo:
         good = all(good for _, good in self.proofs)
         if keep:
             self.console.info(f"\nthe directory is kept: {folder.name}")
-        proofs = [{"what": what, "ok": held} for what, held in self.proofs]
+        proofs = [{"what": what, "ok": ok} for what, ok in self.proofs]
         return self.console.answer(good, {"source": self.source, "proofs": proofs})
 
     def _small(self, new: Path, old: Path) -> None:

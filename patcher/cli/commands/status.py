@@ -37,7 +37,7 @@ def status(console: Console, check: bool) -> int:
     if not rows:
         console.info(f"nothing is applied in {', '.join(outcome.env.own)}")
     for one in outcome.backups:
-        console.note(f"{one.told}; put it back: sitepatch restore --from-backup {one.path}")
+        console.note(f"{one.message}; put it back: sitepatch restore --from-backup {one.path}")
     for path in outcome.recent:
         console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
     ok = not outcome.unreadable and not (check and outcome.differs)

@@ -114,7 +114,7 @@ def lock(console: Console, project: str, requirements: Tuple[str, ...], lock_fil
         "patchsets": list(done.patchsets),
         "differences": list(done.differences),
         "answers": [answer_json(each) for each in plan.answers],
-        "files": [each._asdict() for each in done.held],
+        "files": [each._asdict() for each in done.locked_files],
         "notes": list(plan.notes),
     }
     return console.answer(done.ok, fields)

@@ -75,13 +75,13 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
         return ExportOutcome(Plan((), (), tuple(notes)), written=_written({folder / one.name: one.pack() for one in packed}))
     env = request.place.environment()
     events.started(env)
-    plan, held = settled(env, lambda: plan_pristine(env, requested))
+    plan, locked_files = settled(env, lambda: plan_pristine(env, requested))
     plan = plan._replace(notes=(*notes, *plan.notes))
     if plan.failed:
         return ExportOutcome(plan)
     files = [
         PatchedFile(one.path, one.distribution, one.version, file.before, file.steps)
-        for file, one in zip(plan.files, held)
+        for file, one in zip(plan.files, locked_files)
         if file.before != file.after
     ]
     if not files:

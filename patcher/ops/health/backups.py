@@ -30,7 +30,7 @@ def restore_backups(request: BackupRequest, events: Events = SILENT) -> Outcome:
     def planned() -> Outcome:
         patched = {(item.site, item.receipt.path) for item in statuses(env)}
         files = _meant(proven_backups(env.own, patched), request.words)
-        plan = Plan(tuple(map(_plan, files)), (), tuple(one.told for one in files))
+        plan = Plan(tuple(map(_plan, files)), (), tuple(one.message for one in files))
         return Outcome(place, env, plan, (), (), request.dry_run, recovered)
 
     return carry_out(undisturbed(env, planned, dry_run=request.dry_run), None, events)

@@ -75,7 +75,7 @@ def _backups(case: Examination) -> _Found:
     backups = proven_backups(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
     for one in backups:
         back = f"put it back: sitepatch restore --from-backup {one.path}"
-        yield NOTE, one.told, f"{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt"
+        yield NOTE, one.message, f"{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt"
     proven = {(one.site, one.path, one.name) for one in backups}
     for site, paths in case.sites.items():
         for path in paths:

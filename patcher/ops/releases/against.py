@@ -65,7 +65,7 @@ def check_releases(
         against: the values of `--against`, as `check_against` lets them pass.
         known: patchsets whose files are kept as well where a wheel is fetched, so that it is fetched once.
         jobs: how many releases are fetched at a time.
-        events: told how far it is, and asked before anything is fetched.
+        events: takes the progress, and is asked before anything is fetched.
 
     Raises:
         SitepatchError: nothing is to be fetched, say the events.
@@ -101,7 +101,7 @@ def named_releases(
     Args:
         paths: the files, by distribution.
         against: as `check_against` lets them pass.
-        events: told how far it is.
+        events: takes the progress.
 
     Raises:
         NoPip: pip is not there or too old.
@@ -239,10 +239,10 @@ def _nothing_found(
 ) -> Iterator[ReleaseOutcome]:
     """An outcome for each distribution that could not be listed, and for each text that took no release at all."""
     names = list(dict.fromkeys(name for package in pick_variants(patchset) for name in distributions(patchset, package)))
-    told = {pick.key[0] for pick in chosen}
+    chosen_names = {pick.key[0] for pick in chosen}
     for name in names:
         error = listings[name]
-        if isinstance(error, SitepatchError) and name not in told:
+        if isinstance(error, SitepatchError) and name not in chosen_names:
             yield ReleaseOutcome(name, "", NOT_FETCHED, problem=one_line(error.message), hint=error.hint)
     listed = [each for each in map(listings.get, names) if isinstance(each, Listing)]
     if len(listed) < len(names):
