@@ -135,6 +135,7 @@ def test_code_that_stands_in_another_scope() -> None:
         ("x = old(a)\n    y = old(b)", "-old($X)\n+max($X)\n", "write in place of `$X` what it is: `a` (line 2), `b` (line 3); "),
         ("if a:\n        old(a)\n    else:\n        old(a)", "-old($X)\n+max($X)\n", "write the header around it: `if a:` (line 3), `else:` (line 5); "),
         ("k()\n    old(a)\n    j()\n    old(a)", " old($X)\n+max($X)\n", "write what stands above it: `k()` (line 3), `j()` (line 5); "),
+        ("old(a, 1)\n    old(1)", "-old($X, 1)\n+old(1)\n", "write more of the code around the place, "),  # one has no $X
     ],
 )  # fmt: skip
 def test_ambiguous_says_what_to_write(body: str, hunk: str, hint: str) -> None:

@@ -188,8 +188,9 @@ def _telling_apart(source: Source, found: Sequence[MatchRange], text: HunkText) 
     matches = sorted(found, key=lambda place: place.start)
     lines = [source.lines.number(place.start) for place in matches]
     all_of_them = f"or `count={len(matches)}` (`count=all`) if all are meant"
-    for name in [name for name in matches[0].matches[0].names if name[0] != "_"]:
-        stands = [_one_line(source, place.matches[0].names[name]) for place in matches]
+    bound = [place.matches[0].names for place in matches]  # a place where the after side stands may bind fewer
+    for name in [name for name in bound[0] if name[0] != "_" and all(name in names for names in bound)]:
+        stands = [_one_line(source, names[name]) for names in bound]
         if len(set(stands)) == len(matches) and all(len(code) <= 40 for code in stands):
             choices = ", ".join(f"`{code}` (line {line})" for code, line in zip(stands, lines))
             return f"write in place of `${name}` what it is: {choices}; {all_of_them}"
