@@ -36,14 +36,14 @@ def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:
     check_sources(request.names, place.patch_dirs)
     requested, notes = choose(request.names, request.settings, place.patch_dirs)
     env = place.environment()
-    how, recovered = plan_change(place, env, requested, request.verify, events, dry_run=request.dry_run)
+    how, recovered = begin_change(place, env, requested, request.verify, events, dry_run=request.dry_run)
     plan = undisturbed(env, lambda: plan_apply(env, requested, force=request.force), dry_run=request.dry_run)
     plan = plan._replace(notes=(*notes, *plan.notes))
     names = tuple(one.patchset.name for one in requested)
     return carry_out(Outcome(place, env, plan, names, tuple(requested), request.dry_run, recovered), how, events)
 
 
-def plan_change(
+def begin_change(
     place: Place, env: Environment, requested: Sequence[Requested], verify: VerifyOptions, events: Events, *, dry_run: bool
 ) -> Tuple[Optional[VerifySettings], Tuple[str, ...]]:
     """Recover interrupted runs; returns how to verify (None for not at all), and a sentence for each that was recovered.

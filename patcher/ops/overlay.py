@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from patcher.model import FilePlan, Plan
-from patcher.ops.change import plan_change
+from patcher.ops.change import begin_change
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.overlay import make
@@ -51,7 +51,7 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
         refuse_other(request.project, asked_for, plan, locked_files, events)
         return plan
 
-    how, _ = plan_change(request.place, env, requested, request.verify, events, dry_run=True)
+    how, _ = begin_change(request.place, env, requested, request.verify, events, dry_run=True)
     plan = undisturbed(env, planned, dry_run=True)
     plan = plan._replace(notes=(*notes, *plan.notes))
     outcome = Outcome(place, env, plan, tuple(one.patchset.name for one in requested), requested)

@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import Location, LockError, SitepatchError, StoreError
 from patcher.hook.places import folders, name_of
 from patcher.model import LockedFile, Plan, Requested, Step
-from patcher.ops.change import carry_out, note_interrupted, plan_change
+from patcher.ops.change import begin_change, carry_out, note_interrupted
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import Effect, Outcome
 from patcher.ops.place import Place
@@ -76,7 +76,7 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     requested = asked_for.patchsets
     env = request.place.environment()
     damaged = _refuse_what_a_hook_undoes(env, requested)
-    how, recovered = plan_change(request.place, env, requested, request.verify, events, dry_run=request.dry_run)
+    how, recovered = begin_change(request.place, env, requested, request.verify, events, dry_run=request.dry_run)
     items, (plan, locked_files) = undisturbed(
         env, lambda: (statuses(env), plan_sync(env, requested, force=request.force)), dry_run=request.dry_run
     )

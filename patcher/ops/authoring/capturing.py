@@ -15,7 +15,7 @@ from patcher.author.pristine import Original, find_originals
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove
-from patcher.ops.change import carry_out, note_interrupted, plan_change
+from patcher.ops.change import begin_change, carry_out, note_interrupted
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import Outcome
 from patcher.ops.place import Place
@@ -215,7 +215,7 @@ def adopt(captured: CaptureOutcome, verify: VerifyOptions, events: Events = SILE
         raise SitepatchError(f"{captured.request.name}: was not written, so it cannot be applied")
     name, dirs = captured.request.name, (str(captured.folder.parent), *place.patch_dirs)
     check_sources([name], dirs)
-    how, recovered = plan_change(place, env, [requested], verify, events, dry_run=False)
+    how, recovered = begin_change(place, env, [requested], verify, events, dry_run=False)
     outcome = Outcome(place._replace(patch_dirs=dirs), env, captured.plan, (name,), (requested,), recovered=recovered)
     try:
         return carry_out(outcome, how, events)

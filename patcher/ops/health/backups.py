@@ -8,7 +8,7 @@ from typing import List, Sequence
 
 from patcher.errors import Location, SitepatchError
 from patcher.model import Change, FilePlan, Plan
-from patcher.ops.change import carry_out, plan_change
+from patcher.ops.change import begin_change, carry_out
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import BackupRequest, Outcome
 from patcher.store.retry import undisturbed
@@ -25,7 +25,7 @@ def restore_backups(request: BackupRequest, events: Events = SILENT) -> Outcome:
     """
     place = request.place
     env = place.environment()
-    _, recovered = plan_change(place, env, (), VerifyOptions(no_verify=True), events, dry_run=request.dry_run)
+    _, recovered = begin_change(place, env, (), VerifyOptions(no_verify=True), events, dry_run=request.dry_run)
 
     def planned() -> Outcome:
         patched = {(item.site, item.receipt.path) for item in statuses(env)}
