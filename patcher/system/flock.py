@@ -86,7 +86,7 @@ def holder(info: os.stat_result, *, strict: bool = False) -> str:
         OSError: with `strict`, where the kernel does not tell (there is no /proc/locks).
     """
     try:
-        with open("/proc/locks", encoding="ascii") as file:
+        with open("/proc/locks", encoding="utf-8") as file:
             rows = [line.split() for line in file]
     except OSError:
         if strict:
