@@ -17,7 +17,7 @@ from base64 import urlsafe_b64encode
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Dict, Iterator, NamedTuple, NoReturn, Optional
+from typing import Any, Dict, Iterator, NamedTuple, NoReturn, Optional, Tuple
 
 CARRIED = "carried.json"
 Settings = Optional[Dict[str, Any]]
@@ -72,25 +72,31 @@ def carry(wheel: Wheel, module: str, directory: Dict[str, bytes]) -> bytes:
     return (json.dumps(fields, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
 
 
+def carried(folder: Path) -> Tuple[Optional[Wheel], str]:
+    """The wheel of a hook's directory as `hook init` left it, by whatever release of sitepatch; else what is wrong with it."""
+    problem = ""
+    try:
+        fields = json.loads((folder / CARRIED).read_bytes().decode("utf-8"))
+        files = {str(name): str(text).encode("utf-8") for name, text in fields["files"].items()}
+        for path, requested in fields["digests"].items():
+            data = (folder / path).read_bytes()
+            problem = problem or (f"{path}: was changed since hook init ran" if digest(path, data) != requested else "")
+            if path != "pyproject.toml":
+                files[f"{fields['module']}/{path}"] = _plain(data)
+        return (None, problem) if problem else (Wheel(Path(fields["wheel"]).name, files), "")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        return None, f"{CARRIED}: {error}" if not isinstance(error, OSError) else str(error)
+
+
 def _read() -> Wheel:
     """The wheel of the current directory.
 
     Raises:
         SystemExit: it is not as `hook init` left it; what is wrong was written to stderr.
     """
-    problem = ""
-    try:
-        fields = json.loads(Path(CARRIED).read_bytes().decode("utf-8"))
-        files = {str(name): str(text).encode("utf-8") for name, text in fields["files"].items()}
-        for path, requested in fields["digests"].items():
-            data = Path(path).read_bytes()
-            problem = problem or (f"{path}: was changed since hook init ran" if digest(path, data) != requested else "")
-            if path != "pyproject.toml":
-                files[f"{fields['module']}/{path}"] = _plain(data)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        problem = f"{CARRIED}: {error}" if not isinstance(error, OSError) else str(error)
-    if not problem:
-        return Wheel(fields["wheel"], files)
+    one, problem = carried(Path())
+    if one:
+        return one
     try:  # sitepatch can build what this file cannot read, and has better messages
         from patcher.errors import SitepatchError
         from patcher.hook.directory import read_content

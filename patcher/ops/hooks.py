@@ -138,9 +138,9 @@ def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
         SitepatchError: what is wrong with the directory.
         OSError: the wheel cannot be written.
     """
-    from patcher.hook.backend import Wheel  # with json, which `hook remove` does without
+    from patcher.hook.backend import Wheel, carried  # with json, which `hook remove` does without
 
-    one = Wheel(*wheel(directory.read_content(folder)))
+    one = carried(folder)[0] or Wheel(*wheel(directory.read_content(folder)))
     out.mkdir(parents=True, exist_ok=True)
     data = one.pack()
     (out / one.name).write_bytes(data)

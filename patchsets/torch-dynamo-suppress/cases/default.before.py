@@ -2,7 +2,5 @@
 import os
 
 # comments above stay
-suppress_errors: bool = bool(
-    os.environ.get('TORCHDYNAMO_SUPPRESS_ERRORS', False)
-)
+suppress_errors: bool = bool(os.environ.get("TORCHDYNAMO_SUPPRESS_ERRORS", False))
 verbose = bool(os.environ.get("TORCHDYNAMO_VERBOSE", False))
