@@ -127,9 +127,7 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
     shutil.copytree(sites / "mmengine", again)
     apply_again = [*ours, "apply", "one-hunk", "--target", str(again), "--patch-dir", str(patches)]
     quiet(apply_again)
-    made = subprocess.run(
-        command("diff", "mmengine", "one-hunk"), stdout=subprocess.PIPE, check=True, env=environ, cwd=str(work)
-    )
+    made = subprocess.run(command("diff", "mmengine", "one-hunk"), stdout=subprocess.PIPE, check=True, env=environ, cwd=str(work))
     (work / "change.patch").write_bytes(made.stdout)
     found = [
         Row("bare interpreter", [*python, "-c", "pass"], nothing, work),
@@ -231,9 +229,7 @@ def main() -> int:
             for row in measured:
                 row.prepare()
                 times[row.name].append(cpu_seconds(row.command, row.cwd, environ))
-                times[bare].append(
-                    cpu_seconds(measured[0].command, work, environ)
-                )  # beside each, since all is held against it
+                times[bare].append(cpu_seconds(measured[0].command, work, environ))  # beside each, since all is held against it
         print(file=sys.stderr)
         grown = scale(work, environ, asked.scaling_rounds, asked.offline) if asked.scaling_rounds else ""
     unit = statistics.median(times[bare])
@@ -262,12 +258,7 @@ def scale(work: Path, environ: Dict[str, str], rounds: int, offline: bool) -> st
     bare: List[float] = []
     for number in range(rounds):
         for index, cell in enumerate(cells):
-            print(
-                f"\rscaling, round {number + 1} of {rounds}: {index + 1} of {len(cells)}  ",
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
+            print(f"\rscaling, round {number + 1} of {rounds}: {index + 1} of {len(cells)}  ", end="", file=sys.stderr, flush=True)
             cell.prepare()
             times[index].append(cpu_seconds(cell.command, cell.cwd, environ))
             bare.append(cpu_seconds([sys.executable, "-c", "pass"], work, environ))

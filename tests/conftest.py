@@ -11,11 +11,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what run
     signal.signal(signal.SIGINT, signal.default_int_handler)
 pytest.register_assert_rewrite("tests.semantic.helpers")
 _HEEDED = ("SITEPATCH_", "_SITEPATCH_", "SOURCE_DATE_EPOCH", "SUDO_UID", "GITHUB_WORKSPACE")  # by sitepatch
-for _name in [
-    name
-    for name in os.environ
-    if name.startswith(_HEEDED) and not name.startswith(("SITEPATCH_ALL_", "SITEPATCH_TEST_", "SITEPATCH_WRITE_"))
-]:
+for _name in [name for name in os.environ if name.startswith(_HEEDED) and not name.startswith(("SITEPATCH_ALL_", "SITEPATCH_TEST_", "SITEPATCH_WRITE_"))]:
     del os.environ[_name]  # whatever is set where the tests run
 os.umask(0o022)  # whatever it is there; some tests act as other users below directories that are made here
 os.environ["SITEPATCH_LANG"] = "en"

@@ -7,18 +7,7 @@ import copy
 from random import Random
 from typing import Any, Dict, List, Optional, Tuple
 
-KINDS = (
-    ast.Call,
-    ast.BinOp,
-    ast.BoolOp,
-    ast.Compare,
-    ast.Subscript,
-    ast.Attribute,
-    ast.IfExp,
-    ast.List,
-    ast.Dict,
-    ast.UnaryOp,
-)
+KINDS = (ast.Call, ast.BinOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Attribute, ast.IfExp, ast.List, ast.Dict, ast.UnaryOp)
 META = "META_"  # begins the name that stands for `$NAME`
 
 
@@ -27,11 +16,7 @@ def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]
 
     The tree is in the form in which expressions that are the same to the engine are the same (`tests.programs.normal`).
     """
-    found = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, KINDS) and not isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
-    ]
+    found = [node for node in ast.walk(tree) if isinstance(node, KINDS) and not isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))]
     if not found:
         return None
     pattern = copy.deepcopy(random.choice(found))
@@ -106,9 +91,7 @@ def unified(pattern: Any, node: Any, names: Dict[str, ast.expr]) -> bool:
         bound = names.setdefault(pattern.id, node)
         return _replaceable(node) and loaded(bound) == loaded(node)
     if isinstance(pattern, list):
-        return (
-            isinstance(node, list) and len(pattern) == len(node) and all(unified(a, b, names) for a, b in zip(pattern, node))
-        )
+        return isinstance(node, list) and len(pattern) == len(node) and all(unified(a, b, names) for a, b in zip(pattern, node))
     if isinstance(pattern, ast.AST):
         fields = [field for field in pattern._fields if field not in ("ctx", "kind")]
         return type(pattern) is type(node) and all(unified(getattr(pattern, f), getattr(node, f), names) for f in fields)

@@ -102,13 +102,7 @@ class Fleet:
                 archive.extractall(self.sites[name])
             if name != BREAKS:
                 (self.sites[name] / "extra.py").write_text("")
-            how = (
-                f"{over_ssh}9"
-                if name == GONE
-                else f"{over_ssh}{port}"
-                if port and name in OVER_SSH
-                else "ansible_connection=local"
-            )
+            how = f"{over_ssh}9" if name == GONE else f"{over_ssh}{port}" if port and name in OVER_SSH else "ansible_connection=local"
             lines.append(f"{name} {how} fleet_python={python}")
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
         (self.folder / "play.yml").write_text(PLAY)
@@ -116,9 +110,7 @@ class Fleet:
             mine = self.folder / f"v{version}/two"
             mine.mkdir(parents=True, exist_ok=True)
             (mine / "patchset.toml").write_text(MANIFEST.format(version))
-            (mine / "p.spatch").write_text(
-                f"Why.\n\n--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = {version + 1}\n{more}"
-            )
+            (mine / "p.spatch").write_text(f"Why.\n\n--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = {version + 1}\n{more}")
         shutil.rmtree(self.reports, ignore_errors=True)
         self.reports.mkdir()
 
@@ -128,9 +120,7 @@ class Fleet:
         ended = self.run("ansible-playbook", "-i", "hosts", "play.yml", "-e", json.dumps(given), *words)
         recap = re.findall(r"^(n\d\d) +: (.*)$", ended.stdout, re.MULTILINE)
         assert recap, ended.stdout + ended.stderr
-        return {
-            host: {key: int(count) for key, count in re.findall(r"(\w+)=(\d+)", counts)} for host, counts in recap
-        }, ended.stdout
+        return {host: {key: int(count) for key, count in re.findall(r"(\w+)=(\d+)", counts)} for host, counts in recap}, ended.stdout
 
     def trees(self):
         return {name: tree(self.folder / name) for name in HOSTS}
@@ -182,9 +172,7 @@ def scenario(fleet):
     yield "check mode: 19 would change, the difference is shown, no file and no time of one has changed"
 
     code = "import sys, demo.m; print('ready', flush=True); sys.stdin.read(); print(demo.m.VALUE)"
-    job = subprocess.Popen(
-        [str(fleet.folder / "n01/bin/python"), "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    job = subprocess.Popen([str(fleet.folder / "n01/bin/python"), "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert job.stdout.readline() == "ready\n"
     recap, text = fleet.play(fleet_report=str(fleet.reports))
     assert hosts_with(recap, "changed") == there and fleet.values() == {"2": there, "1": [GONE]}, text
@@ -214,9 +202,7 @@ def scenario(fleet):
     recap, text = fleet.play()
     assert hosts_with(recap, "changed") == HOSTS[:7] and fleet.values()["2"] == there, text
     recap, text = fleet.play(fleet_state="absent", fleet_names=[])
-    files = {
-        name: {path: what for path, what in found.items() if path.endswith(".py")} for name, found in fleet.trees().items()
-    }
+    files = {name: {path: what for path, what in found.items() if path.endswith(".py")} for name, found in fleet.trees().items()}
     was = {name: {path: what for path, what in found.items() if path.endswith(".py")} for name, found in before.items()}
     assert hosts_with(recap, "changed") == there and files == was, text
     yield "rolled back: 7 to the version before, then all 19 restored with mode and mtime"

@@ -45,24 +45,7 @@ except finally case match def class lambda return yield await async pass del glo
 1 0x1 1.5 None True \ # f'{a}' f"{a!r:>{b}}" b'a' r'\d' break nonlocal $X=1 *$X **$X *, /, é 中"""
 WORDS = [*_WORDS.split(), "\t", "\f", "\r", "\u2028", ""]
 CONTROLS = ["\0", "\1", "\b", "\v", "\x1a", "\x1b[8m", "\x7f", "\x85", "\u200b", "\u202e", "\ufeff"]
-INDENTS = [
-    "",
-    " ",
-    "  ",
-    "   ",
-    "    ",
-    "     ",
-    "        ",
-    "\t",
-    "\t\t",
-    " \t",
-    "\t ",
-    "    \t",
-    "\f",
-    "\f    ",
-    "\\\n",
-    " " * 99,
-]
+INDENTS = ["", " ", "  ", "   ", "    ", "     ", "        ", "\t", "\t\t", " \t", "\t ", "    \t", "\f", "\f    ", "\\\n", " " * 99]
 SIGNS = [" ", "-", "+", "@@ f @@\n-", " ...\n+", "", "  "]
 _TOKEN = re.compile(r"\$\w*|\w+|\.\.\.|[ \t]+|\n|.", re.DOTALL)
 
@@ -338,9 +321,7 @@ def smaller(case: Case, finding: Finding) -> Case:
     return case._replace(data=data.encode("latin-1"))
 
 
-def fuzz(
-    seed: int, numbers: Iterator[int], goes_on: Callable[[], bool], say: Callable[[str], None]
-) -> Tuple[Counter[str], Dict[str, Case]]:
+def fuzz(seed: int, numbers: Iterator[int], goes_on: Callable[[], bool], say: Callable[[str], None]) -> Tuple[Counter[str], Dict[str, Case]]:
     """Classify the cases of the given numbers; returns the states met, and for each fault its smallest case."""
     cases = seeds()
     counts: Counter[str] = Counter()

@@ -147,12 +147,7 @@ def _body(random: Random, lines: List[Line]) -> List[Line]:
         end = at + 1
         while end < len(lines) and depth(lines[end]) > depth(line):
             end += 1
-        if (
-            line[0] == " "
-            and line[1].rstrip().endswith(":")
-            and end > at + 1
-            and {tag for tag, _ in lines[at + 1 : end]} == {" "}
-        ):
+        if line[0] == " " and line[1].rstrip().endswith(":") and end > at + 1 and {tag for tag, _ in lines[at + 1 : end]} == {" "}:
             spots.append((at + 1, end))
     if not spots:
         return lines

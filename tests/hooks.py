@@ -51,9 +51,7 @@ class Place:
         return done(sitepatch(*words, cwd=self.path, **more), code)
 
     def init(self, *words, code=0, names=("two",)):
-        return self.sitepatch(
-            "hook", "init", "patches", *names, "--patch-dir", "mine", "--python", self.python, *words, code=code
-        )
+        return self.sitepatch("hook", "init", "patches", *names, "--patch-dir", "mine", "--python", self.python, *words, code=code)
 
     def wheel(self):
         """The line for requirements.txt."""

@@ -110,11 +110,7 @@ def main() -> None:
         print("\nlongest chain:", *chain, sep="\n  ")
         print("\ncircles:", *(f"{one} -> {other}" for one, other in circles), sep="\n  ")
         print("\nmany parameters:", *many, sep="\n  ")
-        print(
-            "\nlargest:",
-            *(f"{lines[name]:4} {name}" for name in sorted(lines, key=lambda name: -lines[name])[:15]),
-            sep="\n  ",
-        )
+        print("\nlargest:", *(f"{lines[name]:4} {name}" for name in sorted(lines, key=lambda name: -lines[name])[:15]), sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -40,9 +40,7 @@ COPY tree /
 ENV PATH=/usr/local/bin:/bin PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 RUN {VERSION} -B -m ensurepip --default-pip
 """
-STORE = (
-    ".sitepatch/" + name for name in ("lock", "spare", "pristine/SHA256", "receipts/SHA256.json", "patchsets/SHA256.json")
-)
+STORE = (".sitepatch/" + name for name in ("lock", "spare", "pristine/SHA256", "receipts/SHA256.json", "patchsets/SHA256.json"))
 LAYER = {f"{SITE}/{name}" for name in (f"demo/__pycache__/.wh.m.{sys.implementation.cache_tag}.pyc", "demo/m.py", *STORE)}
 """What a patch leaves in a layer; `.wh.` is how one says that a file is gone."""
 PLAIN = """\
@@ -174,17 +172,7 @@ def dockerfiles(images):
     yield "restored in a further layer: it holds the file of before, and that .sitepatch is gone"
 
     (context / "requirements.txt").write_text("demo==1.0  # sitepatch: my-fix\n")
-    images.sitepatch(
-        "lock",
-        "-r",
-        context / "requirements.txt",
-        "--target",
-        site,
-        "--patch-dir",
-        context / "patchsets",
-        "--lock",
-        context / "sitepatch.lock",
-    )
+    images.sitepatch("lock", "-r", context / "requirements.txt", "--target", site, "--patch-dir", context / "patchsets", "--lock", context / "sitepatch.lock")
     images.build("locked", plain + lock)
     assert images.value("locked") == "VALUE patched"
     text = context / "patchsets/my-fix/p.spatch"
@@ -219,9 +207,7 @@ def unpacked(images):
         images.run("umoci", "unpack", "--image", f"{layout}:1", bundle)
         images.sitepatch("apply", "my-fix", "--target", bundle / "rootfs", "--patch-dir", context / "patchsets")
         time.sleep(1)
-        images.run(
-            "umoci", "repack", "--image", f"{layout}:patched{number}", "--history.created", "2023-11-14T22:13:20Z", bundle
-        )
+        images.run("umoci", "repack", "--image", f"{layout}:patched{number}", "--history.created", "2023-11-14T22:13:20Z", bundle)
         made.append(members(layout, f"patched{number}"))
     assert made[0] == made[1]
     layers = made[0][0]
@@ -237,9 +223,7 @@ def registry(images):
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     config = images.folder / "registry.yml"
-    config.write_text(
-        f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {images.folder}/registry}}}}\nhttp: {{addr: '{address}'}}\n"
-    )
+    config.write_text(f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {images.folder}/registry}}}}\nhttp: {{addr: '{address}'}}\n")
     server = subprocess.Popen(["docker-registry", "serve", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(100):
@@ -256,9 +240,7 @@ def pushed(images):
     """A patched image by way of a registry; yields a line where it is the same."""
     digest = images.layers("train")[1]
     with registry(images) as address:
-        images.run(
-            "skopeo", "copy", "-q", "--dest-tls-verify=false", f"oci:{images.folder}/layout:it", f"docker://{address}/train:1"
-        )
+        images.run("skopeo", "copy", "-q", "--dest-tls-verify=false", f"oci:{images.folder}/layout:it", f"docker://{address}/train:1")
         told = json.loads(images.run("skopeo", "inspect", "--tls-verify=false", f"docker://{address}/train:1"))
         assert told["Digest"] == digest, told
     yield f"pushed to a registry: {told['Digest'][:19]} there, too"
@@ -284,24 +266,13 @@ def volume(images, name, texts):
 def pod(images, manifest, texts, code=0):
     """Run the containers of a Job one after the other; returns what the last one wrote."""
     spec = yaml.safe_load(manifest)["spec"]["template"]["spec"]
-    folders = {
-        each["name"]: volume(images, each["name"], texts.get(each.get("configMap", {}).get("name"), {}))
-        for each in spec["volumes"]
-    }
+    folders = {each["name"]: volume(images, each["name"], texts.get(each.get("configMap", {}).get("name"), {})) for each in spec["volumes"]}
     user = spec.get("securityContext", {})
     options = ["--user", f"{user['runAsUser']}:{user['runAsGroup']}"] if user else []
     for each in [*spec.get("initContainers", ()), *spec["containers"]]:
-        mounts = [
-            (
-                "--volume",
-                f"{folders[one['name']] / one.get('subPath', '')}:{one['mountPath']}:{'ro' if one.get('readOnly') else 'rw'}",
-            )
-            for one in each["volumeMounts"]
-        ]
+        mounts = [("--volume", f"{folders[one['name']] / one.get('subPath', '')}:{one['mountPath']}:{'ro' if one.get('readOnly') else 'rw'}") for one in each["volumeMounts"]]
         where = ["--workingdir", each["workingDir"]] if "workingDir" in each else []
-        said = images.start(
-            "train", each["command"], *options, *where, *(word for mount in mounts for word in mount), code=code
-        )
+        said = images.start("train", each["command"], *options, *where, *(word for mount in mounts for word in mount), code=code)
         if code:
             break
     return said
@@ -316,23 +287,12 @@ def kubernetes(images):
     project.mkdir()
     (project / "pyproject.toml").write_text(PROJECT)
     images.sitepatch("lock", "--project", project, "--target", images.folder / "site", "--patch-dir", mine.parent)
-    texts = {
-        name: {path.name: path.read_text() for path in folder.iterdir()}
-        for name, folder in (("train-project", project), ("my-fix", mine))
-    }
-    other = {
-        **texts,
-        "my-fix": {**texts["my-fix"], "p.spatch": texts["my-fix"]["p.spatch"].replace("Why.", "Another reason.")},
-    }
+    texts = {name: {path.name: path.read_text() for path in folder.iterdir()} for name, folder in (("train-project", project), ("my-fix", mine))}
+    other = {**texts, "my-fix": {**texts["my-fix"], "p.spatch": texts["my-fix"]["p.spatch"].replace("Why.", "Another reason.")}}
     venv = images.folder / "validate"
     if not venv.exists():
         images.run(sys.executable, "-m", "venv", venv)
-    valid = (
-        subprocess.run(
-            [f"{venv}/bin/pip", "install", "-q", "kubernetes-validate==1.37.*"], env=images.env, check=False
-        ).returncode
-        == 0
-    )
+    valid = subprocess.run([f"{venv}/bin/pip", "install", "-q", "kubernetes-validate==1.37.*"], env=images.env, check=False).returncode == 0
     for block in blocks(KUBERNETES):
         if block.language == "yaml":
             (images.folder / block.file).write_text(block.text)

@@ -75,15 +75,7 @@ _OURS = re.compile(r"(?<![\w.\[-])[a-z]{2,}(?![\w=\[.(]\w)")  # a word, and no p
 _LONG = 4  # lines, from which on a text is a file or a program
 _STATES = {"checks", "doctor", "fit", "fleet", "lint", "patchsets", "trying", "verdict"}  # modules that name some in a tuple
 _FIRST, _SECOND = slice(1), slice(1, 2)
-_SPOKEN = {
-    "Row": _FIRST,
-    "Check": _FIRST,
-    "part": _FIRST,
-    "labelled": _FIRST,
-    "label": _FIRST,
-    "note": _SECOND,
-    "notes": _SECOND,
-}
+_SPOKEN = {"Row": _FIRST, "Check": _FIRST, "part": _FIRST, "labelled": _FIRST, "label": _FIRST, "note": _SECOND, "notes": _SECOND}
 _UNSEEN = {"class_", "rel", "help", "transform", "epilog"}  # what a keyword is given that nobody sees, or that help says
 
 

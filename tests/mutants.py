@@ -104,9 +104,7 @@ class Copy:
 
     def __init__(self, folder):
         self.root, self.out, self.temporary = folder / "checkout", folder / "out", folder / "tmp"
-        listed = subprocess.run(
-            ["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, stdout=subprocess.PIPE, check=True
-        )
+        listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
         for name in filter(None, listed.stdout.decode().split("\0")):
             if (ROOT / name).is_file():
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -267,9 +265,7 @@ class Record:
         """The tests to run for a mutant, the shortest first; where none is known to reach it, those of its files."""
         first = (mutant.module, mutant.function, mutant.old.split("\n")[0])
         found = self.reached.get(first) or self.reached.get(first[:2])
-        if (
-            not mutant.function
-        ):  # what runs at the import is known of the first test alone: any that runs something of the module
+        if not mutant.function:  # what runs at the import is known of the first test alone: any that runs something of the module
             found = set().union(*(tests for key, tests in self.reached.items() if key[0] == mutant.module and len(key) == 2))
         found = found or [test for test in self.took if test.split("::")[0] in names]
         chosen, seconds = [], 0.0
@@ -319,9 +315,7 @@ def main(words=None):
     parser.add_argument("--tests", help="files and folders below tests/ to use instead of those of the package, as one word")
     parser.add_argument("--sample", type=int, help="so many changes of each module, chosen by --seed")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--budget", type=float, default=60.0, help="seconds of recorded tests that one change is given, the shortest first"
-    )
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds of recorded tests that one change is given, the shortest first")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--folder", type=Path, default=ROOT / ".mutants", help="where the record and the results are kept")
     options = parser.parse_args(words)
@@ -360,9 +354,7 @@ def main(words=None):
 
         def done(mutant: Mutant, copy, code):
             copy.write(mutant.module, source_of[mutant.module])
-            unread = code == 4 and re.search(
-                r"^\d+ errors? in ", copy.out.read_text(), re.M
-            )  # a test file that no longer can be imported
+            unread = code == 4 and re.search(r"^\d+ errors? in ", copy.out.read_text(), re.M)  # a test file that no longer can be imported
             if code in (4, 5, 70) and not unread:
                 raise SystemExit(f"the tests did not run (exit code {code}):\n{copy.out.read_text()[-3000:]}")
             if code:

@@ -27,27 +27,12 @@ from patcher.store.store import Store
 from tests.command import ROOT, done, environ, sitepatch, tree
 from tests.places import patchset, venv, wheel
 
-TOOLS = (
-    "linux.uml",
-    "rpc.nfsd",
-    "rpc.mountd",
-    "rpc.statd",
-    "exportfs",
-    "rpcbind",
-    "mount.nfs",
-    "modprobe",
-    "ip",
-    "unshare",
-    "mkfs.ext4",
-    "losetup",
-)
+TOOLS = ("linux.uml", "rpc.nfsd", "rpc.mountd", "rpc.statd", "exportfs", "rpcbind", "mount.nfs", "modprobe", "ip", "unshare", "mkfs.ext4", "losetup")
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 GRACE = 10  # seconds, the least that the server takes
 SHARE, WORK = Path("/mnt/share"), Path("/mnt/notes")
-STATE = (
-    "mount -t tmpfs state /run; mount -t tmpfs state /var/lib/nfs; mkdir -p /run/rpcbind /var/lib/nfs/sm /var/lib/nfs/sm.bak; "
+STATE = "mount -t tmpfs state /run; mount -t tmpfs state /var/lib/nfs; mkdir -p /run/rpcbind /var/lib/nfs/sm /var/lib/nfs/sm.bak; " \
     "touch /var/lib/nfs/etab /var/lib/nfs/rmtab /var/lib/nfs/state; chown -R statd /var/lib/nfs; rpcbind -w; rpc.statd --no-notify"
-)
 SERVER = f"""
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev 2>/dev/null || true
 mount -t tmpfs mnt /mnt
@@ -107,19 +92,7 @@ class Client:
 
     def __init__(self, number, version):
         self.name, self.env = f"client{number}", {}
-        command = [
-            "unshare",
-            "--net",
-            "--uts",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--mount-proc",
-            sys.executable,
-            "-m",
-            "tests.nfs",
-            "--client",
-        ]
+        command = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "tests.nfs", "--client"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.ask("shell", "true")  # its namespaces are there
         server, address, link = f"10.0.{number}.1", f"10.0.{number}.2", f"c{number}"
@@ -186,9 +159,7 @@ class Shared:
         self.before = self.files()
 
     def files(self):
-        return {
-            path: what for path, what in tree(self.site).items() if "_sitepatch_hook" not in path and "__pycache__" not in path
-        }
+        return {path: what for path, what in tree(self.site).items() if "_sitepatch_hook" not in path and "__pycache__" not in path}
 
     def applied(self, told):
         """The patchsets that are applied, as the server sees it: files, receipts and copies all say the same.
@@ -203,11 +174,7 @@ class Shared:
         assert set(receipts) == {path for name in found for path in PLACES[name]}, (told, sorted(receipts), found)
         for path, one in receipts.items():
             assert store.pristine(one.pristine).decode() == FILES[path], told
-        left = [
-            path.name
-            for path in self.site.rglob("*")
-            if ".sitepatch-" in path.name or path.name in ("journal.json", "journal.json.tmp")
-        ]
+        left = [path.name for path in self.site.rglob("*") if ".sitepatch-" in path.name or path.name in ("journal.json", "journal.json.tmp")]
         assert (store.interrupted(), left) == ("", []), told
         assert (self.site / ".sitepatch").exists() == bool(found), told
         for pyc in self.site.glob("demo/__pycache__/*.pyc"):
@@ -296,19 +263,9 @@ def problem(name, answer, may, alone):
 def commands(shared, count):
     """One command after the other: each second one is the other client's look at what the one before has made."""
     every, chance, applied = acts(shared.python), random.Random(7), frozenset()
-    known = [
-        ("start", "start"),
-        ("apply two", "status"),
-        ("restore kept", "start"),
-        ("apply four", "run --overlay two"),
-        ("restore", "status"),
-    ]
+    known = [("start", "start"), ("apply two", "status"), ("restore kept", "start"), ("apply four", "run --overlay two"), ("restore", "status")]
     for number in range(count // 2):
-        pair = (
-            known[number]
-            if number < len(known)
-            else (chance.choice(sorted(every)), chance.choice(["status", "start", "check two"]))
-        )
+        pair = known[number] if number < len(known) else (chance.choice(sorted(every)), chance.choice(["status", "start", "check two"]))
         for client, each in zip(shared.clients[:: (-1) ** number], pair):
             answer = client.ask(*every[each].words)
             applied = every[each].becomes(applied)
@@ -329,10 +286,7 @@ def looks(shared):
     A hard link keeps it, so that the server finds the file as this client knows it; Python itself would read that.
     """
     first, second = shared.clients
-    more, path = (
-        ("--python", shared.python, "--patch-dir", "mine"),
-        SHARE / shared.site.relative_to("/mnt/export") / "demo/m.py",
-    )
+    more, path = ("--python", shared.python, "--patch-dir", "mine"), SHARE / shared.site.relative_to("/mnt/export") / "demo/m.py"
     first.ask("run", shared.python, "-c", SHOW)  # a store is there before and after: the site directory stays as it is
     for words in ("status", "diff", "verify two", "restore two --dry-run", "check two", "apply two --dry-run"):
         second.ask("sitepatch", "restore", "two", *more)
@@ -442,11 +396,7 @@ def scenario(version, counts):
     shared = Shared(clients)
     lost = counted(shared, counts[0])
     say(f"{3 * counts[0]} increments under the lock of the store, by both clients and the server: {lost} lost")
-    done = {
-        "6 looks": looks(shared),
-        f"{counts[1]} commands": commands(shared, counts[1]),
-        f"{counts[2]} rounds of pairs": rounds(shared, counts[2]),
-    }
+    done = {"6 looks": looks(shared), f"{counts[1]} commands": commands(shared, counts[1]), f"{counts[2]} rounds of pairs": rounds(shared, counts[2])}
     for what, found in done.items():
         problems = [say(each) for each in found]
         say(f"{what}: {len(problems)} wrong")
@@ -497,21 +447,8 @@ def main():
         words = f"{given.versions} {given.increments} {given.commands} {given.rounds}"
         init.write_text(INIT.format(path=PATH, home="/mnt/notes", root=ROOT, python=sys.executable, words=words))
         init.chmod(0o755)
-        kernel = [
-            "linux.uml",
-            "mem=2048M",
-            "root=/dev/root",
-            "rootfstype=hostfs",
-            "rootflags=/",
-            "ro",
-            f"init={init}",
-            "con0=null,fd:1",
-            "con=null",
-            "quiet",
-        ]
-        ended = subprocess.Popen(
-            kernel, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        )
+        kernel = ["linux.uml", "mem=2048M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}", "con0=null,fd:1", "con=null", "quiet"]
+        ended = subprocess.Popen(kernel, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         said = []
         try:
             for line in ended.stdout:

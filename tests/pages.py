@@ -45,15 +45,10 @@ def whole(page):
     ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     for tag, attributes in read.elements:
-        assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "action")], (
-            tag,
-            attributes,
-        )
+        assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "action")], (tag, attributes)
         where = attributes.get("href", "#").partition("#")
         if where[0]:
-            assert tag == "link" or (attributes["rel"] == "noreferrer noopener" and re.match("https?://", where[0])), (
-                attributes
-            )
+            assert tag == "link" or (attributes["rel"] == "noreferrer noopener" and re.match("https?://", where[0])), attributes
         else:
             assert not where[2] or unquote(where[2]) in ids, attributes
     policy = next(each["content"] for _, each in read.elements if each.get("http-equiv") == "Content-Security-Policy")

@@ -53,7 +53,6 @@ DEFINED = """def g{3}(a, b=1):¦def g{3}(a, /, *b, c: int = {0}, **d) -> int:¦a
 PATTERNS = """1¦[a, *_]¦{{'k': b, **c}}¦(1 | 2) as a¦a.x¦C(a, x=1)¦'s'¦(a, b) if {0}¦C()¦-1 | None"""
 TYPED = "¦def g{3}[T](a: T):¦class C{3}[T, *S](a):"
 
-
 class Program(NamedTuple):
     """A file before and after, and the .spatch that leads from the one to the other; `kept` are comments that stay."""
 
@@ -109,10 +108,7 @@ def statement(random: Random, depth: int = 0) -> Any:
             made[1].insert(0, random.choice(['"""Doc."""', "'''Doc\n  more\n'''", "'doc'"]))
         return [made]
     if kind == 4 and depth == 0:
-        return [
-            ["match a:", []],
-            *([f"case {filled(random, pick(random, PATTERNS), 1)}:", block(random, 2)] for _ in range(random.randrange(1, 4))),
-        ]
+        return [["match a:", []], *([f"case {filled(random, pick(random, PATTERNS), 1)}:", block(random, 2)] for _ in range(random.randrange(1, 4)))]
     header = clause(pick(random, HEADERS))
     looped = "with" not in header[0] and random.random() < 0.3
     return [header, clause("else:")] if looped else [header]
@@ -179,12 +175,7 @@ class Layout:
 
     def __init__(self, random: Random) -> None:
         self.random, self.flips, self.loose, self.number = random, 0.0, random.choice([0, 0, 0.1, 0.4]), 0
-        self.shares = {
-            "inline": random.choice([0, 0, 0.3, 1]),
-            "semicolon": random.choice([0, 0, 0.3]),
-            "comment": 0.1,
-            "end": 0.05,
-        }
+        self.shares = {"inline": random.choice([0, 0, 0.3, 1]), "semicolon": random.choice([0, 0, 0.3]), "comment": 0.1, "end": 0.05}
         self.chosen: Dict[Tuple[str, str], bool] = {}
 
     def says(self, how: str, text: str) -> bool:
@@ -258,10 +249,7 @@ def program(seed: int) -> Program:
 
     def written(lines: Sequence[str], unit: str) -> str:
         body = [indented(line, unit, depth) for line in ([*above, *lines, *below] if depth else lines)]
-        head = [
-            f"{unit * at}{each}"
-            for at, each in enumerate(["class K:"] * (depth - 1) + [f"{start}def f(a, b, c):"] * bool(depth))
-        ]
+        head = [f"{unit * at}{each}" for at, each in enumerate(["class K:"] * (depth - 1) + [f"{start}def f(a, b, c):"] * bool(depth))]
         return "".join(f"{line}\n" for line in [*head, *body])
 
     plain = [line.split(LOOSE)[0] for line in before if not line.startswith(LOOSE)]

@@ -107,30 +107,10 @@ def restorer(folder: Path, target: Path, data: bytes) -> Callable[[], None]:
 
 def commands(work: Path, patches: Path, package: str, scopes: int, tool: Optional[Path]) -> Dict[str, List[str]]:
     """The command of each tool; `{folder}` and `{target}` stand for the site directory and the file."""
-    ours = [
-        sys.executable,
-        "-c",
-        "from patcher.__main__ import main; main()",
-        "apply",
-        package,
-        "--no-verify",
-        "--patch-dir",
-        str(patches),
-    ]
+    ours = [sys.executable, "-c", "from patcher.__main__ import main; main()", "apply", package, "--no-verify", "--patch-dir", str(patches)]
     module = work / "scaling_codemod.py"
     module.write_text(CODEMOD)
-    codemod = [
-        sys.executable,
-        "-m",
-        "libcst.tool",
-        "codemod",
-        "-x",
-        "scaling_codemod.Change",
-        "-j",
-        "1",
-        "--no-format",
-        "{target}",
-    ]
+    codemod = [sys.executable, "-m", "libcst.tool", "codemod", "-x", "scaling_codemod.Change", "-j", "1", "--no-format", "{target}"]
     found = {"sitepatch": [*ours, "--target", "{folder}"], "LibCST codemod": codemod}
     if tool is not None:
         rules = work / f"{package}.yml"
@@ -145,17 +125,7 @@ def commands(work: Path, patches: Path, package: str, scopes: int, tool: Optiona
 def ast_grep(work: Path) -> Optional[Path]:
     """The ast-grep that pip installs into a directory of its own, or None."""
     place = work / "ast-grep-cli"
-    line = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--disable-pip-version-check",
-        "--target",
-        str(place),
-        "ast-grep-cli",
-    ]
+    line = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--target", str(place), "ast-grep-cli"]
     done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     binary = place / "bin" / "ast-grep"
     return binary if done.returncode == 0 and binary.exists() else None

@@ -61,14 +61,7 @@ def _server(env):
         command = [sys.executable, "-m", "tests.starts", str(others.fileno())]
         null = subprocess.DEVNULL
         child = subprocess.Popen(
-            command,
-            cwd=str(Path(__file__).parents[1]),
-            env=env,
-            pass_fds=[others.fileno()],
-            start_new_session=True,
-            stdin=null,
-            stdout=null,
-            stderr=null,
+            command, cwd=str(Path(__file__).parents[1]), env=env, pass_fds=[others.fileno()], start_new_session=True, stdin=null, stdout=null, stderr=null
         )
         others.close()
         _servers[key] = mine

@@ -63,23 +63,16 @@ def test_what_does_not_fit_is_told_in_the_line_of_the_hunk(site):
     assert "title=ask does not fit mmengine/runner/runner.py Runner.wrap_model::not found: " in told.out
     told = done(site("check", "ask", "--format", "github", GITHUB_WORKSPACE=str(site.cwd.parent)), 1)
     assert len(placed(told, f"{site.cwd.name}/patchsets/ask/")) == 3 and f"file={site.cwd.name}/patchsets/ask/deep" in told.out
-    assert placed(done(site("check", "ask", "--format", "github", GITHUB_WORKSPACE=str(site.path)), 1)) == [], (
-        "it is no file of the repository"
-    )
+    assert placed(done(site("check", "ask", "--format", "github", GITHUB_WORKSPACE=str(site.path)), 1)) == [], "it is no file of the repository"
     (site.cwd / "patchsets/ask/deep/a,b.spatch").write_text(SPATCH.replace("@@ f @@", "@@ f"))
     for words, code in ((["check"], 1), (["check", "ask"], 2)):
-        assert placed(done(site(*words, "--format", "github", GITHUB_WORKSPACE=""), code)) == [
-            "error deep/a%2Cb.spatch,line=11"
-        ], "broken"
+        assert placed(done(site(*words, "--format", "github", GITHUB_WORKSPACE=""), code)) == ["error deep/a%2Cb.spatch,line=11"], "broken"
 
 
 def test_lint_and_lock_tell_it_too(site):
     told = done(sitepatch("lint", "ask", "--format", "github", cwd=site.cwd, GITHUB_WORKSPACE=""), 1)
     assert "error patchset.toml" in placed(told) and "warning deep/a%2Cb.spatch,line=7" in placed(told), told
-    assert (
-        "::error file=patchsets/ask/patchset.toml,title=ask%3A unused-option::no hunk writes $size%0Aremove [options.size]\n"
-        in told.out
-    )
+    assert "::error file=patchsets/ask/patchset.toml,title=ask%3A unused-option::no hunk writes $size%0Aremove [options.size]\n" in told.out
     asks(site)
     done(site("lock"))
     shutil.rmtree(site.cwd / "patchsets")
@@ -91,10 +84,7 @@ def test_lint_and_lock_tell_it_too(site):
 
 def test_an_annotation_is_escaped_and_names_no_file_outside_of_the_repository(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
-    assert (
-        annotation(ERROR, "a:b,c%", "1:2,\r\n3%", tmp_path / "x:y,%.toml", 7)
-        == "::error file=x%3Ay%2C%25.toml,line=7,title=a%3Ab%2Cc%25::1:2,%0D%0A3%25"
-    )
+    assert annotation(ERROR, "a:b,c%", "1:2,\r\n3%", tmp_path / "x:y,%.toml", 7) == "::error file=x%3Ay%2C%25.toml,line=7,title=a%3Ab%2Cc%25::1:2,%0D%0A3%25"
     for path in ("/etc/hosts", tmp_path / "../x", tmp_path / ".venv/lib/python3.11/site-packages/p/patchset.toml", ""):
         assert annotation(ERROR, "t", "m", path, 7) == "::error title=t::m"
     broken = {"a": PatchError.at(Location(f"{tmp_path}/a/patchset.toml", 3, 1), "wrong"), "b": SitepatchError("no file")}

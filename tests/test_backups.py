@@ -43,9 +43,7 @@ def test_a_file_is_put_back_from_the_backup_beside_it(site, backup):
     before = site.tree()
     (told,) = json.loads(site("status", "--json").out)["backups"]
     assert told == {"site": str(site.path), "path": RUNNER, "backup": name}
-    assert (
-        f"{name} beside it is what was installed; put it back: sitepatch restore --from-backup {RUNNER}" in site("status").err
-    )
+    assert f"{name} beside it is what was installed; put it back: sitepatch restore --from-backup {RUNNER}" in site("status").err
     dry = done(site("restore", "--from-backup", "--dry-run"))
     assert "-print('here')" in dry.out and "1 file would be changed" in dry.err
     assert site.tree() == before
@@ -57,12 +55,7 @@ def test_a_file_is_put_back_from_the_backup_beside_it(site, backup):
     assert (now.st_mode, now.st_mtime_ns) == (stat.st_mode, stat.st_mtime_ns)
     (kept,) = json.loads(site("status", "--json").out)["kept"]
     assert Path(kept).read_bytes() == data + b"print('here')\n"
-    assert set(site.tree()) - set(before) == {
-        ".sitepatch",
-        ".sitepatch/edited",
-        f".sitepatch/edited/{Path(kept).name}",
-        ".sitepatch/lock",
-    }
+    assert set(site.tree()) - set(before) == {".sitepatch", ".sitepatch/edited", f".sitepatch/edited/{Path(kept).name}", ".sitepatch/lock"}
     assert "nothing to restore" in done(site("restore", "--from-backup")).out
 
 

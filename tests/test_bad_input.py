@@ -36,9 +36,7 @@ patches = ["m.spatch"]
 """
 SPATCH = "--- pkg/m.py\n@@ f @@\n-old($A)\n+new($A)\n"
 LOCK = f'format = 1\n\n[[patchset]]\nname = "{NAME}"\nversion = "1.0"\nsha256 = "{"0" * 64}"\noptions = {{ n = 1 }}\n'
-PROJECT = (
-    f'[project]\nname = "x"\nversion = "1"\n[tool.sitepatch]\npatchsets = ["{NAME}"]\n[tool.sitepatch-hook]\nmode = "warn"\n'
-)
+PROJECT = f'[project]\nname = "x"\nversion = "1"\n[tool.sitepatch]\npatchsets = ["{NAME}"]\n[tool.sitepatch-hook]\nmode = "warn"\n'
 SYMPTOMS = """[[symptom]]
 name = "port"
 patterns = ["EADDRINUSE: address already in use"]
@@ -167,15 +165,7 @@ def test_a_bad_value_of_an_option_is_shown_in_short(text):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        b"\xff\xfe\xff",
-        b"\0",
-        b"x" * (1 << 21),
-        b"# sitepatch: \xd9\xa1 '",
-        b"-r " * 5000,
-        b"# sitepatch: a b=" + b"9" * N + b" c",
-        b"-e '" * 99,
-    ],
+    [b"\xff\xfe\xff", b"\0", b"x" * (1 << 21), b"# sitepatch: \xd9\xa1 '", b"-r " * 5000, b"# sitepatch: a b=" + b"9" * N + b" c", b"-e '" * 99],
 )
 def test_bad_requirements_are_said_with_their_file(tmp_path, text):
     (tmp_path / "requirements.txt").write_bytes(text)
@@ -183,8 +173,7 @@ def test_bad_requirements_are_said_with_their_file(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["show", NAME], ["apply", NAME], ["check", NAME], ["lock"], ["sync", "--locked"], ["hook", "init", "h", NAME], ["list"]],
+    "words", [["show", NAME], ["apply", NAME], ["check", NAME], ["lock"], ["sync", "--locked"], ["hook", "init", "h", NAME], ["list"]]
 )
 @pytest.mark.parametrize("shape", ["lists", "digits"])
 def test_no_command_ends_with_a_traceback(tmp_path, words, shape):
@@ -216,7 +205,4 @@ def test_the_place_of_an_error_is_a_value_that_its_message_begins_with():
     assert SitepatchError.at(Location("r.txt", 5), "found foo").place == {"file": "r.txt", "line": 5}
     assert SitepatchError.at(Location("pyproject.toml"), "found foo").place == {"file": "pyproject.toml"}
     assert SitepatchError("/site: pkg/a.py: has changed since the plan was made").place == {}
-    assert (
-        SitepatchError.joined([SitepatchError.at(Location("a: b.txt", 5), "found foo"), SitepatchError("x")]).problem
-        == "found foo"
-    )
+    assert SitepatchError.joined([SitepatchError.at(Location("a: b.txt", 5), "found foo"), SitepatchError("x")]).problem == "found foo"

@@ -44,9 +44,7 @@ def test_what_is_applied_is_a_valid_document_whose_patches_can_be_applied(site, 
     assert guard["diff"]["text"]["content"].startswith("Description: Let reduce_storage ")
     assert guard["resolves"][0]["references"] == ["https://example.org/bug/1"]
     assert debug["type"] == guard["type"] == "unofficial" and "resolves" not in debug
-    texts = {
-        path: site.file(path).read_bytes() for path in ("mmengine/runner/runner.py", "torch/multiprocessing/reductions.py")
-    }
+    texts = {path: site.file(path).read_bytes() for path in ("mmengine/runner/runner.py", "torch/multiprocessing/reductions.py")}
     done(site("restore"))
     for one in (debug, guard):
         subprocess.run(["patch", "-p1", "-s"], input=one["diff"]["text"]["content"].encode(), cwd=str(site.path), check=True)

@@ -18,9 +18,7 @@ from tests.overlays import Overlay
 pytestmark = pytest.mark.once
 
 KNOWN = ("known", "2 results")  # the files that the patchset changes
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/environ").exists(), reason="the kernel does not tell the variables of processes"
-)
+needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the kernel does not tell the variables of processes")
 
 
 @pytest.fixture
@@ -46,9 +44,7 @@ def clean(over, *words):
 def running(over, command, **more):
     """A process that says when it runs, until its stdin is closed."""
     variables = environ(SITEPATCH_CACHE=str(over.cache), **more)
-    child = subprocess.Popen(
-        [*map(str, command)], cwd=str(over.folder), env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    child = subprocess.Popen([*map(str, command)], cwd=str(over.folder), env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout.readline() == b"running\n"
     return child
 
@@ -63,10 +59,7 @@ def test_what_is_there_is_listed_and_what_no_process_uses_is_removed(over):
     made, fetched = over.made, release(over)
     told = ask(over)
     assert told["folder"] == str(over.cache)
-    size = {
-        folder: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        for folder in (made, over.cache / "known")
-    }
+    size = {folder: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) for folder in (made, over.cache / "known")}
     assert [(each["kind"], each["name"], each["path"], each["size"], each["in_use"]) for each in told["entries"]] == [
         ("overlay", made.name, str(made), size[made], False),
         ("release", "mmengine 0.10.7", str(fetched), 500, False),
@@ -185,12 +178,7 @@ def test_another_overlay_that_took_the_name_is_not_opened(over, monkeypatch):
 
 def test_what_is_not_ours_is_left_alone(over):
     """SITEPATCH_CACHE may name a directory that holds other things, too."""
-    mine = [
-        over.cache / "releases/1.0/notes",
-        over.cache / "overlay/pictures",
-        over.cache / "overlay" / ("0" * 32 + "-mine"),
-        over.cache / "releases/mmengine/0.1/src",
-    ]
+    mine = [over.cache / "releases/1.0/notes", over.cache / "overlay/pictures", over.cache / "overlay" / ("0" * 32 + "-mine"), over.cache / "releases/mmengine/0.1/src"]
     for folder in mine:
         folder.mkdir(parents=True)
         (folder / "mine.txt").write_text("mine")
@@ -204,10 +192,7 @@ def test_doctor_names_the_size_of_the_cache(over):
     release(over)
     told = sitepatch("doctor", "--python", over.python, cwd=over.folder, SITEPATCH_CACHE=str(over.cache))
     (line,) = [line for line in told.out.splitlines() if line.split()[1] == "cache"]
-    assert (
-        line.startswith("ok")
-        and f"0.5 kB of overlays, fetched releases and known results in {over.cache}; sitepatch cache clean" in line
-    )
+    assert line.startswith("ok") and f"0.5 kB of overlays, fetched releases and known results in {over.cache}; sitepatch cache clean" in line
 
 
 def test_the_cache_is_where_the_system_keeps_such_things_unless_it_is_named(monkeypatch, tmp_path):

@@ -184,11 +184,7 @@ def test_every_release_in_the_range_has_one_line_oldest_first(told):
         ("1.2 (yanked)", "applies", r"demo/share\.py:4"),
         ("1.3", "no wheel", r"it has no wheel for .*, at most a source distribution"),
         ("1.4", "not found", r"demo/share\.py: share: demo 1\.4 has no such file"),
-        (
-            "1.5",
-            "not fetched",
-            r"demo-1\.5-py3-none-any\.whl: demo/share\.py is not the file that its RECORD lists \(another sha256\)",
-        ),
+        ("1.5", "not fetched", r"demo-1\.5-py3-none-any\.whl: demo/share\.py is not the file that its RECORD lists \(another sha256\)"),
         ("1.6", "upstream", r"demo/share\.py:2"),
         ("1.7", "not found", r"demo is not installed in the wheel"),
         ("1.8", "not fetched", r".*demo-1\.8-py3-none-any\.whl.*"),
@@ -228,10 +224,7 @@ def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_told_o
 def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told):
     ended = check("ask", "ask-many", "--against", "newest")
     assert ended.code == 1
-    assert (
-        "not found  demo  3.0  the patchset is for demo >=1,<3" in ended.out
-        and "applies  many       2.0  many/share.py:2" in ended.out
-    )
+    assert "not found  demo  3.0  the patchset is for demo >=1,<3" in ended.out and "applies  many       2.0  many/share.py:2" in ended.out
     assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
 
 
@@ -248,15 +241,7 @@ def test_ci_is_told_in_annotations_or_as_tests(patchsets, tmp_path):
     assert github([hostile], {}) == ["::error title=ask does not fit a%3Ab%2Cc::not found: 50%25%0D::error::\u241b[2J"]
     (suite,) = ElementTree.fromstring(junit([*verdicts, hostile]))
     assert [suite.get(key) for key in ("name", "tests", "failures", "errors")] == ["ask", "7", "3", "1"]
-    assert [case[0].tag for case in suite] == [
-        "system-out",
-        "system-out",
-        "failure",
-        "failure",
-        "error",
-        "system-out",
-        "failure",
-    ]
+    assert [case[0].tag for case in suite] == ["system-out", "system-out", "failure", "failure", "error", "system-out", "failure"]
     site = Site(tmp_path, "mmengine-0.10.7")
     for form, shown in (("github", "::notice title=sitepatch check::"), ("junit", '<testsuite name="mmengine-ddp-debug"')):
         assert shown in done(site("check", DDP, "--format", form)).out
@@ -272,9 +257,7 @@ def test_the_table_is_the_same_from_a_kept_copy_and_no_wheel_is_fetched_again(ch
     before = len(index.fetched)
     again = check("ask", "--against", "all")
     assert again.out == told.out
-    assert [
-        name for name in index.fetched[before:] if not re.search(r"-1\.[58]-", name)
-    ] == []  # those that failed are tried again
+    assert [name for name in index.fetched[before:] if not re.search(r"-1\.[58]-", name)] == []  # those that failed are tried again
     assert len(told.fetched) == len(set(told.fetched)), "each wheel is fetched once"
 
 
@@ -387,12 +370,7 @@ def test_wrong_values_are_told_all_at_once_before_anything_is_done(check, index)
     fetched = len(index.fetched)
     ended = check("ask", "--against", "2..0", "--against", "1.0", "--against", "=>2", "--against", "", "--against", "latest")
     assert (ended.code, ended.out) == (2, "")
-    assert [text for text in ("2..0", "=>2", '""', "latest", "1.0") if f"{text}" in ended.err] == [
-        "2..0",
-        "=>2",
-        '""',
-        "latest",
-    ]
+    assert [text for text in ("2..0", "=>2", '""', "latest", "1.0") if f'{text}' in ended.err] == ["2..0", "=>2", '""', "latest"]
     assert len(index.fetched) == fetched
     assert check("ask", "--html", "x.html").code == 2
 
@@ -452,12 +430,7 @@ def test_which_releases_a_version_means(asked, versions, expected):
 
 @pytest.mark.parametrize(
     ("versions", "expected"),
-    [
-        (["2.9", "2.10", "3.0rc1"], ["2.10"]),
-        (["2.2+cpu", "2.1", "2.2+cu128"], ["2.2+cpu", "2.2+cu128"]),
-        (["1.0a1", "1.0b1"], ["1.0b1"]),
-        ([], []),
-    ],
+    [(["2.9", "2.10", "3.0rc1"], ["2.10"]), (["2.2+cpu", "2.1", "2.2+cu128"], ["2.2+cpu", "2.2+cu128"]), (["1.0a1", "1.0b1"], ["1.0b1"]), ([], [])],
 )
 def test_the_newest_release_is_no_prerelease_and_all_builds_of_it(versions, expected):
     assert newest(versions) == expected
@@ -510,9 +483,7 @@ def test_of_a_large_wheel_the_parts_are_fetched(patchsets, tmp_path):
         index.close()
     assert ended.code == 0 and "applies  demo  1.0  demo/share.py:2" in ended.out
     assert len(index.fetched) == len(index.parts), "what is fetched without a part is the whole wheel"
-    fetched = [
-        1 + int(last) - int(first) for first, last in (re.search(r"(\d+)-(\d+)/", part).groups() for part in index.parts)
-    ]
+    fetched = [1 + int(last) - int(first) for first, last in (re.search(r"(\d+)-(\d+)/", part).groups() for part in index.parts)]
     assert sum(fetched) < 1 << 20
     assert not list((tmp_path / "cache").rglob(".part-*"))
 
@@ -522,11 +493,7 @@ SOON = "import patcher.cli.progress as p, patcher.cli.main as m; p._FIRST = p._A
 
 @pytest.mark.parametrize(
     ("words", "term", "shown"),
-    [
-        ((), "xterm", r"\r\x1b\[K\[[-#]{20}\] 0 of 1 releases fetched, \d+ s"),
-        ((), "dumb", r"^0 of 1 releases fetched, \d+ s\r\n"),
-        (("--json",), "xterm", ""),
-    ],
+    [((), "xterm", r"\r\x1b\[K\[[-#]{20}\] 0 of 1 releases fetched, \d+ s"), ((), "dumb", r"^0 of 1 releases fetched, \d+ s\r\n"), (("--json",), "xterm", "")],
     ids=["terminal", "dumb", "json"],
 )
 def test_progress_is_drawn_on_a_terminal_and_removed_and_is_lines_elsewhere(index, patchsets, tmp_path, words, term, shown):
@@ -563,10 +530,7 @@ def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, t
     events = Console("check", False, False, False, False)
     events.on_fetching = _confirm_fetching
     assert events.fetching({"torch": 30, "numpy": 1}), "nobody is there to be asked"
-    assert (
-        "to fetch: numpy (1 release), torch (30 releases); up to 124 MB, or whole wheels of unknown size"
-        in capsys.readouterr().err
-    )
+    assert "to fetch: numpy (1 release), torch (30 releases); up to 124 MB, or whole wheels of unknown size" in capsys.readouterr().err
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(click, "confirm", lambda *words, **more: False)
@@ -651,17 +615,7 @@ def test_an_interpreter_without_pip_says_so(index, patchsets, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     packages = without_pip(tmp_path / "packages")
     variables = {**environ(**index.variables(tmp_path)), "PYTHONPATH": os.pathsep.join([str(ROOT), str(packages)])}
-    words = [
-        str(tmp_path / "venv/bin/python"),
-        "-m",
-        "patcher",
-        "check",
-        "ask",
-        "--against",
-        "1.0",
-        "--patch-dir",
-        str(patchsets),
-    ]
+    words = [str(tmp_path / "venv/bin/python"), "-m", "patcher", "check", "ask", "--against", "1.0", "--patch-dir", str(patchsets)]
     ended = Ended(subprocess.run(words, env=variables, capture_output=True, cwd=str(tmp_path)))
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"error: {words[0]} has no pip\nhint: ")

@@ -51,9 +51,7 @@ def every_command(group=commands, above=""):
                 yield from every_command(one, f"{above}{name} ")
 
 
-@pytest.mark.parametrize(
-    ("word", "near"), [("aply", "apply"), ("stauts", "status"), ("diagnsoe", "diagnose"), ("hook inti", "init"), ("zzzz", "")]
-)
+@pytest.mark.parametrize(("word", "near"), [("aply", "apply"), ("stauts", "status"), ("diagnsoe", "diagnose"), ("hook inti", "init"), ("zzzz", "")])
 def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, near):
     done = sitepatch(*word.split(), DDP, cwd=tmp_path)
     word = word.split()[-1]
@@ -80,17 +78,11 @@ WRONG = {  # a run of each command that fails after its words were read
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("command", "words"), [*WRONG.items(), ("restore", ["no-such", "--from-backup"]), ("diagnose", ["--ranks", "2"])]
-)
+@pytest.mark.parametrize(("command", "words"), [*WRONG.items(), ("restore", ["no-such", "--from-backup"]), ("diagnose", ["--ranks", "2"])])
 def test_with_json_an_error_is_json_too(tmp_path, command, words):
     site = Site(tmp_path)
     site.path.mkdir()
-    target = (
-        ["--target", site.path]
-        if command not in ("show", "list", "hook wheel", "lint", "test", "schema") and "--python" not in words
-        else []
-    )
+    target = ["--target", site.path] if command not in ("show", "list", "hook wheel", "lint", "test", "schema") and "--python" not in words else []
     behind = ["--", "true"] if command == "run" else []
     done = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)
     answer = json.loads(done.err if command == "run" else done.out)  # stdout of `run` is that of the command it becomes

@@ -185,9 +185,7 @@ def test_exit_code_stat_and_page(site):
     assert site("diff", DDP, "--stat").out.splitlines()[-1].startswith(" 3 files changed, ")
     assert site("diff", DDP, "--html", site.cwd / "page.html").code == 0
     page = whole((site.cwd / "page.html").read_bytes())
-    assert '_sitepatch_ddp_report("Runner.wrap_model"' in page.text("ins") and "Show where every parameter lives" in page.text(
-        "p"
-    )
+    assert '_sitepatch_ddp_report("Runner.wrap_model"' in page.text("ins") and "Show where every parameter lives" in page.text("p")
 
 
 def test_diff_of_one_that_stands_shows_its_own_change_alone(musa):
@@ -500,12 +498,7 @@ def test_list_tells_every_patchset_what_fits_first_and_where_it_is_from(musa):
         every = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
         assert sorted(line[1] for line in lines) == every
         words = [line[0] for line in lines]
-        assert list(dict.fromkeys(words)) == [
-            *(["applied"] if state == "applied" else []),
-            "available",
-            "out of range",
-            "absent",
-        ]
+        assert list(dict.fromkeys(words)) == [*(["applied"] if state == "applied" else []), "available", "out of range", "absent"]
         assert next(line for line in lines if line[1] == DDP)[0] == state
         assert ["available", DYNAMO, "1.0", "default", "torch 2.7.1", "built in"] in lines
         assert ["absent", "accelerate-ddp-hygiene", "1.1", "default", "accelerate >=0.25", "built in"] in lines
@@ -551,9 +544,7 @@ def test_a_hidden_patchset_is_said_aloud(site, words):
     folder = site.source(DDP)
     run = site if words[0] in ("apply", "diff") else functools.partial(sitepatch, cwd=site.cwd)
     assert "hides" not in run(*words, *(["--dry-run"] if words[0] == "apply" else [])).err, "it is the same patchset"
-    (folder / "patchset.toml").write_text(
-        (folder / "patchset.toml").read_text().replace(f'version = "{DDP_VERSION}"', 'version = "99.1"')
-    )
+    (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text().replace(f'version = "{DDP_VERSION}"', 'version = "99.1"'))
     done = run(*words)
     assert done.code == 0
     assert f"note: {DDP} (./patchsets) is used; it hides {DDP} of " in done.err

@@ -40,9 +40,7 @@ def status(sites):
 
 
 @pytest.mark.parametrize("before", [OLD, NEW, b"edited by hand"])
-@pytest.mark.parametrize(
-    ("kind", "words"), [(StoreError, ["failed", "see there"]), (StoreError, ["failed"]), (KeyboardInterrupt, [])]
-)
+@pytest.mark.parametrize(("kind", "words"), [(StoreError, ["failed", "see there"]), (StoreError, ["failed"]), (KeyboardInterrupt, [])])
 def test_where_the_second_fails_the_first_is_as_before(sites, monkeypatch, before, kind, words):
     if before != OLD:
         assert commit(Plan(tuple(apply(site, OLD, NEW) for site in sites), ()), [PATCHSET]) == []

@@ -154,7 +154,9 @@ def test_a_model_left_on_the_cpu_is_warned_about(report):
     assert "buffers: 1 (cpu: 1)" in text
     assert "layer0.weight device=cpu dtype=torch.float32 shape=[2, 3]" in text
     assert "device_ids about to be given: [1]" in text
-    assert lines[-1] == ("[rank 1] WARNING: parameters are still on the CPU though device_ids name a device; DDP will refuse")
+    assert lines[-1] == (
+        "[rank 1] WARNING: parameters are still on the CPU though device_ids name a device; DDP will refuse"
+    )
 
 
 @pytest.mark.parametrize(
@@ -271,7 +273,6 @@ def test_the_start_of_the_process_group_is_told_and_goes_into_the_report(capsys,
 
 def test_nothing_escapes_the_helper(capsys):
     """SystemExit neither: a vendor's module may end the process where it is asked."""
-
     class Ends(Model):
         def named_parameters(self):
             sys.exit("no card")
@@ -498,12 +499,7 @@ def test_a_strategy_that_wraps_nothing_reports_where_the_model_is_then(capsys):
     scope()["_sitepatch_ddp_watch"](kind, "wrap", "none")
     kind().wrap(model=Model(Tensor()))
     lines, found = told(capsys)
-    assert (found["wrapper"], found["before"], found["parameters"]["devices"], found["verdict"]) == (
-        "none",
-        {"cpu": 1},
-        {"gcu:0": 1},
-        "ready",
-    )
+    assert (found["wrapper"], found["before"], found["parameters"]["devices"], found["verdict"]) == ("none", {"cpu": 1}, {"gcu:0": 1}, "ready")
     assert lines[-1] == "[rank 1] not distributed: nothing is wrapped, since the launcher is none"
 
 
@@ -551,9 +547,7 @@ WRAPPER_CFG = "dict(type='MMDistributedDataParallel', device_ids={})"
 def test_each_place_reports_before_it_fails(name, code, place, tmp_path):
     ended = wrap_in_a_patched_stand_in(name, tmp_path, code)
     assert ended.stderr.splitlines()[-1] == "ValueError: device_ids [1] given for a module on the CPU"
-    found, raised = (
-        json.loads(line.partition(" ")[2]) for line in ended.stdout.splitlines() if line.startswith("sitepatch-ddp ")
-    )
+    found, raised = (json.loads(line.partition(" ")[2]) for line in ended.stdout.splitlines() if line.startswith("sitepatch-ddp "))
     error = "ValueError: device_ids [1] given for a module on the CPU"
     assert (raised["event"], raised["error"], raised["rank"], raised["sequence"]) == ("raised", error, 3, found["sequence"])
     assert f"[rank 3] sitepatch mmengine-ddp-debug: {place.partition(' ')[0]} raised {error}\n" in ended.stdout

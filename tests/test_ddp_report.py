@@ -35,9 +35,7 @@ pytestmark = pytest.mark.once
 NEW = ("host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device")
 NEWER = ("before", "places", "ids_from", "patchsets", "start", "torch")
 NEWEST = ("deepspeed",)
-REFUSAL = (
-    "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
-)
+REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
 
 
 def model(device, parameters=3, buffers=1, buffers_on=None):
@@ -60,9 +58,7 @@ def report(rank, model, device_ids, /, world=2, schema=4, local=None, site="Runn
     made = json.loads(line)
     made.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda", "visible": {}})
     made.update(facts)
-    lacking = {1: NEW + NEWER + NEWEST, 2: NEWER + NEWEST, 3: NEWEST}.get(
-        schema, ()
-    )  # as earlier versions of the patchset printed it
+    lacking = {1: NEW + NEWER + NEWEST, 2: NEWER + NEWEST, 3: NEWEST}.get(schema, ())  # as earlier versions of the patchset printed it
     made = {name: value for name, value in made.items() if name not in lacking}
     made["schema"] = schema
     return text + "sitepatch-ddp " + json.dumps(made) + "\n"
@@ -74,9 +70,7 @@ def ours(text):
 
 
 def read(*texts):
-    return [
-        read_log(f"{at}.log", io.BytesIO(text if isinstance(text, bytes) else text.encode())) for at, text in enumerate(texts)
-    ]
+    return [read_log(f"{at}.log", io.BytesIO(text if isinstance(text, bytes) else text.encode())) for at, text in enumerate(texts)]
 
 
 def classified(*texts):
@@ -152,49 +146,13 @@ def test_a_config_that_names_the_wrong_device_ids():
     ("wrapper", "on", "facts", "code", "said"),
     [
         ("Mine", "gcu:0", {}, "other-wrapper", "the model is wrapped in Mine, which is not DDP"),
-        (
-            "MMFullyShardedDataParallel",
-            "cpu",
-            {"device_ids": [0], "current": {"gcu": 0}},
-            "fsdp",
-            "FSDP shards them on the device that device_id names",
-        ),
-        (
-            "MMFullyShardedDataParallel",
-            "gcu:0",
-            {"current": {"gcu": 0}},
-            "fsdp",
-            "FSDP shards them on the accelerator that torch knows",
-        ),
-        (
-            "MMFullyShardedDataParallel",
-            "cpu",
-            {"device_ids": [0]},
-            "no-accelerator",
-            "FSDP needs an accelerator, and torch knows none",
-        ),
-        (
-            "MMDeepSpeedEngineWrapper",
-            "cpu",
-            {"deepspeed": "npu"},
-            "deepspeed",
-            "DeepSpeed moves them to the device of its own accelerator, npu",
-        ),
-        (
-            "MMDeepSpeedEngineWrapper",
-            "cpu",
-            {"deepspeed": "cpu", "current": {"gcu": 0}},
-            "accelerator-unused",
-            "own accelerator is cpu, and gcu stands idle",
-        ),
+        ("MMFullyShardedDataParallel", "cpu", {"device_ids": [0], "current": {"gcu": 0}}, "fsdp", "FSDP shards them on the device that device_id names"),
+        ("MMFullyShardedDataParallel", "gcu:0", {"current": {"gcu": 0}}, "fsdp", "FSDP shards them on the accelerator that torch knows"),
+        ("MMFullyShardedDataParallel", "cpu", {"device_ids": [0]}, "no-accelerator", "FSDP needs an accelerator, and torch knows none"),
+        ("MMDeepSpeedEngineWrapper", "cpu", {"deepspeed": "npu"}, "deepspeed", "DeepSpeed moves them to the device of its own accelerator, npu"),
+        ("MMDeepSpeedEngineWrapper", "cpu", {"deepspeed": "cpu", "current": {"gcu": 0}}, "accelerator-unused", "own accelerator is cpu, and gcu stands idle"),
         ("ColossalAIModelWrapper", "cpu", {"current": {"cuda": 0}}, "colossalai", "ColossalAI's booster moves them"),
-        (
-            "ColossalAIModelWrapper",
-            "cpu",
-            {"current": {"gcu": 0}},
-            "accelerator-unused",
-            "ColossalAI knows cuda and npu, and gcu stands idle",
-        ),
+        ("ColossalAIModelWrapper", "cpu", {"current": {"gcu": 0}}, "accelerator-unused", "ColossalAI knows cuda and npu, and gcu stands idle"),
     ],
 )
 def test_other_wrappers_get_a_verdict_of_their_own(wrapper, on, facts, code, said):
@@ -220,12 +178,7 @@ def raised(line, error, **facts):
     made = json.loads(line.partition(" ")[2])
     same = {name: made[name] for name in ("rank", "env", "host", "pid", "time", "run", "sequence", "site")}
     said = f"[rank {made['rank']}] sitepatch mmengine-ddp-debug: {made['site']} raised {error}\n"
-    return (
-        said
-        + "sitepatch-ddp "
-        + json.dumps({"schema": 4, "event": "raised", "error": error, "at": "a.py:1 in f", **same, **facts})
-        + "\n"
-    )
+    return said + "sitepatch-ddp " + json.dumps({"schema": 4, "event": "raised", "error": error, "at": "a.py:1 in f", **same, **facts}) + "\n"
 
 
 def test_what_a_wrapping_raised_is_no_well_and_belongs_to_its_process():
@@ -300,10 +253,7 @@ def test_the_right_device_and_ddp_refuses_all_the_same():
     assert codes(*texts[:1], report(1, model("musa:1"), [1])) == [("refused", "0")], "the other rank was not refused"
     one = lines(2)[0].strip() + REFUSAL + lines(2)[1]
     assert codes(one) == [("refused", "0-1")], "a refusal that names no rank may be of any"
-    own = [
-        read_log(f"rank{rank}.log", io.BytesIO((ours(text) + REFUSAL * (not rank)).encode()))
-        for rank, text in enumerate(lines(2))
-    ]
+    own = [read_log(f"rank{rank}.log", io.BytesIO((ours(text) + REFUSAL * (not rank)).encode())) for rank, text in enumerate(lines(2))]
     assert [[each.rank for each in log.refusals] for log in own] == [[0], []], "a log of one rank names it"
 
 
@@ -462,9 +412,7 @@ def lines(count=2, **facts):
         lambda line: "[default0]:" + line,
         lambda line: "2026/01/02 03:04:05 - mmengine - INFO - " + line,
         lambda line: "\x1b[32m2026\x1b[0m \x1b[1;31m" + line.rstrip() + "\x1b[0m\n",
-        lambda line: line.replace("sitepatch-ddp {", "\x1b[36msitepatch-ddp\x1b[0m {").replace(
-            '"rank"', '\x1b[1m"rank"\x1b[0m'
-        ),
+        lambda line: line.replace("sitepatch-ddp {", "\x1b[36msitepatch-ddp\x1b[0m {").replace('"rank"', '\x1b[1m"rank"\x1b[0m'),
         lambda line: line.replace("\n", "\r\n"),
         lambda line: line.rstrip(),
         lambda line: "50%|#####     |\r" + line,
@@ -786,19 +734,7 @@ def test_json_has_what_the_module_says(tmp_path):
     done = sitepatch("diagnose", "log", "--json", cwd=tmp_path)
     answer = json.loads(done.out)
     assert (answer["schema"], answer["command"], answer["ok"], done.code) == (1, "diagnose", False, 1)
-    assert answer.keys() == {
-        "schema",
-        "command",
-        "ok",
-        "failures",
-        "findings",
-        "cure",
-        "runs",
-        "shown",
-        "logs",
-        "trial",
-        "broken",
-    }
+    assert answer.keys() == {"schema", "command", "ok", "failures", "findings", "cure", "runs", "shown", "logs", "trial", "broken"}
     (run,) = answer["shown"]
     assert (run["run"], run["time"], run["logs"]) == (1, 1.7e9, ["log"])
     (wrap,) = run["wraps"]
@@ -855,7 +791,6 @@ def megabytes(count, separator):
 @pytest.mark.parametrize("separator", [b"\n", b" "], ids=["lines", "one line"])
 def test_sixty_megabytes_in_the_memory_of_three(separator):
     """Piped through the real command, which is not allowed to grow with them."""
-
     def most(count):
         code = "import resource, sys; from patcher.cli.main import main\ntry: main()\nfinally: " \
                "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"  # fmt: skip

@@ -144,9 +144,7 @@ def test_the_backend_serves_the_device_and_the_cpu(module, options, config, back
 
 
 def test_a_device_that_no_backend_serves(module):
-    with pytest.raises(
-        RuntimeError, match=r"no backend of torch\.distributed is registered for hpu, and nccl does not serve it"
-    ):
+    with pytest.raises(RuntimeError, match=r"no backend of torch\.distributed is registered for hpu, and nccl does not serve it"):
         module(hpu=card()).backend("nccl")
 
 
@@ -210,10 +208,7 @@ def test_the_scaler_is_that_of_the_device(module):
         (module("cuda", amp=amp), ("theirs", 2.0)),
         (module(amp=amp), ("theirs", 2.0)),
         (module(gcu=card(), amp=amp), ("general", "gcu", 2.0)),
-        (
-            module(gcu=SimpleNamespace(**vars(card()), amp=SimpleNamespace(GradScaler=lambda *args: ("own", *args)))),
-            ("own", 2.0),
-        ),
+        (module(gcu=SimpleNamespace(**vars(card()), amp=SimpleNamespace(GradScaler=lambda *args: ("own", *args)))), ("own", 2.0)),
     ):
         assert made.scaler(lambda *args: ("theirs", *args))(2.0) == expected
 

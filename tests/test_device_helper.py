@@ -182,9 +182,7 @@ def test_a_torch_for_cuda_without_a_driver_says_so_and_stops_where_a_gpu_was_ask
     assert run(tmp_path / "strict", nccl, **environ) == stop.format("the backend nccl")
     patched(version, tmp_path / "allowed", DEVICE, settings={f"{DEVICE}.cpu": "true"})
     assert run(tmp_path / "allowed", code, **environ, CUDA_VISIBLE_DEVICES="0") == "['gloo'] []"
-    chosen = (
-        "import sys, types; sys.modules['mmengine.device.utils'] = types.SimpleNamespace(_sitepatch_own_device=lambda: {!r})\n"
-    )
+    chosen = "import sys, types; sys.modules['mmengine.device.utils'] = types.SimpleNamespace(_sitepatch_own_device=lambda: {!r})\n"
     assert run(tmp_path / "strict", chosen.format("cpu") + code, **environ, CUDA_VISIBLE_DEVICES="0") == "['gloo'] []"
     assert run(tmp_path / "strict", chosen.format(None) + code, **environ, CUDA_VISIBLE_DEVICES="0,1").startswith(stop[:30])
 

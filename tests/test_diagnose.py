@@ -69,10 +69,7 @@ def names(known, *texts):
 
 
 # what is recognised ---------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("heading", "text"),
-    [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("errors", "cuda", "reported"))],
-)
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("errors", "cuda", "reported"))])
 def test_a_real_error_is_recognised(known, heading, text):
     assert sorted(names(known, text)) == sorted(heading.split())
 
@@ -97,9 +94,7 @@ def test_an_ordinary_line_of_training_matches_nothing(known):
     assert "mmengine" in text and read_log("log", io.BytesIO(text.encode()), known.patterns).sightings == ()
 
 
-@pytest.mark.parametrize(
-    "noise", [bytes(range(256)) * 99, b"\0" * 9999, b"\x1b[2J\x1b]0;title\x07\r\n" * 9, b"", b'{"log": "Conn']
-)
+@pytest.mark.parametrize("noise", [bytes(range(256)) * 99, b"\0" * 9999, b"\x1b[2J\x1b]0;title\x07\r\n" * 9, b"", b"{\"log\": \"Conn"])
 def test_what_is_no_log_says_nothing(known, noise):
     assert names(known, noise) == []
 
@@ -110,9 +105,7 @@ def test_what_is_no_log_says_nothing(known, noise):
         lambda line: "[rank0]: " + line,
         lambda line: line.replace("\n", "\r\n"),
         lambda line: "12%|##   |\r" + line.rstrip(),
-        lambda line: line.replace("ValueError", "\x1b[1;35mValueError\x1b[0m").replace(
-            "device_ids and", "\x1b[35mdevice_ids\x1b[0m and"
-        ),
+        lambda line: line.replace("ValueError", "\x1b[1;35mValueError\x1b[0m").replace("device_ids and", "\x1b[35mdevice_ids\x1b[0m and"),
         lambda line: line.replace("device_ids and", "\x1b[38:5:1mdevice_ids\x1b[?25h\x1b(B\x1b[m and"),
         lambda line: json.dumps({"log": line, "stream": "stderr"}) + "\n",
         lambda line: "x" * 5000 + " " + line,
@@ -132,11 +125,7 @@ def test_pieces_of_any_size_give_the_same(known, size):
         def read1(self, _=-1):
             return super().read(size)
 
-    text = (
-        "x\n" * 9
-        + "".join(f"\x1b[31m[rank{rank}]:\x1b[0m {REFUSED}" for rank in range(3))
-        + "RuntimeError: Address already in use"
-    )
+    text = "x\n" * 9 + "".join(f"\x1b[31m[rank{rank}]:\x1b[0m {REFUSED}" for rank in range(3)) + "RuntimeError: Address already in use"
     log = read_log("0.log", Dribble(text.encode()), known.patterns)
     assert log == read_log("0.log", io.BytesIO(text.encode()), known.patterns)
     assert {(each.line, each.number, each.ranks) for each in log.sightings} == {(10, 3, (0, 1, 2)), (13, 1, ())}
@@ -168,17 +157,7 @@ def test_the_rank_is_told_by_the_line(known, prefix, rank):
     assert one.ranks == ((rank,) if rank is not None else ())
 
 
-@pytest.mark.parametrize(
-    ("name", "rank"),
-    [
-        ("/r/none_x/attempt_0/3/stderr.log", 3),
-        ("logs/rank_3.log", 3),
-        ("rank3.log.gz", 3),
-        ("rank_3_of_8.log", 3),
-        ("frank3.log", None),
-        ("log", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "rank"), [("/r/none_x/attempt_0/3/stderr.log", 3), ("logs/rank_3.log", 3), ("rank3.log.gz", 3), ("rank_3_of_8.log", 3), ("frank3.log", None), ("log", None)])
 def test_the_rank_is_told_by_the_file(known, name, rank):
     log = read_log(name, io.BytesIO(REFUSED.encode()), known.patterns)
     assert log.sightings[0].ranks == ((rank,) if rank is not None else ())
@@ -208,27 +187,17 @@ def tarred(files, how="gz"):
     return out.getvalue()
 
 
-@pytest.mark.parametrize(
-    "pack",
-    [zipped, tarred, lambda files: tarred(files, "xz"), lambda files: tarred(files, "")],
-    ids=["zip", "tar.gz", "tar.xz", "tar"],
-)
+@pytest.mark.parametrize("pack", [zipped, tarred, lambda files: tarred(files, "xz"), lambda files: tarred(files, "")], ids=["zip", "tar.gz", "tar.xz", "tar"])
 def test_archives_are_read_as_folders_are(tmp_path, pack):
     text = TORCHRUN[0][1]
     at = text.index("W1123")
     own = "".join(re.findall(r"^(?:\[rank1\]: )(.*\n)", text, flags=re.MULTILINE))
-    files = {
-        "torchrun.log": b"x\n" * 999_999 + text[at:].encode(),
-        "attempt_0/1/stderr.log": own.encode(),
-        "\x1b[2J.gz": gzip.compress(REFUSED.encode()),
-    }
+    files = {"torchrun.log": b"x\n" * 999_999 + text[at:].encode(), "attempt_0/1/stderr.log": own.encode(), "\x1b[2J.gz": gzip.compress(REFUSED.encode())}
     (tmp_path / "logs").write_bytes(pack(files))
     done = sitepatch("diagnose", "logs", "--json", "--target", tmp_path, cwd=tmp_path)
     answer = json.loads(done.out)
     assert [log["log"] for log in answer["logs"]] == ["logs/torchrun.log", "logs/attempt_0/1/stderr.log", "logs/␛[2J.gz"]
-    assert [(each["rank"], each["error"], each["log"]) for each in answer["failures"]] == [
-        (1, "KeyError: 'loss_weight'", "logs/attempt_0/1/stderr.log")
-    ]
+    assert [(each["rank"], each["error"], each["log"]) for each in answer["failures"]] == [(1, "KeyError: 'loss_weight'", "logs/attempt_0/1/stderr.log")]
     assert [each["symptom"] for each in answer["findings"]] == [PLAIN] and done.code == 1
     assert [path.name for path in tmp_path.iterdir()] == ["logs"], "nothing is unpacked"
 
@@ -307,9 +276,7 @@ def test_an_archive_of_zip_that_is_encrypted_or_comes_through_a_pipe(tmp_path):
     assert "from a file, not from a pipe" in json.loads(done.stdout)["logs"][0]["problem"]
 
 
-@pytest.mark.parametrize(
-    "pack", [lambda data: b"\x28\xb5\x2f\xfd" + data, lambda data: data.decode().encode("utf-16")], ids=["zstd", "UTF-16"]
-)
+@pytest.mark.parametrize("pack", [lambda data: b"\x28\xb5\x2f\xfd" + data, lambda data: data.decode().encode("utf-16")], ids=["zstd", "UTF-16"])
 def test_a_log_that_cannot_be_read_is_no_good_one(tmp_path, pack):
     (tmp_path / "log").write_bytes(pack(REFUSED.encode()))
     answer = json.loads(sitepatch("diagnose", "log", "--json", cwd=tmp_path).out)
@@ -332,10 +299,7 @@ def test_a_line_of_another_log_can_be_what_a_symptom_needs(known):
 # which rank failed first ----------------------------------------------------------------------------------------------
 def failures(known, *texts):
     """What is known of the first failure in each launcher's summary, as the headings of torchrun.log have it."""
-    logs = [
-        read_log(f"rank{at}.log" if len(texts) > 1 else "log", io.BytesIO(text.encode()), known.patterns)
-        for at, text in enumerate(texts)
-    ]
+    logs = [read_log(f"rank{at}.log" if len(texts) > 1 else "log", io.BytesIO(text.encode()), known.patterns) for at, text in enumerate(texts)]
     found = [(each, each.signal or f"exit code {each.exitcode}") for each in known.outcome(logs).failures]
     return [f"rank {each.rank}, {ended}" + (f": {each.error} at {each.at}" if each.error else "") for each, ended in found]
 
@@ -347,9 +311,7 @@ def prefixed(prefix, text):
 TORCHRUN = sections("torchrun")
 AROUND = {
     "as it is": lambda text: text,
-    "docker": lambda text: "".join(
-        json.dumps({"log": line, "stream": "stderr"}) + "\n" for line in text.splitlines(keepends=True)
-    ),
+    "docker": lambda text: "".join(json.dumps({"log": line, "stream": "stderr"}) + "\n" for line in text.splitlines(keepends=True)),
     "kubectl": lambda text: prefixed("[pod/train-0/main] 2026-11-22T10:00:00+08:00 ", text),
     "crlf": lambda text: text.replace("\n", "\r\n"),
     "colours": lambda text: re.sub(r"(\w+Error)", "\x1b[1;35m\\1\x1b[0m", text),
@@ -390,9 +352,7 @@ def test_the_traceback_may_be_in_the_log_of_the_rank(known):
     at = text.index("W1123")
     own = re.findall(r"^(?:\[rank1\]: )(.*\n)", text, flags=re.MULTILINE)
     assert failures(known, text[at:], "".join(own)) == [first]
-    assert failures(known, text[at:], "".join(own), "".join(own).replace("KeyError", "OSError")) == [first], (
-        "the file says of which rank"
-    )
+    assert failures(known, text[at:], "".join(own), "".join(own).replace("KeyError", "OSError")) == [first], "the file says of which rank"
     assert failures(known, text[at:], text[at:]) == ["rank 1, exit code 1"], "the same summary in two logs"
 
 
@@ -400,9 +360,7 @@ def test_logs_that_contradict_each_other_about_a_rank_say_nothing_of_it():
     failure = Failure(1, "", "", 1, "", "", "log", 9)
     one, other = ({rank: Traceback("log", 1, error, "a.py:1")} for rank, error in ((1, "KeyError"), (1, "OSError")))
     assert with_tracebacks([failure], [one, other, {None: one[1]}]) == [failure]
-    assert with_tracebacks([failure], [one, one, {None: other[1]}]) == [
-        failure._replace(line=1, error="KeyError", at="a.py:1")
-    ]
+    assert with_tracebacks([failure], [one, one, {None: other[1]}]) == [failure._replace(line=1, error="KeyError", at="a.py:1")]
 
 
 def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
@@ -424,20 +382,16 @@ def test_a_rank_that_a_signal_has_ended_did_not_end_by_its_last_traceback(known)
     assert failures(known, text.replace("[rank0]", "[rank1]")) == [heading]
 
 
-@pytest.mark.parametrize(
-    "wrong", [("rank      : 1", "rank      : 12345678"), ("rank      : 1", "rank      : one"), ("  rank ", "  rang ")]
-)
+@pytest.mark.parametrize("wrong", [("rank      : 1", "rank      : 12345678"), ("rank      : 1", "rank      : one"), ("  rank ", "  rang ")])
 def test_a_summary_without_a_rank_is_none(known, wrong):
     assert failures(known, TORCHRUN[0][1].replace(*wrong)) == []
-    assert failures(known, TORCHRUN[0][1].replace("exitcode  : 1 ", "exitcode  : many "))[0].startswith(
-        "rank 1, exit code None: KeyError"
-    )
+    assert failures(known, TORCHRUN[0][1].replace("exitcode  : 1 ", "exitcode  : many "))[0].startswith("rank 1, exit code None: KeyError")
 
 
 def test_only_the_lines_of_a_traceback_are_looked_at_and_not_without_end(known, monkeypatch):
     looked, really = [], FailureReader._read
     monkeypatch.setattr(FailureReader, "_read", lambda self, line: looked.append(len(line)) or really(self, line))
-    header = 'Traceback (most recent call last):\n  File "train.py", line 1, in <module>\n'
+    header = "Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n"
     read_log("log", io.BytesIO(b"x\n" * 9999 + header.encode() + b"KeyError: 1\n" + b"x\n" * 9999))
     assert len(looked) == 3
     looked.clear()
@@ -452,9 +406,7 @@ def test_ranks_whose_tracebacks_run_into_each_other(known):
     first, text = TORCHRUN[0]
     at = text.index("W1123")
     of_ranks = [re.findall(rf"^\[rank{rank}\]: .*\n", text[:at], flags=re.MULTILINE) for rank in (0, 1)]
-    mixed = "".join(a + b for a, b in zip(*of_ranks)) + "".join(
-        of_ranks[0][len(of_ranks[1]) :] + of_ranks[1][len(of_ranks[0]) :]
-    )
+    mixed = "".join(a + b for a, b in zip(*of_ranks)) + "".join(of_ranks[0][len(of_ranks[1]) :] + of_ranks[1][len(of_ranks[0]) :])
     assert failures(known, mixed + text[at:]) == [first]
 
 
@@ -472,10 +424,7 @@ def test_the_failure_is_told_first_and_ends_with_1(tmp_path):
     assert "rank 1: log:16" in (tmp_path / "page.html").read_text(encoding="utf-8")
     (tmp_path / "log").write_text(TORCHRUN[0][1].replace("Traceback (most recent call last):", ""), encoding="utf-8")
     (tmp_path / "no").write_text(TORCHRUN[2][1], encoding="utf-8")
-    told_so = [
-        "the logs do not say which rank has written" in sitepatch("diagnose", name, "--target", tmp_path, cwd=tmp_path).out
-        for name in ("no", "log")
-    ]
+    told_so = ["the logs do not say which rank has written" in sitepatch("diagnose", name, "--target", tmp_path, cwd=tmp_path).out for name in ("no", "log")]
     assert told_so == [True, False]
     assert "these logs have no traceback of it" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
     (tmp_path / "log").write_text(TORCHRUN[1][1], encoding="utf-8")
@@ -488,10 +437,7 @@ WAITED = sections("waited")
 
 def causes(known, *texts, names=()):
     """What is known of the ranks that failed first, as the headings of waited.log have it."""
-    logs = [
-        read_log(name, io.BytesIO(text.encode()), known.patterns)
-        for name, text in itertools.zip_longest(names, texts, fillvalue="log")
-    ]
+    logs = [read_log(name, io.BytesIO(text.encode()), known.patterns) for name, text in itertools.zip_longest(names, texts, fillvalue="log")]
     found = []
     for each in known.outcome(logs).failures:
         late = f"late {ranks(each.late)}: " if each.late else ""
@@ -516,16 +462,10 @@ def test_the_rank_that_was_waited_for_is_told_first(tmp_path):
 
     waited = dict(WAITED)
     late = told(waited["late rank 2: rank 3 waited"])
-    assert late[:2] == [
-        "late rank 2 log:24",
-        "torchrun saw rank 3 fail first, on localhost, 2026-11-23_07:56:54: it waited in vain",
-    ]
+    assert late[:2] == ["late rank 2 log:24", "torchrun saw rank 3 fail first, on localhost, 2026-11-23_07:56:54: it waited in vain"]
     assert late[2].startswith("RuntimeError: [") and late[4].startswith("hint: it still ran when torchrun ended it")
     cause = told(waited["rank 1: KeyError: 'loss_weight', rank 0 waited"])
-    assert (
-        cause[:2] == ["failed rank 1 log:6", "KeyError: 'loss_weight'"]
-        and cause[3] == "torchrun saw rank 0 fail first, which waited for this one"
-    )
+    assert cause[:2] == ["failed rank 1 log:6", "KeyError: 'loss_weight'"] and cause[3] == "torchrun saw rank 0 fail first, which waited for this one"
     victim = told(waited["rank 0 waited"])
     assert victim[0] == "waited rank 0 log:10" and victim[4].startswith("hint: it waited for another rank, and is a victim")
 
@@ -534,14 +474,7 @@ def entry(rank, ended, time="2026-11-23_07:51:54"):
     code = {"SIGTERM": -15, "SIGKILL": -9, "SIGSEGV": -11, "SIGABRT": -6}.get(ended, ended)
     signal = f" ({ended})" if code != ended else ""
     message = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
-    fields = {
-        "time": time,
-        "host": "a",
-        "rank": f"{rank} (local_rank: {rank})",
-        "exitcode": f"{code} (pid: 9) {signal}",
-        "error_file": "<N/A>",
-        "traceback": message,
-    }
+    fields = {"time": time, "host": "a", "rank": f"{rank} (local_rank: {rank})", "exitcode": f"{code} (pid: 9) {signal}", "error_file": "<N/A>", "traceback": message}
     return f"[{rank}]:\n" + "".join(f"  {name:10}: {value}\n" for name, value in fields.items())
 
 
@@ -555,9 +488,7 @@ def raised(rank, error):
 
 
 GONE = "RuntimeError: [x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:16064."
-RECORDED = (
-    "Traceback (most recent call last):\n" + '    File "train.py", line 7, in main\n      main()\n' * 20 + "  KeyError: 1"
-)
+RECORDED = "Traceback (most recent call last):\n" + '    File "train.py", line 7, in main\n      main()\n' * 20 + "  KeyError: 1"
 TIMED_OUT = "RuntimeError: [x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 4000ms for recv operation to complete"
 
 
@@ -594,15 +525,10 @@ def test_a_rank_that_the_watchdog_of_nccl_has_ended_waited(known):
 
 
 def test_of_a_rank_that_was_started_again_the_last_attempt_counts(known):
-    own = [
-        f'Traceback (most recent call last):\n  File "train.py", line 7, in main\nKeyError: {attempt}\n'
-        for attempt in range(11)
-    ]
+    own = [f'Traceback (most recent call last):\n  File "train.py", line 7, in main\nKeyError: {attempt}\n' for attempt in range(11)]
     logs = [f"logs/x/attempt_{attempt}/1/stderr.log" for attempt in range(11)]
     assert causes(known, summary(entry(1, 1)), *own, names=["log", *logs]) == "rank 1: KeyError: 10"
-    assert causes(known, summary(entry(1, 1)), own[0], "KeyError\n", names=["log", logs[0], logs[2]]) == "rank 1: 1", (
-        "the last one has none"
-    )
+    assert causes(known, summary(entry(1, 1)), own[0], "KeyError\n", names=["log", logs[0], logs[2]]) == "rank 1: 1", "the last one has none"
 
 
 def test_a_rank_of_another_machine_is_found_by_its_own_log(known):
@@ -614,10 +540,7 @@ def test_a_rank_of_another_machine_is_found_by_its_own_log(known):
     late = raised(8, TIMED_OUT) + summary(entry(8, 1), entry(9, "SIGTERM"))
     assert causes(known, first, late) == causes(known, late, first) == "late rank 9: rank 8 waited; rank 0 waited"
     apart = summary(entry(8, 1, "2026-11-23_07:59:59"))
-    assert (
-        causes(known, first, apart, own, names=["log", "log2", "attempt_0/8/stderr.log"])
-        == "rank 8: KeyError: 8; rank 0 waited"
-    ), "told once"
+    assert causes(known, first, apart, own, names=["log", "log2", "attempt_0/8/stderr.log"]) == "rank 8: KeyError: 8; rank 0 waited", "told once"
 
 
 # what cures -----------------------------------------------------------------------------------------------------------
@@ -737,9 +660,7 @@ def test_a_file_that_grows_is_followed_also_where_it_is_begun_anew(tmp_path, mon
         file.write(REFUSED[50:])
     assert now() == [(PLAIN, "0.log", 2)]
     (tmp_path / "logs" / "1.log").write_text("RuntimeError: Address already in use\n")
-    (tmp_path / "logs" / "0.log.1.gz").write_bytes(
-        gzip.compress(b"KeyError: 'LOCAL_RANK'\n")
-    )  # an old one, which does not grow
+    (tmp_path / "logs" / "0.log.1.gz").write_bytes(gzip.compress(b"KeyError: 'LOCAL_RANK'\n"))  # an old one, which does not grow
     assert now()[1:] == [("port-in-use", "1.log", 1)]
     log.write_text("KeyError: 'LOCAL_RANK'\n")
     assert [name for name, *_ in now()] == [PLAIN, "not-started-by-launcher", "port-in-use"]
@@ -750,11 +671,7 @@ def test_a_file_that_grows_is_followed_also_where_it_is_begun_anew(tmp_path, mon
 def test_what_is_compressed_is_not_followed(tmp_path, how, pack):
     (tmp_path / "log.gz").write_bytes(pack(REFUSED.encode()))
     done = sitepatch("diagnose", "log.gz", "--follow", cwd=tmp_path)
-    assert (
-        done.code == 2
-        and f"--follow: found what {how} has compressed: log.gz" in done.err
-        and "leave --follow out" in done.err
-    )
+    assert done.code == 2 and f"--follow: found what {how} has compressed: log.gz" in done.err and "leave --follow out" in done.err
 
 
 def test_a_pipe_is_answered_while_it_is_written(tmp_path):
@@ -782,11 +699,7 @@ def test_reading_what_grows_ends_with_what_was_found_where_the_file_cannot_be_re
         ("backendcompilerfailed", {"torch-dynamo-suppress"}, "compile-backend-failed"),
         ("_cuda_setDevice", {DEVICE, "mmengine-device"}, "cuda-selected-without-cuda"),
         ("libcuda.so cannot found!", {"triton-libcuda-path"}, "libcuda-not-found"),
-        (
-            "torch.distributed.DistBackendError: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 10",
-            set(),
-            "one-gpu-for-two-ranks",
-        ),
+        ("torch.distributed.DistBackendError: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 10", set(), "one-gpu-for-two-ranks"),
         ("no such words anywhere", set(), ""),
     ],
 )

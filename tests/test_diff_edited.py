@@ -59,10 +59,7 @@ def test_by_default_the_packages_of_patchsets_are_looked_at_and_all_where_it_is_
     for words in (["--all"], ["--edited", "other"], ["--edited", "other/__init__.py"]):
         assert "other/__init__.py: edited by hand (other 1.0)" in done(world("diff", *words)).err
     shutil.rmtree(str(world.cwd / "patchsets"))
-    assert (
-        "nothing is edited by hand here in the packages of patchsets; --all looks at every package"
-        in done(world("diff", "--edited")).err
-    )
+    assert "nothing is edited by hand here in the packages of patchsets; --all looks at every package" in done(world("diff", "--edited")).err
     (world.cwd / "pyproject.toml").write_text('[tool.sitepatch]\npatchsets = ["mine"]\npatch-dir = "ours"\n')
     folder = world.cwd / "ours" / "mine"
     folder.mkdir(parents=True)
@@ -78,10 +75,7 @@ def test_what_was_edited_stands_apart_from_what_a_patchset_changed(world):
     world.edit(world.text().replace("    if strict:\n", ADDED[1:] + "    if strict:\n"))
     ended = done(world("diff"))
     assert ended.out == plain and ADDED not in plain
-    assert (
-        "demo/m.py: edited by hand (demo 1.0), 1 line more and 0 less; to see it: sitepatch diff --edited demo/m.py"
-        in ended.err
-    )
+    assert "demo/m.py: edited by hand (demo 1.0), 1 line more and 0 less; to see it: sitepatch diff --edited demo/m.py" in ended.err
     edited = done(world("diff", "--edited")).out
     assert [line for line in edited.splitlines(True) if line[0] in "+-"] == ["--- a/demo/m.py\n", "+++ b/demo/m.py\n", ADDED]
     both = done(world("diff", "--word-diff")).out

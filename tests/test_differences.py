@@ -64,34 +64,14 @@ def test_the_words_that_differ(old, new, gone, come):
 
 # the functions and colours of a text ----------------------------------------------------------------------------------
 def test_the_function_that_a_line_is_in_whatever_stands_in_strings_and_brackets():
-    scopes = highlight(
-        OLD.decode() + "\n@decorated\ndef c(a=')'): # (\n  return {\n'a': 1}\n\nx = 1\nif x:\n    def d(): pass\n    y = 2"
-    ).scopes
+    scopes = highlight(OLD.decode() + "\n@decorated\ndef c(a=')'): # (\n  return {\n'a': 1}\n\nx = 1\nif x:\n    def d(): pass\n    y = 2").scopes
     assert scopes == [
         "A", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.b",
         "A.b", "", "c", "c", "c", "c", "", "", "d", "",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "'",
-        '"""',
-        "def",
-        "def f(",
-        "))) def f():\n  x",
-        "\\",
-        "#",
-        "f'{",
-        "x = '\\",
-        "\udcff'\0",
-        "class \n def",
-        "'" * 9999,
-        "(" * 9999,
-    ],
-)
+@pytest.mark.parametrize("text", ["", "'", '"""', "def", "def f(", "))) def f():\n  x", "\\", "#", "f'{", "x = '\\", "\udcff'\0", "class \n def", "'" * 9999, "(" * 9999])
 def test_any_text_can_be_read(text):
     spans, scopes = highlight(text)
     assert len(scopes) == text.count("\n") + 1
@@ -160,9 +140,7 @@ def on_a_terminal(site, *words, **more):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize(
-    "more", [{"SITEPATCH_PAGER": "echo own; cat", "GIT_PAGER": "false"}, {"PAGER": "false"}], ids=["ours", "of git"]
-)
+@pytest.mark.parametrize("more", [{"SITEPATCH_PAGER": "echo own; cat", "GIT_PAGER": "false"}, {"PAGER": "false"}], ids=["ours", "of git"])
 def test_the_pager_is_the_one_that_is_configured(site, more):
     (site.cwd / ".gitconfig").write_text('[core]\n\tpager = "echo own; cat"\n')
     text = on_a_terminal(site, **more)

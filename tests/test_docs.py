@@ -22,10 +22,7 @@ from tests import starts
 from tests.command import ROOT, Ended, environ
 
 pytestmark = pytest.mark.once
-PAGES = sorted(
-    path.relative_to(ROOT).as_posix()
-    for path in [*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]
-)
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
 ENGLISH = [page for page in PAGES if not page.endswith((".zh.md", ".zh-CN.md"))]
 CHINESE = {page: page.replace(".zh.md", ".md").replace(".zh-CN.md", ".md") for page in PAGES if page not in ENGLISH}
 TOLD = re.compile(r"<!-- test: (.*) -->\n+$")
@@ -101,17 +98,11 @@ class World:
         if words[0] == "sitepatch" and not re.search(r"[|&;<>$~]", command.partition("  #")[0]):
             return Ended(starts.run(words[1:], cwd=self.cwd, env=self.env))
         env = {key: value for key, value in self.env.items() if key != "PYTHONPATH"}
-        return Ended(
-            subprocess.run(["bash", "-c", command], cwd=str(self.cwd), env=env, stdin=subprocess.DEVNULL, capture_output=True)
-        )
+        return Ended(subprocess.run(["bash", "-c", command], cwd=str(self.cwd), env=env, stdin=subprocess.DEVNULL, capture_output=True))
 
     def same(self, text):
         """A line of output without what differs from run to run and from release to release."""
-        text = (
-            text.replace(str(self.site), "SITE")
-            .replace(str(self.venv), "/opt/venv")
-            .replace(str(self.cwd), "/home/me/project")
-        )
+        text = text.replace(str(self.site), "SITE").replace(str(self.venv), "/opt/venv").replace(str(self.cwd), "/home/me/project")
         text = re.sub(r"/opt/venv/lib/python[\d.]+/site-packages", "SITE", text)
         return re.sub(r"\s+", " ", re.sub(r"\d+(,\d+)*", "#", text)).strip()
 
@@ -120,12 +111,7 @@ class World:
         streams = [[self.same(line) for line in stream.splitlines()] for stream in (ended.out, ended.err)]
         for line in filter(lambda line: line.strip() not in ("", "..."), shown):
             start, cut, _ = self.same(line).partition(" ...")
-            places = [
-                (lines, at)
-                for lines in streams
-                for at, each in enumerate(lines)
-                if each == start or (cut and each.startswith(start))
-            ]
+            places = [(lines, at) for lines in streams for at, each in enumerate(lines) if each == start or (cut and each.startswith(start))]
             if not places:
                 return line
             lines, at = places[0]
@@ -174,9 +160,7 @@ def test_the_commands_of_a_page_do_what_it_says(page, tmp_path, counted):
 
 def test_the_recording_is_what_the_commands_say():
     shown = re.findall(r"<text[^>]*>(.*)</text>", read("docs/recording.svg"))
-    made = subprocess.run(
-        [sys.executable, "docs/recording.py", "-"], cwd=str(ROOT), env=environ(), capture_output=True, check=True
-    ).stdout.decode()
+    made = subprocess.run([sys.executable, "docs/recording.py", "-"], cwd=str(ROOT), env=environ(), capture_output=True, check=True).stdout.decode()
     text = [re.sub("<[^>]*>", "", line) for line in re.findall(r"<text[^>]*>(.*)</text>", made)]
     assert text == [re.sub("<[^>]*>", "", line) for line in shown], "make it anew: python docs/recording.py"
 
@@ -189,9 +173,7 @@ def written_commands(page):
         yield match[1]
     for block in blocks(page):
         for line in re.sub(r"\\\n\s*", " ", block.text).splitlines():
-            for match in re.finditer(
-                r"(?:^|[\s/])(sitepatch (?!-demo)[a-z].*)", line if block.language in ("console", "dockerfile", "yaml") else ""
-            ):
+            for match in re.finditer(r"(?:^|[\s/])(sitepatch (?!-demo)[a-z].*)", line if block.language in ("console", "dockerfile", "yaml") else ""):
                 if block.language != "console" or line.startswith("$ "):
                     yield re.split(r"\s+(?:&&|\|\||\||>|;|#|\d>)\s*", match[1])[0]
 
@@ -205,11 +187,7 @@ def test_every_command_that_is_written_exists_with_its_options(page):
             found = group.get_command(context, words.pop(0))
             assert found, (page, command)
             group = found
-        options = {option for parameter in group.params for option in (*parameter.opts, *parameter.secondary_opts)} | {
-            "--help",
-            "-h",
-            "--version",
-        }
+        options = {option for parameter in group.params for option in (*parameter.opts, *parameter.secondary_opts)} | {"--help", "-h", "--version"}
         for word in words:
             if word == "--":
                 break
@@ -263,18 +241,10 @@ def test_a_chinese_page_has_the_headings_blocks_and_links_of_the_english_one(pag
     without = [re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL) for text in (mine, other)]
     headings = [re.findall(r"^(#+) ", text, re.MULTILINE) for text in without]
     assert headings[0] == headings[1]
-    links = [
-        [re.sub(r"(\.zh(-CN)?)?\.md|#.*", "", target) for target in re.findall(r"\]\(([^)\s]+)\)", text)] for text in without
-    ]
+    links = [[re.sub(r"(\.zh(-CN)?)?\.md|#.*", "", target) for target in re.findall(r"\]\(([^)\s]+)\)", text)] for text in without]
     assert sorted(links[0]) == sorted(links[1])
 
 
 def test_what_is_to_be_read_in_chinese_is_there():
-    wanted = {
-        "README.md",
-        "docs/index.md",
-        "docs/tutorial.md",
-        "docs/troubleshooting.md",
-        *(page for page in ENGLISH if "howto/" in page),
-    }
+    wanted = {"README.md", "docs/index.md", "docs/tutorial.md", "docs/troubleshooting.md", *(page for page in ENGLISH if "howto/" in page)}
     assert wanted == set(CHINESE.values())

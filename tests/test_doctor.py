@@ -186,11 +186,7 @@ def test_an_immutable_file(site):
 
 @pytest.mark.parametrize(
     ("option", "check", "text"),
-    [
-        ("size=1m", "space", "KiB are left"),
-        ("nr_inodes=200", "space", "no more files"),
-        ("ro", "permissions", "mounted read-only"),
-    ],
+    [("size=1m", "space", "KiB are left"), ("nr_inodes=200", "space", "no more files"), ("ro", "permissions", "mounted read-only")],
 )
 def test_a_disk_that_takes_nothing(tmp_path, option, check, text):
     disk = tmp_path / "disk"
@@ -416,10 +412,7 @@ def test_every_damaged_hook(site):
     for name in ("_a", "_b"):
         (site.path / name).mkdir()
         (site.path / name / "hook.json").write_text('{"sitepatch"')
-    problems = [
-        (PROBLEM, "hooks", f"{name}/hook.json: is not the JSON that sitepatch writes.*install the hook again")
-        for name in ("_a", "_b")
-    ]
+    problems = [(PROBLEM, "hooks", f"{name}/hook.json: is not the JSON that sitepatch writes.*install the hook again") for name in ("_a", "_b")]
     expect(doctor(site), *problems)
 
 

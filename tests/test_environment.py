@@ -140,7 +140,9 @@ def test_neither_the_working_directory_nor_the_script_is_searched(tmp_path):
     ("option", "no_user_site", "included"),
     [("", "", False), ("--system-site-packages", "", True), ("--system-site-packages", "1", False)],
 )
-def test_the_user_site_counts_where_an_ordinary_run_would_use_it(tmp_path, home, monkeypatch, option, no_user_site, included):
+def test_the_user_site_counts_where_an_ordinary_run_would_use_it(
+    tmp_path, home, monkeypatch, option, no_user_site, included
+):
     venv = make_venv(tmp_path / "venv", *filter(None, [option]))
     monkeypatch.setenv("PYTHONNOUSERSITE", no_user_site)
     python = str(venv / "bin" / "python")
@@ -312,9 +314,7 @@ def test_of_a_namespace_package_the_distribution_of_the_files_counts(tmp_path, i
             assert locate(env, "demo", [path, "demo/gone.py"]) == ("demo", str(tmp_path), name, version, str(info), (), True)
     if not init:
         for files in ([], ["demo/gone.py"], ["demo/part/__init__.py", "demo/other/m.py"]):
-            with pytest.raises(
-                SitepatchError, match=r"demo in .* is a namespace package of several distributions: .*demo-other 2.0"
-            ) as caught:
+            with pytest.raises(SitepatchError, match=r"demo in .* is a namespace package of several distributions: .*demo-other 2.0") as caught:
                 locate(directory(tmp_path), "demo", files)
             assert "name a file" in caught.value.hint
 
@@ -336,10 +336,7 @@ def test_a_distribution_is_told_by_what_is_imported_of_it(tmp_path):
     install(tmp_path, {**DEMO, "_other.py": "", "demo/__pycache__/m.py": ""}, "Some-dist")
     with pytest.raises(SitepatchError, match=r"some\.dist is not installed") as caught:
         locate(directory(tmp_path), "some.dist")
-    assert (
-        caught.value.hint
-        == "the distribution some.dist is imported as _other or demo: name that; or name another environment with --python or --target"
-    )
+    assert caught.value.hint == "the distribution some.dist is imported as _other or demo: name that; or name another environment with --python or --target"
 
 
 def test_an_egg_in_a_zip_is_refused(tmp_path):

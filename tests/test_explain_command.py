@@ -175,17 +175,12 @@ def test_apply_tells_the_same_in_short_and_names_the_command(site):
 
 
 def test_a_statement_that_moved_to_another_function_of_the_file_is_found_there(site):
-    drifted(
-        site,
-        (b"    def wrap_model(self, model_wrapper_cfg, model):", b"    def build_wrapper(self, model_wrapper_cfg, model):"),
-    )
+    drifted(site, (b"    def wrap_model(self, model_wrapper_cfg, model):", b"    def build_wrapper(self, model_wrapper_cfg, model):"))
     found = [hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER]
     assert [hunk["state"] for hunk in found] == [*["not found"] * 3, "applicable"]  # the last is for the module
     first = found[1]
     assert first["problem"] == "there is no `Runner.wrap_model` in this file"
-    assert [(each["path"], each["line"], each["scope"]) for each in first["elsewhere"]] == [
-        (RUNNER, 33, "Runner.build_wrapper")
-    ]
+    assert [(each["path"], each["line"], each["scope"]) for each in first["elsewhere"]] == [(RUNNER, 33, "Runner.build_wrapper")]
     assert first["hint"] == "the code stands in `Runner.build_wrapper`, line 33: write that scope if it is meant"
 
 
@@ -229,16 +224,14 @@ def test_ambiguous_shows_each_place_and_what_to_write(musa):
         'schema = 1\nname = "one"\nversion = "1"\nkind = "fix"\nsummary = "s"\n'
         '[[variant]]\npackage = "torch"\nversions = ""\npatches = ["p.spatch"]\n'
     )
-    (folder / "p.spatch").write_text(
-        f"Why.\n\n--- {REDUCTIONS}\n@@ reduce_storage @@\n-raise RuntimeError($TEXT)\n+raise ValueError($TEXT)\n"
-    )
+    (folder / "p.spatch").write_text(f"Why.\n\n--- {REDUCTIONS}\n@@ reduce_storage @@\n-raise RuntimeError($TEXT)\n+raise ValueError($TEXT)\n")
     (hunk,) = hunks(musa, "one", code=1)
     assert hunk["state"] == "ambiguous"
     assert [match["text"].split("(")[0] for match in hunk["matches"]] == ["raise RuntimeError"] * 3
     assert hunk["hint"].startswith("write the header around it: `if storage.is_cuda:` (line 22), ")
     text = told(musa, "one", code=1).out
     assert text.count("raise RuntimeError(") == 3
-    assert '  $TEXT = "a CUDA storage is not sent, a CUDA tensor is"\n' in text
+    assert "  $TEXT = \"a CUDA storage is not sent, a CUDA tensor is\"\n" in text
 
 
 def test_a_conflict_keeps_its_words(site):

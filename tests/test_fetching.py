@@ -80,19 +80,11 @@ LIARS = {  # what answers for the bytes first to last of the wheel, of which the
     "the whole as 200": lambda handler, data, first, last: send(handler, 200, data),
     "the whole as a part": lambda handler, data, first, last: send(handler, 206, data, f"bytes 0-{len(data) - 1}/{len(data)}"),
     "the whole as this part": lambda handler, data, first, last: send(handler, 206, data, f"bytes {first}-{last}/{len(data)}"),
-    "other bytes": lambda handler, data, first, last: send(
-        handler, 206, data[: last + 1 - first], f"bytes {first}-{last}/{len(data)}"
-    ),
-    "another part": lambda handler, data, first, last: send(
-        handler, 206, data[: last + 1 - first], f"bytes 0-{last - first}/{len(data)}"
-    ),
-    "of another file": lambda handler, data, first, last: send(
-        handler, 206, data[first : last + 1], f"bytes {first}-{last}/{len(data) + 1}"
-    ),
+    "other bytes": lambda handler, data, first, last: send(handler, 206, data[: last + 1 - first], f"bytes {first}-{last}/{len(data)}"),
+    "another part": lambda handler, data, first, last: send(handler, 206, data[: last + 1 - first], f"bytes 0-{last - first}/{len(data)}"),
+    "of another file": lambda handler, data, first, last: send(handler, 206, data[first : last + 1], f"bytes {first}-{last}/{len(data) + 1}"),
     "without Content-Range": lambda handler, data, first, last: send(handler, 206, data[first : last + 1]),
-    "less than it says": lambda handler, data, first, last: send(
-        handler, 206, data[first:last], f"bytes {first}-{last}/{len(data)}", last + 1 - first
-    ),
+    "less than it says": lambda handler, data, first, last: send(handler, 206, data[first:last], f"bytes {first}-{last}/{len(data)}", last + 1 - first),
     "416": lambda handler, data, first, last: send(handler, 416, b"", f"bytes */{len(data)}"),
     "503": lambda handler, data, first, last: send(handler, 503, b"later"),
     "no HTTP": lambda handler, data, first, last: handler.wfile.write(b"hello\r\n\r\n"),
@@ -124,9 +116,7 @@ def test_where_a_part_is_not_what_was_asked_for_the_whole_wheel_is_fetched(index
 def test_a_server_that_says_another_size_is_left_to_pip(index, tmp_path, status, size):
     data = wheel("demo", "1.0", {SHARE: PLAIN})
     index.put("demo", NAME, data)
-    index.acts[NAME] = lambda handler, data: send(
-        handler, status, data[:5], f"bytes 0-0/{size}" if status == 206 else "", size or len(data)
-    )
+    index.acts[NAME] = lambda handler, data: send(handler, status, data[:5], f"bytes 0-0/{size}" if status == 206 else "", size or len(data))
     pip, url = Whole(tmp_path, data), f"{index.variables('')['PIP_INDEX_URL'][: -len('simple/')]}files/demo/{NAME}"
     folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": url}))
     assert (folder / SHARE).read_text() == PLAIN and pip.fetched == 1
@@ -180,15 +170,7 @@ def test_a_wheel_that_is_not_what_it_says_is_not_kept(tmp_path, case):
 
 
 def test_names_that_lead_out_of_a_wheel_lead_nowhere(tmp_path):
-    names = [
-        "../evil.py",
-        "demo/../../evil.py",
-        str(tmp_path / "evil.py"),
-        "..",
-        "demo/share.py/evil.py",
-        "..\\evil.py",
-        "../evil.dist-info/RECORD",
-    ]
+    names = ["../evil.py", "demo/../../evil.py", str(tmp_path / "evil.py"), "..", "demo/share.py/evil.py", "..\\evil.py", "../evil.dist-info/RECORD"]
     data = packed([*unpacked(SOUND), *((name, b"evil") for name in names)])
     folder = fetch_release(Whole(tmp_path, data), tmp_path / "cache/deep", "demo", "1.0", [SHARE])
     found = {path.relative_to(folder).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
@@ -258,9 +240,7 @@ def test_a_listing_that_cannot_be_had_is_no_project_without_releases(index, monk
     ],
     ids=["one wheel for all", "also for others", "another's vendor build", "another's and nobody's"],
 )  # fmt: skip
-def test_other_pythons_are_asked_only_where_they_have_releases_that_the_first_has_not(
-    index, monkeypatch, tmp_path, more, lists
-):
+def test_other_pythons_are_asked_only_where_they_have_releases_that_the_first_has_not(index, monkeypatch, tmp_path, more, lists):
     for version, tag in [("1.0", "py3-none-any"), *more]:
         index.add("demo", version, files(PLAIN), tag)
     asked, names = [], {version for version, tag in more if "win" not in tag}
@@ -283,14 +263,8 @@ def test_where_an_index_is_down_half_way_the_others_are_told_and_kept_and_nothin
     write_patchset(tmp_path, "ask")
     patchset = load_patchset(tmp_path / "ask", "test")
     (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [], 2)
-    assert [(one.version, one.word) for one in checked.outcomes] == [
-        ("1.0", "applies"),
-        ("1.1", "not fetched"),
-        ("1.2", "not fetched"),
-    ]
-    assert all(
-        one.problem.startswith("pip could not fetch it: ") and "is there a network" in one.hint for one in checked.outcomes[1:]
-    )
+    assert [(one.version, one.word) for one in checked.outcomes] == [("1.0", "applies"), ("1.1", "not fetched"), ("1.2", "not fetched")]
+    assert all(one.problem.startswith("pip could not fetch it: ") and "is there a network" in one.hint for one in checked.outcomes[1:])
     assert [path.name for path in (tmp_path / "cache/releases/demo").iterdir()] == ["1.0"]
     index.acts.clear()
     index.fetched.clear()

@@ -26,11 +26,7 @@ def report(folder, *words):
 def folder(tmp_path):
     """A directory whose `fleet` has six hosts as the golden file of `status` has them: five alike, one outdated."""
     (tmp_path / "fleet").mkdir()
-    answers = [
-        each["stdout"]
-        for each in json.loads((GOLDEN / "status.json").read_text())
-        if each["command"].startswith("sitepatch status")
-    ]
+    answers = [each["stdout"] for each in json.loads((GOLDEN / "status.json").read_text()) if each["command"].startswith("sitepatch status")]
     for number in range(6):
         (tmp_path / f"fleet/n{number}.json").write_text(json.dumps(answers[2 if number == 3 else 1]))
     return tmp_path
@@ -47,9 +43,7 @@ def test_hosts_that_are_alike_are_one_line_and_what_is_astray_is_told(folder):
 def test_the_page_has_a_row_for_each_host_and_no_text_of_a_host_becomes_html(folder):
     text = (folder / "fleet/n1.json").read_text()
     (folder / "fleet/n1.json").write_text(text.replace('"demo 1.0"', '"<b>demo"'))
-    (folder / "fleet/n2.json").write_text(
-        json.dumps({"changed": False, "answer": json.loads(text)})
-    )  # as the module returns it
+    (folder / "fleet/n2.json").write_text(json.dumps({"changed": False, "answer": json.loads(text)}))  # as the module returns it
     done(report(folder, "--html", "page.html", "-q"), 1)
     page = (folder / "page.html").read_text()
     assert page.count("<tr>") == 7 and "&lt;b&gt;demo" in page and "<b>demo" not in page
@@ -57,9 +51,7 @@ def test_the_page_has_a_row_for_each_host_and_no_text_of_a_host_becomes_html(fol
 
 
 def test_a_host_that_has_no_answer_is_unknown(folder):
-    for number, text in enumerate(
-        ("", "[]", "{}", '{"error": 1}', '{"patchsets": 1, "files": [], "interrupted": [], "damaged": []}')
-    ):
+    for number, text in enumerate(("", "[]", "{}", '{"error": 1}', '{"patchsets": 1, "files": [], "interrupted": [], "damaged": []}')):
         (folder / f"fleet/n{number}.json").write_text(text)
     error = {"error": {"message": "found no Python", "hint": "install it"}}
     (folder / "fleet/n5.json").write_text(json.dumps({"schema": 1, "ok": False, **error}))
@@ -114,13 +106,7 @@ def test_the_module_runs_as_ansible_runs_it(tmp_path):
     command.chmod(0o755)
 
     def run(**params):
-        params = {
-            "target": str(site.path),
-            "sitepatch": str(command),
-            "verify": "none",
-            "name": "mmengine-ddp-debug",
-            **params,
-        }
+        params = {"target": str(site.path), "sitepatch": str(command), "verify": "none", "name": "mmengine-ddp-debug", **params}
         words = [sys.executable, "-m", "ansible_collections.sitepatch.sitepatch.plugins.modules.patchset"]
         given = json.dumps({"ANSIBLE_MODULE_ARGS": params}).encode()
         return json.loads(subprocess.run(words, input=given, cwd=str(tmp_path), env=environ(), capture_output=True).stdout)
@@ -130,7 +116,4 @@ def test_the_module_runs_as_ansible_runs_it(tmp_path):
     assert planned["changed"] and planned["diff"]["prepared"].startswith("--- a/mmengine/") and site.tree() == before
     assert run(options={"params": 5})["changed"] and not run(options={"params": 5})["changed"]
     assert run(state="absent")["changed"] and site.file().read_bytes() and not run(state="absent")["changed"]
-    assert (
-        "found no command sitepatch on this host" in run(sitepatch="/nowhere")["msg"]
-        and "known" in run(name="nonsense")["msg"]
-    )
+    assert "found no command sitepatch on this host" in run(sitepatch="/nowhere")["msg"] and "known" in run(name="nonsense")["msg"]

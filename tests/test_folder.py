@@ -73,9 +73,7 @@ def test_a_store_of_somebody_else_is_not_opened_and_another_folder_is(tmp_path, 
         (tmp_path / name).mkdir(parents=True)
     os.chown(tmp_path / "pkg", A, A)
     os.chown(tmp_path / ".sitepatch/receipts", A, A)
-    with folder.sub("pkg"), folder.sub(".sitepatch") as home, pytest.raises(
-        StoreError, match="receipts: belongs to user 1001"
-    ):
+    with folder.sub("pkg"), folder.sub(".sitepatch") as home, pytest.raises(StoreError, match="receipts: belongs to user 1001"):
         home.sub("receipts")
     os.chown(tmp_path / ".sitepatch", A, A)
     with pytest.raises(StoreError, match="sitepatch: belongs to user 1001"):
@@ -98,8 +96,7 @@ def test_what_is_mounted(tmp_path, folder):
 
 
 @pytest.mark.parametrize(
-    ("mode", "shared"),
-    [(0o755, 0), (0o775, 0o20), (0o2775, 0o2020), (0o2755, 0), (0o777, 0), (0o2777, 0), (0o757, 0), (0o3775, 0o2020)],
+    ("mode", "shared"), [(0o755, 0), (0o775, 0o20), (0o2775, 0o2020), (0o2755, 0), (0o777, 0), (0o2777, 0), (0o757, 0), (0o3775, 0o2020)]
 )
 def test_a_folder_that_is_made_in_a_store_is_readable_and_shared_as_the_one_it_lies_in(tmp_path, folder, umask, mode, shared):
     tmp_path.chmod(mode)
@@ -191,10 +188,7 @@ def test_a_file_of_our_own_is_a_regular_file(tmp_path, folder, monkeypatch):
         Folder.open(str(tmp_path / "file"))
     with pytest.raises(FileNotFoundError):
         folder.own("none")
-    for name, said in (
-        ("link", "is a link; sitepatch writes regular files there"),
-        ("fifo", "found a FIFO, expected a regular file"),
-    ):
+    for name, said in (("link", "is a link; sitepatch writes regular files there"), ("fifo", "found a FIFO, expected a regular file")):
         with pytest.raises(StoreError) as caught:
             folder.own(name)
         assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/{name}: {said}", HOME_HINT)
@@ -331,9 +325,7 @@ def test_links_second_names_and_removals(tmp_path, folder):
 
 @pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="the kernel does not tell")
 def test_the_mount_that_a_file_was_reached_through(tmp_path):
-    with (tmp_path / "file").open("wb") as one, (tmp_path / "more").open("wb") as more, Path("/proc/self/stat").open(
-        "rb"
-    ) as other:
+    with (tmp_path / "file").open("wb") as one, (tmp_path / "more").open("wb") as more, Path("/proc/self/stat").open("rb") as other:
         found = [meta.mount(each.fileno()) for each in (one, more, other)]
     assert found[0] == found[1] != found[2] and all(each.startswith(b"mnt_id:") for each in found)
     assert meta.mount(1 << 20) == b"", "no file is open there"
@@ -355,7 +347,6 @@ def test_a_new_file_has_exactly_the_extended_attributes_it_is_given(tmp_path, fo
         meta.set_xattrs(file.fileno(), (("user.a", b"3"),))
         assert [each for each in meta.read_xattrs(file.fileno()) if each[0].startswith("user.")] == [("user.a", b"3")]
         for number in (errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES, errno.ENOSPC):
-
             def refused(*_, number=number):
                 raise OSError(number, "refused")
 

@@ -435,9 +435,7 @@ def test_a_reinstall_of_the_same_release_is_told_and_applied_again(shop):
 def test_another_release_that_fits_is_told_and_never_gets_the_old_file_back(shop, version):
     shop.install(version, FITS)
     told = done(shop("status", "--check"), 1).out
-    assert (
-        f"shop {version} was installed over 1.0" in told and f"hint: it fits shop {version}: sitepatch apply shop-abs" in told
-    )
+    assert f"shop {version} was installed over 1.0" in told and f"hint: it fits shop {version}: sitepatch apply shop-abs" in told
     forgets(shop)
     shop.install("1.0")
     done(shop("apply", "shop-abs", "--set", "word=it's"))
@@ -474,9 +472,7 @@ def test_a_release_with_the_same_bytes_is_told_with_its_version(shop):
 def test_a_release_that_ships_our_very_bytes_is_not_taken_back_to_the_old_ones(shop, version):
     shop.install(version, shop.file.read_text())
     told = done(shop("status")).out
-    dropped = (
-        "hint: shop 2.0 has the change itself; drop it: sitepatch restore shop-abs, and no project has to ask for it any more"
-    )
+    dropped = "hint: shop 2.0 has the change itself; drop it: sitepatch restore shop-abs, and no project has to ask for it any more"
     assert (dropped in told and "upstream  shop-abs" in told) == (version == "2.0"), told
     forgets(shop)
     assert "abs(" in shop.file.read_text()
@@ -552,9 +548,7 @@ def test_status_tells_of_an_edited_text_that_was_set_aside_while_that_is_news(si
     done(site("restore", "--force"))
 
     def told():
-        return (
-            "an edited text that was set aside" in CliRunner().invoke(commands, ["status", "--target", str(site.path)]).output
-        )
+        return "an edited text that was set aside" in CliRunner().invoke(commands, ["status", "--target", str(site.path)]).output
 
     assert told()
     later = time.time() + 24 * 60 * 60 + 60

@@ -122,9 +122,7 @@ class World:
         self.index = None
         self.install(wheel(folder / "wheels", files=DEMO))
         for name, (more, spatch) in PATCHSETS.items():
-            self.write(
-                f"patchsets/{name}/patchset.toml", MANIFEST.format(name, more, "absent" if name == "absent" else "demo")
-            )
+            self.write(f"patchsets/{name}/patchset.toml", MANIFEST.format(name, more, "absent" if name == "absent" else "demo"))
             self.write(f"patchsets/{name}/p.spatch", spatch)
         self.write("patchsets/two/probe.py", 'import demo.m\n\nprint("VALUE is", demo.m.VALUE)\n')
 
@@ -245,10 +243,7 @@ def publish(world):
 
 
 EDITED, ELSEWHERE = M.replace("1", "8"), "VALUE = 2\nLANG = 'en'\n" + M[10:] + "MINE = 1\n"
-BROKEN = {
-    "broken/bad/patchset.toml": MANIFEST.format("bad", 'kinds = "fix"', "demo"),
-    "broken/bad/p.spatch": "--- demo/m.py\n",
-}
+BROKEN = {"broken/bad/patchset.toml": MANIFEST.format("bad", 'kinds = "fix"', "demo"), "broken/bad/p.spatch": "--- demo/m.py\n"}
 PROJECT = '[project]\nname = "shop"\n[tool.sitepatch]\npatchsets = ["two value=5", "other"]\n'
 LESS, OTHERS = PROJECT.replace(', "other"', ""), PROJECT.replace("two value=5", "fails")
 PRINT = "python -c 'import demo.m; print(demo.m.VALUE)'"

@@ -178,9 +178,7 @@ def test_another_release_is_patched_by_sitepatch_where_it_is_installed(place):
     assert quiet(place) == 1, "it is tried once"
     place.use_sitepatch()
     (place.site / "patcher").mkdir()  # what an installer would bring; the checkout comes by the .pth
-    (place.site / "patcher/__init__.py").write_text(
-        f"__path__ = [{str(Path(patcher.__file__).parent)!r}]\n__version__ = '0'\n"
-    )
+    (place.site / "patcher/__init__.py").write_text(f"__path__ = [{str(Path(patcher.__file__).parent)!r}]\n__version__ = '0'\n")
     assert place.start().err == APPLIED
     assert quiet(place) == 22
     place.sitepatch("status", "--check", "--python", place.python)
@@ -273,9 +271,7 @@ def test_two_hooks_in_one_environment_do_not_clash(place):
     place.use_sitepatch()
     place.install("--name", "sitepatch-hook-one")
     patchset(place.path, "demo/n.py", 44, "three")
-    place.sitepatch(
-        "hook", "init", "more", "three", "--patch-dir", "mine", "--python", place.python, "--name", "sitepatch-hook-x"
-    )
+    place.sitepatch("hook", "init", "more", "three", "--patch-dir", "mine", "--python", place.python, "--name", "sitepatch-hook-x")
     place.put(place.sitepatch("hook", "wheel", "more").out)
     said = place.start("-c", "import demo.m, demo.n; print(demo.m.VALUE + demo.n.VALUE)")
     assert value(said) == 66
@@ -430,9 +426,7 @@ def reached_by_all(python):
 @pytest.fixture
 def public():
     """A place that other users can reach; pytest's own folders are closed to them."""
-    python = next(
-        (each for each in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3") if reached_by_all(each)), None
-    )
+    python = next((each for each in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3") if reached_by_all(each)), None)
     if not python:
         pytest.skip("every interpreter is closed to other users")
     folder = Path(tempfile.mkdtemp())

@@ -106,9 +106,7 @@ def test_without_any_interpreter_it_says_what_to_do(place):
     assert "found no Python to run; start the one of this environment once" in ended.err
 
 
-@pytest.mark.parametrize(
-    "how", ["stderr closed", "all closed", "SIGCHLD ignored", "no bytecode", "nothing in the environment"]
-)
+@pytest.mark.parametrize("how", ["stderr closed", "all closed", "SIGCHLD ignored", "no bytecode", "nothing in the environment"])
 def test_odd_starts(place, how):
     place.install()
     closed = {"stderr closed": "2>&-", "all closed": "<&- >&- 2>&-"}.get(how, "")

@@ -122,10 +122,7 @@ def test_where_the_patchset_is_not_for_every_release_it_is_said_which_it_is_for(
     site.install("2.0", text=b"VALUE = 7\n")
     ranged = asked()._replace(versions={"demo": ">=1,<2"})
     said = "; two is for demo >=1,<2: any other release needs a hook that is made with a newer two"
-    unknown(
-        classify_targets(str(site), hook(ranged), [precomputed()]),
-        f"{M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}{said}",
-    )
+    unknown(classify_targets(str(site), hook(ranged), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}{said}")
 
 
 # a known file ---------------------------------------------------------------------------------------------------------
@@ -151,10 +148,7 @@ def test_a_link_is_kept_as_one_and_a_file_without_record_is_unrecorded(site):
     (change,) = found.changes
     assert (change.receipt.link, change.receipt.origin, found.records) == ("../elsewhere.py", "unrecorded", {})
     assert change.receipt.mtime_ns == os.lstat(f"{site}/{M}").st_mtime_ns
-    unknown(
-        classify_targets(str(site), hook(), [precomputed()]),
-        f"{M}: is not among the known files (here it is of demo); {NEEDED}",
-    )
+    unknown(classify_targets(str(site), hook(), [precomputed()]), f"{M}: is not among the known files (here it is of demo); {NEEDED}")
 
 
 def test_what_is_applied_stays_and_an_absent_file_or_package_is_no_failure(site):
@@ -203,10 +197,7 @@ def test_a_file_in_which_nothing_is_to_be_changed_is_left_alone(site):
 
 
 def test_a_precomputed_change_that_leads_to_other_bytes_is_damaged(site):
-    wrong(
-        classify_targets(str(site), hook(), [precomputed(after=b"VALUE = 3\n")]),
-        f"{M}: {M}: the change that the hook carries is damaged",
-    )
+    wrong(classify_targets(str(site), hook(), [precomputed(after=b"VALUE = 3\n")]), f"{M}: {M}: the change that the hook carries is damaged")
 
 
 def test_a_receipt_that_cannot_be_trusted_is_an_error(site):
@@ -220,45 +211,30 @@ def test_a_receipt_that_cannot_be_trusted_is_an_error(site):
 # what is not known, or in the way ---------------------------------------------------------------------------------------
 def test_bytes_that_nobody_knows_are_left_to_sitepatch_or_are_an_edit(site):
     site.install(text=b"VALUE = 7\n")
-    unknown(
-        classify_targets(str(site), hook(), [precomputed()]),
-        f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}",
-    )
+    unknown(classify_targets(str(site), hook(), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
     site.write(b"VALUE = 8\n")
     found = classify_targets(str(site), hook(), [precomputed()])
-    assert (
-        list(found.unknown) == ["two"]
-        and "the file is not what demo_kit 1.0 installed: somebody edited it" in found.unknown["two"]
-    )
+    assert list(found.unknown) == ["two"] and "the file is not what demo_kit 1.0 installed: somebody edited it" in found.unknown["two"]
     assert found.unknown["two"].endswith("pip install --force-reinstall --no-deps demo_kit==1.0")
 
 
 def test_known_bytes_that_record_disowns_are_an_edit(site):
     site.install(text=b"VALUE = 7\n")
     site.write(PRISTINE)
-    wrong(
-        classify_targets(str(site), hook(), [precomputed()]),
-        f"{M}: the file is not what demo_kit 1.0 installed: somebody edited it",
-    )
+    wrong(classify_targets(str(site), hook(), [precomputed()]), f"{M}: the file is not what demo_kit 1.0 installed: somebody edited it")
 
 
 def test_an_edit_of_the_patched_file_stays(site):
     site.apply(step())
     site.write(PATCHED + b"# mine\n")
-    wrong(
-        classify_targets(str(site), hook(), [precomputed()]),
-        f"{M}: the file was changed after it was patched; restore takes our change out",
-    )
+    wrong(classify_targets(str(site), hook(), [precomputed()]), f"{M}: the file was changed after it was patched; restore takes our change out")
 
 
 def test_a_patched_file_of_another_release_is_named(site):
     site.apply(step())
     site.install("2.0", text=b"VALUE = 7\n")
     site.write(PATCHED)
-    wrong(
-        classify_targets(str(site), hook(), [precomputed()]),
-        f"{M}: the file is that of demo_kit 1.0 as we patched it, but another build",
-    )
+    wrong(classify_targets(str(site), hook(), [precomputed()]), f"{M}: the file is that of demo_kit 1.0 as we patched it, but another build")
 
 
 def test_a_compiled_module_beside_it_is_what_is_imported(site):
@@ -284,13 +260,8 @@ def test_what_sitepatch_applied_to_an_unknown_release_is_as_requested(site):
     receipt = Receipt(M, "demo", "demo_kit", "1.0", digest(b"VALUE = 5\n"), digest(PATCHED), 0o644, 7, "", (step(level=1),))
     Store(str(site)).commit([Change(M, digest(b"VALUE = 5\n"), PATCHED, receipt)], {DIGEST: TEXTS})
     nothing(classify_targets(str(site), hook(asked(level=1)), [precomputed()]))
-    nothing(
-        classify_targets(str(site), hook(asked(level=1), asked("other", (N,))), [precomputed(N, after=PRISTINE, steps=())])
-    )
-    unknown(
-        classify_targets(str(site), hook(asked(level=2)), [precomputed()]),
-        f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}",
-    )
+    nothing(classify_targets(str(site), hook(asked(level=1), asked("other", (N,))), [precomputed(N, after=PRISTINE, steps=())]))
+    unknown(classify_targets(str(site), hook(asked(level=2)), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 1.0); {NEEDED}")
     both = hook(asked(level=1), asked("three", level=1))
     assert set(classify_targets(str(site), both, [precomputed()]).unknown) == {"two", "three"}, "one of them is missing there"
     more = receipt._replace(steps=(step(level=1), step("three", level=1)))
@@ -322,16 +293,8 @@ def test_a_file_that_an_earlier_version_changed_is_left_to_sitepatch(site):
 # several patchsets, several files ---------------------------------------------------------------------------------------
 def test_a_patchset_is_changed_in_all_of_its_files_or_in_none_and_so_is_what_shares_a_file(site):
     two, three, four = asked(paths=(M, N)), asked("three", (N,)), asked("four", ("demo/__init__.py",))
-    first = Precomputed(
-        LockedFile("demo", "demo_kit", "1.0", "demo/__init__.py", digest(b""), digest(b"#\n")),
-        True,
-        (step("four")._replace(splices=(Splice(0, 0, b"#\n"),)),),
-    )
-    entries = [
-        precomputed(),
-        precomputed(N, steps=(step(), step("three")._replace(splices=(Splice(0, 0, b"#\n"),))), after=b"#\nVALUE = 22\n"),
-        first,
-    ]
+    first = Precomputed(LockedFile("demo", "demo_kit", "1.0", "demo/__init__.py", digest(b""), digest(b"#\n")), True, (step("four")._replace(splices=(Splice(0, 0, b"#\n"),)),))
+    entries = [precomputed(), precomputed(N, steps=(step(), step("three")._replace(splices=(Splice(0, 0, b"#\n"),))), after=b"#\nVALUE = 22\n"), first]
     found = classify_targets(str(site), hook(two, three, four), entries)
     assert [each.path for each in found.changes] == ["demo/__init__.py", M, N]
     assert found.expected == {each.path: digest(each.data) for each in found.changes}
@@ -355,8 +318,7 @@ def test_a_patchset_is_changed_in_all_of_its_files_or_in_none_and_so_is_what_sha
 
 
 @pytest.mark.parametrize(
-    ("name", "level", "rival"),
-    [("a-hook", 1, True), ("a-hook", 0, False), ("z-hook", 1, False), ("sitepatch-hook-x", 1, False)],
+    ("name", "level", "rival"), [("a-hook", 1, True), ("a-hook", 0, False), ("z-hook", 1, False), ("sitepatch-hook-x", 1, False)]
 )
 def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site, name, level, rival):
     folder = site.path / "_other"
@@ -365,10 +327,7 @@ def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site,
     (folder / "kept.json").write_bytes(write_precomputed((), {}))
     found = classify_targets(str(site), hook(asked(level=0)), [precomputed(steps=(step(level=0),))])
     if rival:
-        wrong(
-            found,
-            f"two: {name} keeps it applied in another version or with other options; uninstall {name} or sitepatch-hook-x",
-        )
+        wrong(found, f"two: {name} keeps it applied in another version or with other options; uninstall {name} or sitepatch-hook-x")
         assert found.records["_other/hook.json"] == boot.signature(str(folder / "hook.json"))
     else:
         assert [each.path for each in found.changes] == [M]
@@ -416,17 +375,9 @@ def started(tmp_path, monkeypatch, capfd):
     def start(*lines, mode="repair", force="", did="tried", again=False, fails=""):
         head = f"sitepatch-hook 1 ID {did}"
         (folder / "state").write_text("\n".join([head, *lines, "end", ""]))
-        text = (
-            Path(boot.__file__)
-            .read_text(encoding="utf-8")
-            .replace("@NAME@", "hook-x")
-            .replace("@ID@", "ID")
-            .replace("@MODE@", mode)
-        )
+        text = Path(boot.__file__).read_text(encoding="utf-8").replace("@NAME@", "hook-x").replace("@ID@", "ID").replace("@MODE@", mode)
         (folder / "__init__.py").write_text(text, encoding="utf-8")
-        (folder / "recheck.py").write_text(
-            f"def recheck(here, name, mode, read, report):\n    {fails}\n    read(mode, True)\n    report('looked ' + mode)\n    return ['rechecked'], False\n"
-        )
+        (folder / "recheck.py").write_text(f"def recheck(here, name, mode, read, report):\n    {fails}\n    read(mode, True)\n    report('looked ' + mode)\n    return ['rechecked'], False\n")
         monkeypatch.setenv("SITEPATCH_HOOK", force)
         monkeypatch.syspath_prepend(str(tmp_path))
         for name in [name for name in sys.modules if name.startswith("_hook_x")]:
@@ -460,12 +411,8 @@ STRICT = "hook-x is strict: the program is not started (SITEPATCH_HOOK=off start
         ([BAD, WHY], {"mode": "strict", "force": "off"}, [], []),
         ([BAD, WHY], {"mode": "strict", "force": "repair"}, [], []),
         ([BAD, WHY], {"mode": "repair", "force": "warn"}, [], ["it does not fit"]),
-        (
-            [BAD, WHY],
-            {"mode": "warn", "force": "x"},
-            [],
-            ["SITEPATCH_HOOK: found 'x', expected repair, warn, strict or off; the mode is warn", "it does not fit"],
-        ),
+        ([BAD, WHY], {"mode": "warn", "force": "x"}, [],
+         ["SITEPATCH_HOOK: found 'x', expected repair, warn, strict or off; the mode is warn", "it does not fit"]),
         ([BAD, WHY], {"did": "looked"}, [], ["looked repair"]),
         (["= 8:5 m.py"], {}, [], ["looked repair"]),
         (["= 8:5 m.py"], {"mode": "strict"}, [1], ["looked strict", "rechecked", STRICT]),
@@ -601,9 +548,7 @@ def test_how_the_child_ends(tmp_path, monkeypatch, capfd, stderr, does, expected
 
 def test_without_a_python_there_is_no_child_and_one_that_is_lost_has_spoken(monkeypatch):
     monkeypatch.setattr(recheck, "interpreter", lambda: "")
-    assert (
-        recheck.run_child("/here", "warn") == f"found no Python to run; start the one of this environment once: {sys.prefix}"
-    )
+    assert recheck.run_child("/here", "warn") == f"found no Python to run; start the one of this environment once: {sys.prefix}"
     monkeypatch.setattr(recheck, "interpreter", lambda: "/bin/true")
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
@@ -652,10 +597,7 @@ def put(site, entries, *patchsets):
 
 def state(site, did, *lines):
     """The text of the state: a line is (mark, path), or a reason."""
-    signed = [
-        f": {line}" if isinstance(line, str) else f"{line[0]} {boot.signature(f'{site}/{line[1]}')} {line[1]}"
-        for line in lines
-    ]
+    signed = [f": {line}" if isinstance(line, str) else f"{line[0]} {boot.signature(f'{site}/{line[1]}')} {line[1]}" for line in lines]
     return "\n".join([f"sitepatch-hook 1 0.1.0+h123 {did}", *signed, "end", ""])
 
 
@@ -670,18 +612,12 @@ def ran(folder, mode, capfd):
 def test_the_child_patches_records_and_says_it_once(site, capfd, paths, count):
     folder = put(site, [precomputed(path) for path in paths], asked(paths=paths))
     assert installed.look(folder)[1:] == ("repair", False, ("the next start of Python applies two",))
-    told = state(
-        site, "looked", ("=", RECORD), *(("!", path) for path in paths), ("=", ENGINE), f"two is not applied in {site}"
-    )
+    told = state(site, "looked", ("=", RECORD), *(("!", path) for path in paths), ("=", ENGINE), f"two is not applied in {site}")
     assert ran(folder, "warn", capfd) == (1, [], told)
     assert installed.look(folder)[1:] == ("repair", False, (f"two is not applied in {site}",))
     assert (site.path / M).read_bytes() == PRISTINE and not (site.path / ".sitepatch").exists()
     code, said, text = ran(folder, "repair", capfd)
-    assert (code, said, text) == (
-        0,
-        [APPLIED.format(count)],
-        state(site, "tried", ("=", RECORD), *(("=", path) for path in paths)),
-    )
+    assert (code, said, text) == (0, [APPLIED.format(count)], state(site, "tried", ("=", RECORD), *(("=", path) for path in paths)))
     assert {(site.path / path).read_bytes() for path in paths} == {PATCHED}
     assert Store(str(site)).patchset_files(DIGEST) == TEXTS
     assert list((Path(folder) / "__pycache__").iterdir()) and Path(folder, "state").stat().st_mode & 0o777 == 0o644
@@ -755,7 +691,7 @@ def test_a_sitepatch_without_an_answer_is_quoted_with_its_last_line(tmp_path, mo
     ("out", "said"),
     [
         (b"[]", "the file: found a list, expected a table"),
-        (b'{"files": [{"path": "a", "after": 1, "changes": []}], "later": 1}', "ok: found nothing, expected true or false"),
+        (b'{"files": [{"path": "a", "after": 1, "changes": []}], "later": 1}', 'ok: found nothing, expected true or false'),
         (b'{"ok": true, "files": [{"path": "a", "after": 1, "changes": []}]}', "files[0].after: found 1, expected a string"),
     ],
 )
@@ -778,9 +714,7 @@ def test_what_sitepatch_made_of_a_file_is_what_is_expected_there(site, capfd, mo
     assert ran(folder, "repair", capfd)[:2] == (0, [APPLIED.format("1 file")])
 
 
-@pytest.mark.parametrize(
-    ("name", "data"), [("hook.json", None), ("kept.json", None), ("hook.json", b"{"), ("patchsets/two/patchset.toml", b"y")]
-)
+@pytest.mark.parametrize(("name", "data"), [("hook.json", None), ("kept.json", None), ("hook.json", b"{"), ("patchsets/two/patchset.toml", b"y")])
 def test_a_damaged_hook_is_one_line(site, capfd, name, data):
     folder = put(site, [precomputed()])
     path = Path(folder, name)
@@ -790,12 +724,8 @@ def test_a_damaged_hook_is_one_line(site, capfd, name, data):
     assert (f"{path}: cannot be read: No such file or directory; install the hook again" == said) == (data is None)
 
 
-@pytest.mark.parametrize(
-    ("problems", "told"), [(["m.py: no"], "m.py: no"), (["m.py: no", "n.py: no"], "m.py: no (and 1 more)")]
-)
-def test_what_cannot_be_written_is_one_line_and_only_reported_where_something_is_to_be_written(
-    site, capfd, monkeypatch, problems, told
-):
+@pytest.mark.parametrize(("problems", "told"), [(["m.py: no"], "m.py: no"), (["m.py: no", "n.py: no"], "m.py: no (and 1 more)")])
+def test_what_cannot_be_written_is_one_line_and_only_reported_where_something_is_to_be_written(site, capfd, monkeypatch, problems, told):
     folder = put(site, [precomputed()])
     monkeypatch.setattr(Store, "check_writable", lambda store, paths: problems)
     assert ran(folder, "repair", capfd) == (1, [f"two: not applied in {site}: {told}"], "")
@@ -915,10 +845,7 @@ def test_what_hook_status_says_of_a_hook(site, monkeypatch):
     monkeypatch.setenv("SITEPATCH_HOOK", "warn")
     assert installed.look(folder)[1:] == ("warn", False, ("the next start of Python warns of two",))
     monkeypatch.setenv("SITEPATCH_HOOK", "off")
-    assert (
-        installed.look(folder)[1:3] == ("off", False)
-        and installed.look(folder).messages[0] == "SITEPATCH_HOOK=off: it does nothing"
-    )
+    assert installed.look(folder)[1:3] == ("off", False) and installed.look(folder).messages[0] == "SITEPATCH_HOOK=off: it does nothing"
     monkeypatch.delenv("SITEPATCH_HOOK")
     site.write(b"VALUE = 8\n")
     found = installed.look(folder)
@@ -975,10 +902,7 @@ def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (
-            lambda top: top["patchsets"][0]["paths"][0].update(paths=["../x.py"]),
-            r"patchsets\[0\].paths\[0\].paths\[0\]: found .*, expected a path below a site",
-        ),
+        (lambda top: top["patchsets"][0]["paths"][0].update(paths=["../x.py"]), r"patchsets\[0\].paths\[0\].paths\[0\]: found .*, expected a path below a site"),
         (lambda top: top["patchsets"][0]["paths"][0].update(more=1), "more"),
         (lambda top: top["patchsets"][0].update(more=1), "more"),
         (lambda top: top.update(more=1), "more"),

@@ -64,20 +64,14 @@ def pyproject(place, text):
 # init -----------------------------------------------------------------------------------------------------------------
 def test_without_names_it_is_what_the_project_asks_for(place):
     patchset(place.path, "demo/n.py", 3, "three")
-    pyproject(
-        place, '[project]\nname = "My.Project"\n[tool.sitepatch]\npatchsets = ["two", "three optional"]\npatch-dir = "mine"\n'
-    )
+    pyproject(place, '[project]\nname = "My.Project"\n[tool.sitepatch]\npatchsets = ["two", "three optional"]\npatch-dir = "mine"\n')
     said = place.sitepatch("hook", "init", "patches", "--python", place.python)
-    assert (
-        "sitepatch-hook-my-project 0.1.0+h" in said.out and "two, three; 2 files can be patched without sitepatch" in said.out
-    )
+    assert "sitepatch-hook-my-project 0.1.0+h" in said.out and "two, three; 2 files can be patched without sitepatch" in said.out
     assert "line for requirements.txt: ./patches" in said.out
     text = (place.path / "patches/pyproject.toml").read_text()
     assert '"three optional"' in text and 'build-backend = "backend"' in text
     keys = [line.split('"')[1] for line in text.splitlines() if line.startswith("    { file")]
-    files = [
-        path.relative_to(place.path / "patches").as_posix() for path in (place.path / "patches").rglob("*") if path.is_file()
-    ]
+    files = [path.relative_to(place.path / "patches").as_posix() for path in (place.path / "patches").rglob("*") if path.is_file()]
     assert sorted(keys) == sorted(files), "uv looks at every file"
 
 
@@ -92,9 +86,7 @@ def test_again_it_is_brought_up_to_date_and_keeps_its_name_and_mode(place):
     place.init("--mode", "strict", "--name", "sitepatch-hook-x", names=("two", "three"))
     first = tree(place.path / "patches")
     assert place.init(names=("two", "three")).code == 0
-    assert {name: told[0] for name, told in tree(place.path / "patches").items()} == {
-        name: told[0] for name, told in first.items()
-    }
+    assert {name: told[0] for name, told in tree(place.path / "patches").items()} == {name: told[0] for name, told in first.items()}
     place.init(names=("two",))
     assert not (place.path / "patches/patchsets/three").exists()
     text = (place.path / "patches/pyproject.toml").read_text()
@@ -165,9 +157,7 @@ def test_options_are_kept_and_can_be_set(place):
     folder = place.path / "mine/two"
     (folder / "p.spatch").write_text("--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = $number\n")
     toml = folder / "patchset.toml"
-    toml.write_text(
-        toml.read_text().replace("[[variant]]", '[options.number]\ntype = "int"\ndefault = 7\nhelp = "x"\n[[variant]]')
-    )
+    toml.write_text(toml.read_text().replace("[[variant]]", '[options.number]\ntype = "int"\ndefault = 7\nhelp = "x"\n[[variant]]'))
     place.install("--set", "two.number=8")
     assert '"two number=8"' in (place.path / "patches/pyproject.toml").read_text()
     assert place.start().out == "8\n"
@@ -214,18 +204,12 @@ def rewrite(name, old, new):
         (gone, "patchsets/two: found no patchset; put it back"),
         (rewrite("patchsets/two/patchset.toml", "schema = 1", "schema = 2"), "schema: found 2, expected 1"),
         (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE = 23"), "two: not as it was when hook init ran; run again:"),
-        (
-            rewrite("pyproject.toml", 'mode = "repair"', 'mode = "repiar"'),
-            'mode: found "repiar", expected one of repair, warn, strict; did you mean "repair"?',
-        ),
+        (rewrite("pyproject.toml", 'mode = "repair"', 'mode = "repiar"'), 'mode: found "repiar", expected one of repair, warn, strict; did you mean "repair"?'),
         (rewrite("pyproject.toml", 'mode = "repair"', 'mode = "warn"'), "was changed since hook init ran"),
         (rewrite("pyproject.toml", '    "two",\n', ""), "tool.sitepatch.patchsets: found none"),
         (rewrite("pyproject.toml", "[project]", "[project"), "pyproject.toml:"),
         (lambda folder: (folder / "kept.json").unlink(), "kept.json: is missing; run again: sitepatch hook init"),
-        (
-            rewrite("kept.json", '"files"', '"fils"'),
-            "kept.json: fils: found an unknown key, expected one of files, patchsets; did you mean",
-        ),
+        (rewrite("kept.json", '"files"', '"fils"'), "kept.json: fils: found an unknown key, expected one of files, patchsets; did you mean"),
     ],
 )
 def test_what_does_not_fit_together_is_refused_in_one_line(place, spoil, told):
@@ -259,9 +243,7 @@ def test_line_ends_of_a_checkout_change_nothing(place):
 def test_the_directory_builds_the_same_wheel_with_the_standard_library_alone_also_by_way_of_an_sdist(place):
     place.init()
     carried = json.loads((place.path / "patches/carried.json").read_text())
-    assert not [path for path in carried["files"] if "patchsets/" in path or path.endswith("kept.json")], (
-        "nothing is there twice"
-    )
+    assert not [path for path in carried["files"] if "patchsets/" in path or path.endswith("kept.json")], "nothing is there twice"
     name, _ = build_alone(place)
     data = (place.path / place.wheel().split(" ")[0]).read_bytes()
     assert (place.path / "alone" / name).read_bytes() == data
@@ -303,14 +285,8 @@ def test_layout_line_ends_and_comments_change_nothing_there(place):
     ("spoil", "told"),
     [
         (gone, "No such file or directory: 'patchsets/two/"),
-        (
-            rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE = 23"),
-            "patchsets/two/p.spatch: was changed since hook init ran",
-        ),
-        (
-            rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE  = 22"),
-            "patchsets/two/p.spatch: was changed since hook init ran",
-        ),
+        (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE = 23"), "patchsets/two/p.spatch: was changed since hook init ran"),
+        (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE  = 22"), "patchsets/two/p.spatch: was changed since hook init ran"),
         (rewrite("pyproject.toml", 'mode = "repair"', 'mode = "warn"'), "pyproject.toml: was changed since hook init ran"),
         (rewrite("kept.json", '"files"', '"fils"'), "kept.json: was changed since hook init ran"),
         (rewrite("carried.json", '"files"', '"fils"'), "carried.json: 'files'"),
@@ -323,11 +299,7 @@ def test_what_was_changed_is_refused_in_one_line_there(place, spoil, told):
     spoil(place.path / "patches")
     out, err = build_alone(place, code=1)
     assert out == ""
-    assert (
-        err.startswith("sitepatch hook: error: ")
-        and told in err
-        and err.endswith("; run again: sitepatch hook init patches\n")
-    )
+    assert err.startswith("sitepatch hook: error: ") and told in err and err.endswith("; run again: sitepatch hook init patches\n")
     assert err.count("\n") == 1
     assert list((place.path / "alone").iterdir()) == []
 
@@ -341,9 +313,7 @@ def test_a_directory_of_an_older_hook_init_is_built_by_the_sitepatch_that_it_req
     name, _ = build(place)
     assert (place.path / "built" / name).read_bytes() == data
     path = place.path / "patches/pyproject.toml"
-    path.write_text(
-        path.read_text().replace('build-backend = "backend"\nbackend-path = ["."]', 'build-backend = "patcher.hook.backend"')
-    )
+    path.write_text(path.read_text().replace('build-backend = "backend"\nbackend-path = ["."]', 'build-backend = "patcher.hook.backend"'))
     place.init()
     assert 'backend-path = ["."]' in path.read_text(), "hook init brings it up to date"
     assert (place.path / "patches/carried.json").exists()
@@ -366,10 +336,7 @@ def toml(changed):
         (toml({"project": ("name = 1", 'version = "1"')}), f"project.name: found 1, expected {directory.NAME_RULE}"),
         (toml({"project": ('name = "a-hook"',)}), "project.version: found nothing, expected a string"),
         (toml({"project": ('name = "a-hook"', "version = 1")}), "project.version: found 1, expected a string"),
-        (
-            toml({"tool.sitepatch-hook": ('mode = "wran"',)}),
-            'tool.sitepatch-hook.mode: found "wran", expected one of repair, warn, strict; did you mean "warn"?',
-        ),
+        (toml({"tool.sitepatch-hook": ('mode = "wran"',)}), 'tool.sitepatch-hook.mode: found "wran", expected one of repair, warn, strict; did you mean "warn"?'),
         (toml({"tool.sitepatch-hook": ("mode = 1",)}), "tool.sitepatch-hook.mode: found 1, expected a string"),
         ("project = 1\ntool = 1\n", "project: found 1, expected a table"),
         ("tool.sitepatch-hook = 1\n" + toml({"tool.sitepatch-hook": None}), "tool.sitepatch-hook: found 1, expected a table"),
@@ -390,18 +357,7 @@ def test_name_version_and_mode_are_read_strictly(tmp_path, text, told):
 
 @pytest.mark.parametrize(
     ("name", "good"),
-    [
-        ("a", True),
-        ("a1-b2", True),
-        ("", False),
-        ("1a", False),
-        ("a--b", False),
-        ("a-", False),
-        ("-a", False),
-        ("a_b", False),
-        ("A", False),
-        ("a\n", False),
-    ],
+    [("a", True), ("a1-b2", True), ("", False), ("1a", False), ("a--b", False), ("a-", False), ("-a", False), ("a_b", False), ("A", False), ("a\n", False)],
 )
 def test_the_name_of_a_hook(name, good):
     assert directory.is_name(name) is good
@@ -411,10 +367,7 @@ def test_where_a_hook_may_be_written(tmp_path):
     for path in (tmp_path / "none", tmp_path):
         writer.check_place(path)
     (tmp_path / "file").write_text("")
-    for path, what in (
-        (tmp_path / "file", "something that is no directory"),
-        (tmp_path, "a directory that is not empty and holds no hook"),
-    ):
+    for path, what in ((tmp_path / "file", "something that is no directory"), (tmp_path, "a directory that is not empty and holds no hook")):
         with pytest.raises(UsageError, match=f"found {what}"):
             writer.check_place(path)
     (tmp_path / "pyproject.toml").write_text(toml({}))
@@ -473,9 +426,7 @@ def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
     mine = tmp_path / "mine/two"
     (mine / "p.spatch").write_text("--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = $text\n")
     toml = (mine / "patchset.toml").read_text()
-    (mine / "patchset.toml").write_text(
-        toml.replace("[[variant]]", '[options.text]\ntype = "str"\ndefault = "a"\nhelp = "x"\n[[variant]]')
-    )
+    (mine / "patchset.toml").write_text(toml.replace("[[variant]]", '[options.text]\ntype = "str"\ndefault = "a"\nhelp = "x"\n[[variant]]'))
     requested = [Requested(load_patchset(mine, "mine"), {"text": "a=b"})]
     made = directory.make_content("a-hook", "warn", requested, ())
     writer.write_directory(tmp_path / "hook", made, [ProjectEntry("two", ("text=a=b",), False)])
@@ -592,27 +543,20 @@ def test_what_is_precomputed_for_an_environment(tmp_path):
     ranged = tmp_path / "mine/three/patchset.toml"
     text = ranged.read_text().replace('versions = ""', 'versions = "<2"')
     ranged.write_text(text + '[[variant]]\npackage = "demo"\nversions = ">=2"\npatches = ["q.spatch"]\n')
-    (tmp_path / "mine/three/q.spatch").write_text(
-        "".join(f"--- demo/{name}.py\n@@ f @@\n-a(1)\n+a(2)\n" for name in ("m", "gone", "__init__"))
-    )
+    (tmp_path / "mine/three/q.spatch").write_text("".join(f"--- demo/{name}.py\n@@ f @@\n-a(1)\n+a(2)\n" for name in ("m", "gone", "__init__")))
     patchset(tmp_path, "other/x.py", 4, "four")
     before, two, three = (hashlib.sha256(b"VALUE = %d\n" % number).hexdigest() for number in (1, 2, 3))
     nothing = hashlib.sha256(b"").hexdigest()
     requested = asked_for(tmp_path, "two", "three", "four")
     for _ in range(2):
         found = precompute(env, requested)
-        assert [
-            (one.file.path, *one.file[:3], one.exact, *one.file[4:], [step.patchset for step in one.steps])
-            for one in found.changes
-        ] == [
+        assert [(one.file.path, *one.file[:3], one.exact, *one.file[4:], [step.patchset for step in one.steps]) for one in found.changes] == [
             ("demo/__init__.py", "demo", "demo", "1.0", True, nothing, nothing, []),
             ("demo/m.py", "demo", "demo", "1.0", False, before, two, ["two"]),
             ("demo/n.py", "demo", "demo", "1.0", True, before, three, ["three"]),
         ]
         assert [answer.state.value for answer in found.answers] == ["applicable", "applicable"]
-        assert found.notes == (
-            f"four: other is not installed in {env.sites[0]}; where it is, sitepatch itself has to patch it",
-        )
+        assert found.notes == (f"four: other is not installed in {env.sites[0]}; where it is, sitepatch itself has to patch it",)
         plan = plan_apply(env, requested[:1])
         commit(plan, [one.patchset for one in requested[:1]])  # what is applied makes no difference
     ranged.write_text(text)

@@ -52,9 +52,7 @@ def started(place, stderr, mode=""):
         reading, opened = os.pipe()
         os.close(reading)
     try:
-        ended = subprocess.run(
-            words, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=opened, timeout=60
-        )
+        ended = subprocess.run(words, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=opened, timeout=60)
     finally:
         os.close(opened)
     return ended.returncode, ended.stdout.decode()

@@ -172,14 +172,7 @@ def test_what_a_project_asks_for_and_its_lock_are_made_printable_on_a_terminal(s
     lock = site.cwd / "sitepatch.lock"
     lock.write_text(re.sub('version = "1.0"', 'version = "1.0\\\\u001b[8m"', lock.read_text(), count=1))
     assert "\\u001b" in lock.read_text()
-    words = (
-        ["lock", "--check"],
-        ["sync", "--locked"],
-        ["sync", "--dry-run"],
-        ["hook", "init", "h"],
-        ["sync", "--no-verify"],
-        ["run", "--", "true"],
-    )
+    words = ["lock", "--check"], ["sync", "--locked"], ["sync", "--dry-run"], ["hook", "init", "h"], ["sync", "--no-verify"], ["run", "--", "true"]
     for each in words:
         end = each.index("--") if "--" in each else len(each)
         code, text = on_a_terminal(site, *each[:end], "--target", site.path, *each[end:])
@@ -215,9 +208,7 @@ def test_a_piped_diff_keeps_its_bytes_and_piped_text_for_people_is_made_printabl
 
 @pytest.mark.parametrize("command", ["show", "diff", "apply", "diff of what stands"])
 def test_what_inserted_code_hides_is_pointed_out(site, command):
-    (site.path / "pkg/m.py").write_text(
-        "def f():\n    old(a)\n\n\ndef new(*a):\n    p\u0430ssword = 1\n    return a\n", encoding="utf-8"
-    )
+    (site.path / "pkg/m.py").write_text("def f():\n    old(a)\n\n\ndef new(*a):\n    p\u0430ssword = 1\n    return a\n", encoding="utf-8")
     patch = "--- pkg/m.py\n@@ f @@\n+p\u0430ss = \ufb01 = 1  # \u202e\n+\u03b1 = \u6f22 = 1\n old($A)\n"
     folder = site.cwd / "patchsets" / NAME
     (folder / "m.spatch").write_text(patch, encoding="utf-8")
@@ -268,7 +259,7 @@ def test_nothing_is_pointed_out_about_the_built_in_patchsets():
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ('package = "pkg"', 'package = "p\u043ag"', 'variant[0].package: found "p\u043ag"'),
+        ('package = "pkg"', 'package = "p\u043ag"', "variant[0].package: found \"p\u043ag\""),
         ('versions = ""', 'versions = ""\nnames = ["\u0430a"]', "variant[0].names[0]: found"),
         ('versions = ""', 'versions = ""\ndistributions = ["p\u212ag"]', "variant[0].distributions[0]: found"),
         ("[[variant]]", '[verify]\nimports = ["pkg.\ufb01"]\n[[variant]]', "Python reads it as fi"),
@@ -288,13 +279,7 @@ def test_a_name_that_looks_like_another_is_refused(site, old, new, problem):
 
 # how lists fit a terminal ---------------------------------------------------------------------------------------------
 def test_a_row_that_is_too_wide_goes_on_below_and_keeps_its_cells_whole():
-    rows = [
-        Row(
-            "ok",
-            ("name", "some cell", "a b c d"),
-            ("a detail\nof two lines, one of many words", "  code = stays(as, it, was)"),
-        )
-    ]
+    rows = [Row("ok", ("name", "some cell", "a b c d"), ("a detail\nof two lines, one of many words", "  code = stays(as, it, was)"))]
     assert [OURS.sub("", line) for line in table_lines(rows, 24)] == [
         "ok  name  some cell", "    a b c d", "    a detail", "    of two lines, one of", "    many words", "      code = stays(as, it, was)",
     ]  # fmt: skip
@@ -310,11 +295,7 @@ def test_rows_are_aligned_by_the_columns_that_wide_characters_take():
 
 
 def test_the_middle_of_a_very_long_name_is_left_out_of_a_row():
-    lines = list(
-        table_lines(
-            [Row("ok", ("a" * 500_000 + "b",), ("there is no `" + "设" * 500_000 + "` in this file", "  " + "c" * 500_000))]
-        )
-    )
+    lines = list(table_lines([Row("ok", ("a" * 500_000 + "b",), ("there is no `" + "设" * 500_000 + "` in this file", "  " + "c" * 500_000))]))
     assert max(map(width, lines)) < 450 and len(lines) == 3
     assert lines[0].endswith("ab") and lines[1].startswith("    there is no `设") and lines[1].endswith("设` in this file")
 

@@ -158,31 +158,22 @@ def test_a_verb_takes_a_frozen_request_and_events_and_returns_a_frozen_outcome()
 
 
 WRITERS = {  # every module that can change a file, and which
-    **dict.fromkeys(
-        ["store/folder.py", "store/meta.py", "store/lock.py"], "the store: all that is written into a site directory"
-    ),
+    **dict.fromkeys(["store/folder.py", "store/meta.py", "store/lock.py"], "the store: all that is written into a site directory"),
     **dict.fromkeys(["cli/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     **dict.fromkeys(["cli/console.py"], "a file that the user has named"),
     **dict.fromkeys(["author/wheel.py", "ops/authoring/exporting.py"], "what is exported, where --output says"),
     "ranks/child.py": "a pipe to the command",
     "author/standalone.py": "the files that a program without sitepatch patches",
-    **dict.fromkeys(
-        ["author/copies.py", "cli/commands/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"
-    ),
+    **dict.fromkeys(["author/copies.py", "cli/commands/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
     **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "ops/overlay.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
     **dict.fromkeys(["ops/hooks.py", "hook/backend.py", "hook/writer.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
     **dict.fromkeys(["hook/recheck.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
-    **dict.fromkeys(
-        ["verify/run.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"
-    ),
+    **dict.fromkeys(["verify/run.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),
 }
-OWN_FILES = (
-    "hook/repair.py",
-    "project/lockfile.py",
-)  # of the hook's state, and of a project: put there as the store puts files
+OWN_FILES = ("hook/repair.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files
 WRITING = {
     "os": "O_CREAT O_RDWR O_WRONLY chmod chown fchmod fchown ftruncate lchown link makedirs mkdir mkfifo mknod remove removedirs "
     "removexattr rename renames replace rmdir setxattr symlink truncate unlink utime write",
@@ -202,11 +193,7 @@ def writing(tree):
             if node.attr in (WRITING[module].split() if module in WRITING else PATH_METHODS):
                 yield node.attr
         elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "open":
-            words = [
-                each.value
-                for each in [*node.args, *(keyword.value for keyword in node.keywords)]
-                if isinstance(each, ast.Constant)
-            ]
+            words = [each.value for each in [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(each, ast.Constant)]
             if any(isinstance(word, str) and len(word) < 4 and set(word) & set("wax+") for word in words):
                 yield "open"
 
@@ -216,11 +203,7 @@ def test_only_the_store_writes_into_a_site_directory():
     found = {path: sorted(set(writing(tree))) for path, _, tree in modules()}
     assert {path: names for path, names in found.items() if names and path not in WRITERS} == {}
     assert [path for path in WRITERS if not found[path]] == []
-    users = {
-        path
-        for path, _, tree in modules()
-        if {"patcher.store.folder.Folder", "patcher.store.lock.locked"} & set(imported(tree))
-    }
+    users = {path for path, _, tree in modules() if {"patcher.store.folder.Folder", "patcher.store.lock.locked"} & set(imported(tree))}
     assert {path for path in users if not path.startswith("store/")} == set(OWN_FILES)
 
 
@@ -236,10 +219,7 @@ def test_no_circle_no_seventh_parameter_and_no_place_that_the_formatter_skips():
 def loaded(site, *words, before="", **more):
     """The modules in memory when `sitepatch WORDS` ends; `before` is code that is run first."""
     out = site.cwd / "modules"
-    code = (
-        DUMP.format(out=str(out))
-        + f"import os; os.execve = lambda *words: sys.exit(0)\n{before}\nsys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.cli.main as c\nc.main()\n"
-    )
+    code = DUMP.format(out=str(out)) + f"import os; os.execve = lambda *words: sys.exit(0)\n{before}\nsys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.cli.main as c\nc.main()\n"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=environ(**more),
@@ -323,9 +303,7 @@ def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
     site("apply", DDP)
     seen, real = [], status.classify
     for module in (status, resolve):
-        monkeypatch.setattr(
-            module, "classify", lambda site, receipt, data: seen.append(receipt.path) or real(site, receipt, data)
-        )
+        monkeypatch.setattr(module, "classify", lambda site, receipt, data: seen.append(receipt.path) or real(site, receipt, data))
     plan = plan_apply(discover(None, str(site.path)), choose([DDP], [], [])[0])
     assert sorted(seen) == sorted(file.path for file in plan.files) and len(seen) == 3
 
@@ -341,16 +319,11 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     first = loaded(site, "apply", DDP, "--target", site.path)
     assert "libcst" in first  # this test can see what is imported
     assert "libcst.matchers" not in first
-    assert (
-        first & {"difflib", "patcher.engine.explain.nearest", "patcher.engine.explain.explain"} == set()
-    )  # only where something failed
+    assert first & {"difflib", "patcher.engine.explain.nearest", "patcher.engine.explain.explain"} == set()  # only where something failed
     assert "subprocess" in first  # what was written is verified
     again = loaded(site, "apply", DDP, "--target", site.path)
     assert again & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
-    assert (
-        loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata", "diff_match_patch"}
-        == set()
-    )
+    assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata", "diff_match_patch"} == set()
     assert "diff_match_patch" in loaded(site, "diff", "--color", "--target", site.path)  # for who reads it alone
     back = loaded(site, "restore", "--target", site.path)
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
@@ -375,17 +348,12 @@ def test_a_first_apply_of_a_known_release_needs_neither_a_syntax_tree_nor_a_cach
     table = site.cwd / "known.json"
     table.write_bytes(write_table({key: made for key, (_, _, made) in results(DDP, [site.path]).items()}))
     before = f"import patcher.planner.rewriter as r; r.builtin_table = lambda name: open({str(table)!r}, 'rb').read()"
-    assert (NO_TREE | {"platformdirs"}) & loaded(
-        site, "apply", DDP, "--no-verify", "--target", site.path, before=before, SITEPATCH_CACHE=""
-    ) == set()
+    assert (NO_TREE | {"platformdirs"}) & loaded(site, "apply", DDP, "--no-verify", "--target", site.path, before=before, SITEPATCH_CACHE="") == set()
     assert "3 files" in site("status").out
 
 
 def test_a_repeated_run_in_an_overlay_needs_no_syntax_tree(site):
-    words, cache = (
-        ["run", DDP, "--overlay", "--no-verify", "--target", site.path, "--", "true"],
-        {"SITEPATCH_CACHE": str(site.cwd / "cache")},
-    )
+    words, cache = ["run", DDP, "--overlay", "--no-verify", "--target", site.path, "--", "true"], {"SITEPATCH_CACHE": str(site.cwd / "cache")}
     assert "libcst" in loaded(site, *words, **cache)
     assert NO_TREE & loaded(site, *words, **cache) == set()
 
@@ -394,9 +362,7 @@ def test_a_repeated_run_needs_no_syntax_tree_and_never_what_a_project_asks_for(s
     words = ["run", DDP, "--no-verify", "--target", site.path, "--", "true"]
     assert "libcst" in loaded(site, *words)  # this test can see what is imported
     again = loaded(site, *words)
-    assert (
-        again & {"libcst", "packaging", "importlib.metadata", "subprocess", "patcher.ops.project", "patcher.overlay"} == set()
-    )
+    assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "patcher.ops.project", "patcher.overlay"} == set()
 
 
 def test_restoring_one_of_two_in_a_file_needs_no_syntax_tree_where_the_splices_are_kept(tmp_path):

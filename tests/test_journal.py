@@ -67,12 +67,7 @@ FINISHED = {  # what is there; the entry; what is there afterwards, or the file 
     "ready, no receipt": ({FILE: "old", TEMPORARY: "new", RECEIPT: "before"}, entry(receipt=""), {FILE: "new"}, []),
     "changed by somebody": ({**READY, FILE: "other"}, entry(), {FILE: "other", RECEIPT: "receipt"}, [FILE]),
     "not there any more": ({TEMPORARY: "new", STAGED: "receipt"}, entry(), {RECEIPT: "receipt"}, [FILE]),
-    "folder not there any more": (
-        {STAGED: "receipt"},
-        entry(path="gone/a.py", receipt=""),
-        {STAGED: "receipt"},
-        ["gone/a.py"],
-    ),
+    "folder not there any more": ({STAGED: "receipt"}, entry(path="gone/a.py", receipt=""), {STAGED: "receipt"}, ["gone/a.py"]),
     "prepared file lost": ({FILE: "old", STAGED: "receipt"}, entry(), TEMPORARY, []),
     "prepared file is another": ({**READY, TEMPORARY: "other"}, entry(), TEMPORARY, []),
     "prepared file is a link": ({**READY, "b.py": "new", TEMPORARY: "->../../b.py"}, entry(), TEMPORARY, []),
@@ -114,11 +109,7 @@ OLD = {FILE: "old"}
 UNDONE = {  # what is there; the entry; what is there afterwards, None where there is no way back
     "nothing renamed": ({FILE: "old", TEMPORARY: "new", BACKUP: "old"}, entry(), OLD),
     "renamed": ({FILE: "new", BACKUP: "old"}, entry(), OLD),
-    "renamed over a link": (
-        {"b.py": "old", FILE: "new", BACKUP: "->../../b.py"},
-        entry(),
-        {"b.py": "old", FILE: "->../../b.py"},
-    ),
+    "renamed over a link": ({"b.py": "old", FILE: "new", BACKUP: "->../../b.py"}, entry(), {"b.py": "old", FILE: "->../../b.py"}),
     "nothing renamed, no second name": ({FILE: "old", TEMPORARY: "new"}, entry(), OLD),
     "renamed, no second name": ({FILE: "new"}, entry(), None),
     "renamed, second name of another": ({FILE: "new", BACKUP: "other"}, entry(), None),
@@ -162,11 +153,7 @@ NO_WAY_ON = f"{RAN} could not be finished and was undone: 1 file as before it"
     [
         (PREPARING, READY, f"{RAN} was undone: 1 file as before it"),
         (COMMITTING, READY, f"{RAN} was finished: {AS_MEANT}"),
-        (
-            COMMITTING,
-            {**READY, FILE: "other"},
-            f"{RAN} was finished: {AS_MEANT}, but for {FILE}, changed by somebody else since",
-        ),
+        (COMMITTING, {**READY, FILE: "other"}, f"{RAN} was finished: {AS_MEANT}, but for {FILE}, changed by somebody else since"),
         (COMMITTING, {FILE: "old", BACKUP: "old"}, NO_WAY_ON),
         (COMMITTING, {FILE: "new", BACKUP: "old", RECEIPT: "other", TEMPORARY: "x"}, NO_WAY_ON),
         (COMMITTING, {FILE: "new", TEMPORARY: "x"}, None),
@@ -267,10 +254,7 @@ def test_whether_something_waits_to_be_finished_or_removed(site, names, is_tidy)
 
 HEX = {name: sha(name) for name in ("old", "new", "named", "needed", "other")}
 KEPT = {f"receipts/{file_name(FILE)}", f"pristine/{HEX['needed']}", f"patchsets/{HEX['needed']}.json"}
-UNNEEDED = {f"pristine/{HEX[name]}" for name in ("old", "new", "named")} | {
-    f"patchsets/{HEX['old']}.json",
-    "patchsets/half.tmp",
-}
+UNNEEDED = {f"pristine/{HEX[name]}" for name in ("old", "new", "named")} | {f"patchsets/{HEX['old']}.json", "patchsets/half.tmp"}
 HALF = {"receipts/half.json.new", f"pristine/{HEX['other']}.tmp", "spare.tmp", "journal.json.tmp", "journal.json"}
 UNEXPLAINED = {f"pristine/{HEX['other']}"}
 

@@ -33,10 +33,7 @@ REQUEST = Request("demo", (HUNK, ABSENT), {"size": 1, "deep": True, "text": "\N{
 MADE = Rewrite(
     b"def f(a):\n    return max(a, 0)\n",
     (Splice(21, 24, b"max"), Splice(26, 26, b", 0")),
-    (
-        HunkAnswer(HUNK, State.APPLICABLE, (2,), (Splice(21, 24, b"max"), Splice(26, 26, b", 0"))),
-        HunkAnswer(ABSENT, State.NOT_NEEDED),
-    ),
+    (HunkAnswer(HUNK, State.APPLICABLE, (2,), (Splice(21, 24, b"max"), Splice(26, 26, b", 0"))), HunkAnswer(ABSENT, State.NOT_NEEDED)),
 )
 KEY = key_of(TEXT, REQUEST)
 
@@ -114,11 +111,7 @@ def test_a_table_that_was_damaged_anywhere_gives_the_same_result_or_none():
     table, seen = write_table({KEY: MADE}), set()
     assert KnownTable(table).find(KEY, TEXT, REQUEST) == MADE
     for at in range(len(table)):
-        for other in (
-            table[:at],
-            table[:at] + table[at + 1 :],
-            *(table[:at] + new + table[at + 1 :] for new in (b"0", b"9", b'"', b"\xff", b"[")),
-        ):
+        for other in (table[:at], table[:at] + table[at + 1 :], *(table[:at] + new + table[at + 1 :] for new in (b"0", b"9", b'"', b"\xff", b"["))):
             seen.add(KnownTable(other).find(KEY, TEXT, REQUEST))
     assert seen == {MADE, None}
 
@@ -134,10 +127,7 @@ def test_a_table_with_a_value_of_another_kind_gives_the_same_result_or_none(valu
                 copy[key] = other
                 yield copy
 
-    found = [
-        KnownTable(json.dumps(each).encode()).find(KEY, TEXT, REQUEST)
-        for each in changed(json.loads(write_table({KEY: MADE})))
-    ]
+    found = [KnownTable(json.dumps(each).encode()).find(KEY, TEXT, REQUEST) for each in changed(json.loads(write_table({KEY: MADE})))]
     assert len(found) > 20 and set(found) <= {MADE, None} and None in found
 
 
@@ -181,10 +171,7 @@ def test_whatever_matters_to_a_result_is_in_its_key(change):
 
 
 def test_a_new_version_another_place_and_other_prose_keep_the_key():
-    moved = tuple(
-        hunk._replace(origin="q.spatch", line=hunk.line + 7, lines=tuple((tag, text, 0) for tag, text, _ in hunk.lines))
-        for hunk in REQUEST.hunks
-    )
+    moved = tuple(hunk._replace(origin="q.spatch", line=hunk.line + 7, lines=tuple((tag, text, 0) for tag, text, _ in hunk.lines)) for hunk in REQUEST.hunks)
     assert key_of(TEXT, Request("other", moved, dict(reversed(list(REQUEST.options.items()))), ("injected",), moved)) == KEY
 
 
@@ -423,19 +410,11 @@ def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_avai
         return availability(env, load_patchset(Path(builtin_dir()) / name, BUILT_IN), ()).state
 
     stock, vendor = Site(tmp_path / "stock", "torch-2.9.0"), Site(tmp_path / "vendor", "torch-2.7.1-musa")
-    shipped = {
-        name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()})
-        for name in (GUARD, DYNAMO)
-    }
+    shipped = {name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()}) for name in (GUARD, DYNAMO)}
     assert [state(stock, GUARD), state(vendor, GUARD)] == ["available", "available"]  # stand-ins are in no table
     monkeypatch.setattr("patcher.ops.patchsets.builtin_table", shipped.get)
     monkeypatch.setattr(rewriter, "_shipped", lambda name: KnownTable(shipped[name]))
-    assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == [
-        "not needed",
-        "available",
-        "available",
-        "available",
-    ]
+    assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == ["not needed", "available", "available", "available"]
     path = stock.file("torch/multiprocessing/reductions.py")
     text = path.read_bytes()
     path.write_bytes(text + b"# edited\n")

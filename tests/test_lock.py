@@ -87,10 +87,7 @@ def test_the_lock_tells_each_patchset_and_each_file_before_and_after_and_changes
     made = lockfile.load_lock(site.cwd / "sitepatch.lock")
     listed = json.loads(done(sitepatch("list", "--json", cwd=site.cwd)).out)["patchsets"]
     known = {one["name"]: (one["version"], one["digest"]) for one in listed}
-    assert [tuple(one) for one in made.patchsets] == [
-        (DDP, *known[DDP], {"params": 7, "lang": "en"}, None),
-        (GUARD, *known[GUARD], {}, None),
-    ]
+    assert [tuple(one) for one in made.patchsets] == [(DDP, *known[DDP], {"params": 7, "lang": "en"}, None), (GUARD, *known[GUARD], {}, None)]
     pristine = {held.path: sha256(site.path / held.path) for held in made.files}
     assert {held.path: held.before for held in made.files} == pristine
     assert {held[:3] for held in made.files} == {("mmengine", "mmengine", "0.10.7"), ("torch", "torch", "2.7.1")}
@@ -191,9 +188,7 @@ def test_of_a_patchset_that_was_installed_the_lock_names_the_distribution_and_it
     rows = [row.rpartition(",")[0] for row in record.read_text().split() if ".dist-info/" not in row]
     digest = hashlib.sha256("".join(f"{row}\n" for row in sorted(rows)).encode()).hexdigest()
     asked = LockRequest(Place(target=str(site.path)))
-    assert [one.distribution for one in write_lock(asked).lock.patchsets] == [
-        (f"sitepatch-patchset-{DDP}", DDP_VERSION, digest)
-    ]
+    assert [one.distribution for one in write_lock(asked).lock.patchsets] == [(f"sitepatch-patchset-{DDP}", DDP_VERSION, digest)]
     text = (site.cwd / "sitepatch.lock").read_text()
     assert lockfile.encode_lock(lockfile.load_lock(site.cwd / "sitepatch.lock")) == text
     with record.open("a") as file:  # what installers add
@@ -212,18 +207,14 @@ def test_the_same_patchset_out_of_another_place_is_another_lock_and_no_other_res
     text = metadata.read_text()
     metadata.write_text(text.replace(f"Version: {was.version}", "Version: 99"))
     asked = LockRequest(place, check=True)
-    assert write_lock(asked).differences == (
-        f"{DDP}: found it in {shown.replace(was.version, '99', 1)}, the lock has {shown}",
-    )
+    assert write_lock(asked).differences == (f"{DDP}: found it in {shown.replace(was.version, '99', 1)}, the lock has {shown}",)
     sync(SyncRequest(place, ProjectFiles(locked=True), dry_run=True))
     sys.path.remove(str(packages))
     assert write_lock(asked).differences == (f"{DDP}: found it in no distribution, the lock has {shown}",)
     sync(SyncRequest(place, ProjectFiles(locked=True), dry_run=True))
     other = path.read_text().replace('package = "mmengine"', 'package = "other"')
     path.write_text(path.read_text() + other[other.index("[[target]]") :])
-    assert [held.package for held in write_lock(LockRequest(place)).lock.files] == ["mmengine"] * 3 + ["other"] * 3, (
-        "of another environment"
-    )
+    assert [held.package for held in write_lock(LockRequest(place)).lock.files] == ["mmengine"] * 3 + ["other"] * 3, "of another environment"
 
 
 def test_what_is_in_another_release_of_the_distribution_is_refused_with_both_names(site, packages):
@@ -273,10 +264,7 @@ def test_another_release_than_locked_is_refused_and_the_lock_says_which_it_has(s
     asks(site, f"{DDP} params=7")
     done(site("lock", "--lock", "one.lock"))
     asks(site, f"{DDP} params=7", GUARD)
-    assert (
-        "torch 2.7.1 is installed, the lock has no release of torch\n"
-        in done(site("sync", "--locked", "--lock", "one.lock"), 1).err
-    )
+    assert "torch 2.7.1 is installed, the lock has no release of torch\n" in done(site("sync", "--locked", "--lock", "one.lock"), 1).err
 
 
 def test_another_build_of_the_same_release_is_refused(site, lock):
@@ -331,9 +319,7 @@ def record(site, path, data):
     """Let RECORD say that a file was installed with these bytes."""
     (file,) = site.path.glob(f"{path.split('/')[0]}-*.dist-info/RECORD")
     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-    lines = [
-        f"{path},sha256={digest},{len(data)}" if line.startswith(path + ",") else line for line in file.read_text().split("\n")
-    ]
+    lines = [f"{path},sha256={digest},{len(data)}" if line.startswith(path + ",") else line for line in file.read_text().split("\n")]
     file.write_text("\n".join(lines))
 
 
@@ -429,9 +415,7 @@ def test_a_lock_of_many_files_is_read_in_proportion_to_them(tmp_path):
     start = time.process_time()
     lockfile._once(reader, "target[0].file", [*names, *names[:3]])
     assert time.process_time() - start < 1
-    assert [each.message.partition("found ")[0] for each in reader.problems] == [
-        f"{tmp_path}: target[0].file[{60_000 + at}]: " for at in range(3)
-    ]
+    assert [each.message.partition("found ")[0] for each in reader.problems] == [f"{tmp_path}: target[0].file[{60_000 + at}]: " for at in range(3)]
 
 
 def test_a_damaged_lock_is_one_error_for_every_command_and_lock_does_not_write_over_a_newer_one(site, lock):

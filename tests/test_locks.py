@@ -142,13 +142,7 @@ def test_in_a_directory_that_a_group_shares_the_group_can_lock(tmp_path, site, m
 @ROOT_ONLY
 @pytest.mark.parametrize(
     ("owner", "store", "mode", "given"),
-    [
-        (OWNER, 0, 0o755, True),
-        (OWNER, OWNER, 0o755, False),
-        (0, 0, 0o755, False),
-        (OWNER, 0, 0o777, False),
-        (OWNER, 0, 0o1777, False),
-    ],
+    [(OWNER, 0, 0o755, True), (OWNER, OWNER, 0o755, False), (0, 0, 0o755, False), (OWNER, 0, 0o777, False), (OWNER, 0, 0o1777, False)],
 )
 def test_what_root_left_in_the_directory_of_somebody_becomes_that_users(tmp_path, site, owner, store, mode, given):
     home = tmp_path / ".sitepatch"
@@ -166,10 +160,7 @@ def test_what_root_left_in_the_directory_of_somebody_becomes_that_users(tmp_path
     with locked(site):
         pass
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if os.lstat(str(path)).st_uid == OWNER}
-    inside = {
-        ".sitepatch",
-        *(f".sitepatch/{name}" for name in ("lock", "spare", "receipts", "receipts/r", "receipts/link", "pristine", "link")),
-    }
+    inside = {".sitepatch", *(f".sitepatch/{name}" for name in ("lock", "spare", "receipts", "receipts/r", "receipts/link", "pristine", "link"))}
     expected = inside if given else {".sitepatch", ".sitepatch/lock"} if store else set()
     assert names == expected
     if given:
@@ -275,9 +266,7 @@ def test_a_lock_of_fcntl_which_is_what_the_server_makes_of_a_client_is_waited_fo
         assert free(ours), "the other lock is given back"
         assert lock.holders(str(tmp_path)) == [f"{ours} is held by another machine (process 7 on client1)"]
     with locked(site, 0):
-        assert lock.holders(str(tmp_path)) == [
-            f"{ours} is held by process {os.getpid()}, {Path('/proc/self/comm').read_text().strip()}"
-        ]
+        assert lock.holders(str(tmp_path)) == [f"{ours} is held by process {os.getpid()}, {Path('/proc/self/comm').read_text().strip()}"]
 
 
 def test_where_a_filesystem_has_no_such_lock_the_other_one_does(site, monkeypatch):

@@ -36,10 +36,7 @@ def test_edits_outside_our_splices_are_the_same_edits_of_the_text_without_them(s
     above = replace_steps(pristine, steps, [], mark + text)
     assert above == mark + pristine
     assert replace_steps(pristine, steps, [], text + mark) == pristine + mark
-    assert (
-        replace_steps(pristine, steps, [], b"top" + end + mark + text[3 + len(end) :])
-        == b"top" + end + mark + pristine[3 + len(end) :]
-    )
+    assert replace_steps(pristine, steps, [], b"top" + end + mark + text[3 + len(end) :]) == b"top" + end + mark + pristine[3 + len(end) :]
 
 
 @pytest.mark.parametrize(

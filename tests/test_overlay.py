@@ -27,9 +27,7 @@ IMPORT = "import demo.m as m; print(m.VALUE)"
 
 def every(test):
     """The test with the interpreters that are here, whichever of them runs it."""
-    return pytest.mark.once(
-        pytest.mark.parametrize("over", VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))(test)
-    )
+    return pytest.mark.once(pytest.mark.parametrize("over", VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))(test))
 
 
 @pytest.fixture(scope="module")
@@ -261,9 +259,7 @@ def test_the_source_of_a_function_a_class_and_a_module(over):
     first = line_of("class Thing")
     assert done(over("-c", get.format("m.Thing"))).out == "".join(lines[first - 1 : first + 5])
     assert done(over("-c", get.format("m.Thing.fail"))).out == "".join(lines[line_of("def fail") - 1 :][:3])
-    code = (
-        "import demo.m as m, inspect; print(inspect.getmodule(m.answer.__code__), m.__spec__.loader.get_source('demo.m') == "
-    )
+    code = "import demo.m as m, inspect; print(inspect.getmodule(m.answer.__code__), m.__spec__.loader.get_source('demo.m') == "
     assert over.prints(f"{code}{PATCHED!r})").endswith("demo/m.py'> True")
 
 
@@ -285,7 +281,7 @@ def test_breakpoints_by_line_and_by_function(over):
 def test_a_warning_and_a_log_record_name_the_file_and_the_line(over):
     code = (
         "import demo.m as m, warnings, logging, sys\n"
-        'source = \'warnings.warn("careful"); logging.warning("%(there)s")\'\n'
+        "source = 'warnings.warn(\"careful\"); logging.warning(\"%(there)s\")'\n"
         "logging.basicConfig(format='%(pathname)s %(module)s %(lineno)d')\n"
         "m.warnings, m.logging = warnings, logging\n"
         "exec(compile('\\n' * 12 + source, m.answer.__code__.co_filename, 'exec'), vars(m))\n"
@@ -434,9 +430,7 @@ def test_options_that_only_look_like_those(over):
 def test_the_sitecustomize_behind_it_runs_as_if_it_were_alone(over, tmp_path):
     theirs = tmp_path / "theirs"
     theirs.mkdir()
-    (theirs / "sitecustomize.py").write_text(
-        "import sys\nprint('theirs', __name__, sys.path[0] == __file__.rsplit('/', 1)[0])\n"
-    )
+    (theirs / "sitecustomize.py").write_text("import sys\nprint('theirs', __name__, sys.path[0] == __file__.rsplit('/', 1)[0])\n")
     path = os.pathsep.join([over.path.split(os.pathsep)[0], str(theirs)])
     code = IMPORT + "; import sitecustomize; print(sitecustomize.__file__)"
     found = done(over("-c", code, PYTHONPATH=path)).out.splitlines()
@@ -618,7 +612,7 @@ def test_it_is_verified_once_and_what_fails_is_not_run(own):
     assert "1 module imported" in ended.err
     assert "verified " not in done(own.run(own.python, "-c", IMPORT, options=())).err
     spatch = manifest.with_name("p.spatch")
-    spatch.write_text(spatch.read_text().replace("+SECOND = FIRST\n", "+SECOND = 1 // len([])\n"))
+    spatch.write_text(spatch.read_text().replace('+SECOND = FIRST\n', '+SECOND = 1 // len([])\n'))
     for _ in range(2):
         ended = done(own.run(own.python, "-c", IMPORT, options=()), 1)
         assert "ZeroDivisionError" in ended.err

@@ -69,9 +69,7 @@ def test_a_link_of_somebody_else_and_what_lies_inside_count(tmp_path):
     assert said.startswith(f"{tmp_path}/theirs: belongs to user 1001")
     (tmp_path / "mine" / "deep" / "link").unlink()
     (tmp_path / "mine" / "deep").chmod(0o1777)  # sticky is enough above, not below: anybody can add files
-    assert others_may_write(str(tmp_path / "mine"), inside=True) == [
-        f"{tmp_path}/mine/deep: others may write to it (everybody)"
-    ]
+    assert others_may_write(str(tmp_path / "mine"), inside=True) == [f"{tmp_path}/mine/deep: others may write to it (everybody)"]
 
 
 def test_links_in_a_circle_and_what_is_not_there(tmp_path):

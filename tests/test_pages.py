@@ -41,9 +41,7 @@ def test_text_becomes_html_in_one_place():
 
 def hostile_pages():
     """Both pages of differences with hostile text in every field."""
-    one = WHY._replace(
-        **dict.fromkeys(("name", "version", "kind", "summary", "prose", "source", "digest"), NASTY), provenance={NASTY: NASTY}
-    )
+    one = WHY._replace(**dict.fromkeys(("name", "version", "kind", "summary", "prose", "source", "digest"), NASTY), provenance={NASTY: NASTY})
     one = one._replace(options=(Option(NASTY, "str", NASTY, NASTY),), variants=(Variant(NASTY, NASTY, ()),))
     source = b"x = '<script>alert(1)</script>'\n", "x = '\x1b[8m\u202e</del>'\r\n".encode() + b"# \xff\n"
     (diff,) = differing((NASTY, *source), names=(NASTY,))
@@ -80,11 +78,7 @@ def test_the_page_of_hosts_is_text_and_can_be_scrolled_by_keys():
 
 def test_the_top_of_a_review_says_what_where_which_release_and_why():
     diffs = differing(("pkg/m.py", b"a = None\n", b"a = 30\n"))
-    page = review.review_page(
-        "sitepatch diff p",
-        DiffOutcome(ENV, planned=diffs),
-        [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applies 3\nrow")],
-    )
+    page = review.review_page("sitepatch diff p", DiffOutcome(ENV, planned=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applies 3\nrow")])
     read = whole(page)
     text = read.text("main")
     for said in ("1 file that patchsets would change", "pkg 1.0", "/site", "A summary", "Why it is.", "can go when", "it is fixed",
@@ -103,10 +97,7 @@ def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
 
 def test_what_people_edited_stands_apart_and_a_text_that_nothing_gives_is_named():
     (made,), (edited,) = differing(("m.py", b"a\n", b"b\n")), differing(("m.py", b"b\n", b"c\n"), names=())
-    edits = (
-        HandEditDiff("/site", "m.py", "pkg 1.0", "what p made of it", True, edited),
-        HandEditDiff("/site", "lost.py", "pkg 1.0"),
-    )
+    edits = HandEditDiff("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "lost.py", "pkg 1.0")
     page = review.review_page("t", DiffOutcome(ENV, applied=(made,), edits=edits), [])
     read = whole(page)
     assert [each["id"] for name, each in read.elements if name == "section" and "id" in each] == ["m.py", "edited:m.py"]
@@ -117,13 +108,7 @@ def test_what_people_edited_stands_apart_and_a_text_that_nothing_gives_is_named(
 def test_the_places_of_a_page_keep_their_names_when_lines_move():
     def names(before):
         old = before + code(30)
-        page = review.review_page(
-            "t",
-            DiffOutcome(
-                ENV, differing(("m.py", old, old.replace(b"return 7", b"return 8").replace(b"return 20", b"return 2")))
-            ),
-            [],
-        )
+        page = review.review_page("t", DiffOutcome(ENV, differing(("m.py", old, old.replace(b"return 7", b"return 8").replace(b"return 20", b"return 2")))), [])
         return [each["id"] for _, each in whole(page).elements if each.get("class") == "hunk"]
 
     assert names(b"") == names(b"import os\n" * 9) == ["m.py:f7", "m.py:f20"]
@@ -137,9 +122,7 @@ def test_the_lines_of_both_sides_are_numbered_and_unchanged_ones_can_be_unfolded
     assert re.search(r"<i>21</i><i>22</i><code>line <span class=\"n\">21</span></code>", text)
     assert re.findall(r"<summary>(\d+) unchanged lines</summary>", text) == ["17", "173", "96"]
     long = before.replace(b"line 299\n", b"line 299\n" * 200).replace(b"line 1\n", b"")
-    text = review.review_page(
-        "t", DiffOutcome(ENV, differing(("m.py", long, long.replace(b"line 9\n", b"").replace(b"line 290\n", b"")))), []
-    ).decode()
+    text = review.review_page("t", DiffOutcome(ENV, differing(("m.py", long, long.replace(b"line 9\n", b"").replace(b"line 290\n", b"")))), []).decode()
     assert re.findall(r"<summary>([^<]*) unchanged lines</summary>", text) == ["4", "100 of 274", "100 of 274", "100 of 205"]
 
 
@@ -153,9 +136,7 @@ def large_page():
     """A review of 200 files."""
     old = code(60)
     new = old.replace(b"return 3\n", b"return 4\n").replace(b"return 50\n", b"return 5\n")
-    return review.review_page(
-        "200 files", DiffOutcome(ENV, differing(*((f"pkg/m{number}.py", old, new) for number in range(200)))), []
-    )
+    return review.review_page("200 files", DiffOutcome(ENV, differing(*((f"pkg/m{number}.py", old, new) for number in range(200)))), [])
 
 
 def test_two_hundred_files_are_a_page_of_a_few_megabytes():
@@ -175,9 +156,7 @@ def releases_page():
         fits = minor % 10 != 3
         outcome = ReleaseOutcome("pkg", f"1.{minor}", APPLIES, yanked=minor == 5, diffs=diffs, answers=(answer,))
         outcomes.append(outcome if fits else outcome._replace(word="not found", diffs=(), answers=(lost,)))
-    return releases.releases_page(
-        "t", [Checked(WHY, (*outcomes, ReleaseOutcome("pkg", "9.0", "no wheel", problem="it has none")))]
-    )
+    return releases.releases_page("t", [Checked(WHY, (*outcomes, ReleaseOutcome("pkg", "9.0", "no wheel", problem="it has none")))])
 
 
 def test_the_table_of_releases_has_each_reason_and_each_change_once():

@@ -228,11 +228,7 @@ def test_a_symptom_is_read(tmp_path):
         ('"zh"', '"fr"', 'options.lang: found "fr", expected a value of the option lang'),
         ("follows = true", 'follows = "yes"', 'follows: found "yes", expected true or false'),
         ("advice =", "advise =", 'advise: found an unknown key.*did you mean "advice"'),
-        (
-            "[[symptom]]\nname",
-            SYMPTOM + "[[symptom]]\nname",
-            r'symptom\[1\].name: found "it-fails", expected a name that no other',
-        ),
+        ('[[symptom]]\nname', SYMPTOM + '[[symptom]]\nname', r'symptom\[1\].name: found "it-fails", expected a name that no other'),
     ],
 )
 def test_a_mistake_in_a_symptom_is_told(tmp_path, old, new, line):
@@ -242,13 +238,9 @@ def test_a_mistake_in_a_symptom_is_told(tmp_path, old, new, line):
 
 
 def test_a_symptom_that_nothing_cures_says_what_to_do(tmp_path):
-    (tmp_path / "symptoms.toml").write_text(SYMPTOM.replace('options = { params = 6, lang = "zh" }\n', ""))
-    assert [one.name for one in general_symptoms(str(tmp_path))] == ["it-fails"] and general_symptoms(
-        str(tmp_path / "nowhere")
-    ) == ()
-    (tmp_path / "symptoms.toml").write_text(
-        '[[symptom]]\nname = "x"\npatterns = ["a line of a log"]\nmeaning = "it"\noptions = { a = 1 }\n'
-    )
+    (tmp_path / "symptoms.toml").write_text(SYMPTOM.replace("options = { params = 6, lang = \"zh\" }\n", ""))
+    assert [one.name for one in general_symptoms(str(tmp_path))] == ["it-fails"] and general_symptoms(str(tmp_path / "nowhere")) == ()
+    (tmp_path / "symptoms.toml").write_text('[[symptom]]\nname = "x"\npatterns = ["a line of a log"]\nmeaning = "it"\noptions = { a = 1 }\n')
     with pytest.raises(PatchError) as refused:
         general_symptoms(str(tmp_path))
     assert "advice: found" in str(refused.value) and "options.a: found an unknown option" in str(refused.value)
@@ -378,30 +370,8 @@ def test_no_overlap_is_missed_among_many_ranges():
     every = [f"{operator}{name}" for name in names for operator in ("<", "<=", ">", ">=", "==", "!=")]
     every += ["~=1.0", "~=1.0.1", "==1.*", "==1.0.*", "!=1.0.*", "!=1.*", "==1.0+x", "!=1.0+x", "~=1.0a1"]
     releases = ["0", "0.1", "0.9", "1.0", "1.0.0.1", "1.0.1", "1.0.2", "1.1", "1.1.1", "1.2", "2", "1!0.5", "1!1"]
-    tails = [
-        "",
-        ".dev0",
-        ".dev1",
-        ".dev2",
-        "a0",
-        "a1.dev0",
-        "a1",
-        "a1.post1.dev0",
-        "a1.post1",
-        "a1.post2",
-        "a2.dev0",
-        "a2.dev1",
-        "a2.dev2",
-        "a2",
-        "a3",
-        "rc1",
-        ".post0.dev0",
-        ".post0",
-        ".post1.dev0",
-        ".post1",
-        ".post2",
-        "+x",
-    ]
+    tails = ["", ".dev0", ".dev1", ".dev2", "a0", "a1.dev0", "a1", "a1.post1.dev0", "a1.post1", "a1.post2", "a2.dev0",
+             "a2.dev1", "a2.dev2", "a2", "a3", "rc1", ".post0.dev0", ".post0", ".post1.dev0", ".post1", ".post2", "+x"]
     grid = [release + tail for release in releases for tail in tails]
     taken = {each: {version for version in grid if accepts(each, version)} for each in every}
     for each, versions in taken.items():
@@ -457,17 +427,10 @@ def test_the_first_place_wins_and_the_others_are_told(tmp_path):
     found = patchset.find_patchset("demo-fix", [named], tmp_path)
     assert str(found.patchset.source) == f"--patch-dir {named}"
     assert found.shadows == (f"demo-fix of ./patchsets ({local / 'demo-fix'})",)
-    assert patchset.find_patchset("only-local", [named], tmp_path) == (
-        manifest.load_patchset(local / "only-local", places.LOCAL),
-        (),
-    )
-    assert patchset.find_patchset("demo-fix", [Path("patchsets")], tmp_path).shadows == (), (
-        "one folder found twice is no shadow"
-    )
+    assert patchset.find_patchset("only-local", [named], tmp_path) == (manifest.load_patchset(local / "only-local", places.LOCAL), ())
+    assert patchset.find_patchset("demo-fix", [Path("patchsets")], tmp_path).shadows == (), "one folder found twice is no shadow"
     write(tmp_path / "same")
-    assert patchset.find_patchset("demo-fix", [named, tmp_path / "same"], tmp_path).shadows == found.shadows, (
-        "the same text is none"
-    )
+    assert patchset.find_patchset("demo-fix", [named, tmp_path / "same"], tmp_path).shadows == found.shadows, "the same text is none"
 
 
 def test_a_patch_dir_may_be_one_patchset_and_must_exist(tmp_path):

@@ -83,15 +83,9 @@ CASES = {
     "receipts": (store("receipts"), [f".sitepatch/receipts: {CLOSED}"]),
     "pristine": (store("pristine"), [f".sitepatch/pristine: {CLOSED}"]),
     "patchsets": (store("patchsets"), [f".sitepatch/patchsets: {CLOSED}"]),
-    "a store that is a file": (
-        lambda site: (site / ".sitepatch").write_bytes(b""),
-        [".sitepatch: is a link or not a directory"],
-    ),
+    "a store that is a file": (lambda site: (site / ".sitepatch").write_bytes(b""), [".sitepatch: is a link or not a directory"]),
     "folder": (given("pkg/sub", 0), [f"pkg/sub: {CLOSED}"]),
-    "folder and site": (
-        lambda site: (given("pkg/sub", 0)(site), given("", 0)(site)),
-        [f"SITE: {CLOSED}", f"pkg/sub: {CLOSED}"],
-    ),
+    "folder and site": (lambda site: (given("pkg/sub", 0)(site), given("", 0)(site)), [f"SITE: {CLOSED}", f"pkg/sub: {CLOSED}"]),
     "may be written, not entered": (given("pkg/sub", A, A, 0o600), [f"{FILE}: [Errno 13]"]),
     "bytecode": (given("pkg/sub/__pycache__", 0), [f"pkg/sub/__pycache__: {CLOSED}"]),
     "no bytecode": (lambda site: (site / "pkg/sub/__pycache__").rmdir(), []),
@@ -101,10 +95,7 @@ CASES = {
     "a link to a file of another": (linked("../../real.py"), []),
     "another user": (given(FILE, 0, 0, 0o666), [NOT_MINE]),
     "another group": (given(FILE, A, GROUP), [f"{FILE}: belongs to group 1500, of which user 1001 is no member"]),
-    "another user, and every directory is open": (
-        lambda site: (sticky(0, 0)(site), given("pkg/sub", 0, 0, 0o777)(site)),
-        [NOT_MINE],
-    ),
+    "another user, and every directory is open": (lambda site: (sticky(0, 0)(site), given("pkg/sub", 0, 0, 0o777)(site)), [NOT_MINE]),
     "sticky": (sticky(0, 1002), [STICKY]),
     "sticky, a link": (lambda site: (linked("../../real.py", 1002)(site), given("pkg/sub", 0, 0, 0o1777)(site)), [STICKY]),
     "sticky, my file": (sticky(0, A), []),
@@ -123,9 +114,7 @@ def test_what_another_user_may_not_do_is_named(site, make, expected):
 
 
 @ROOT_ONLY
-@pytest.mark.parametrize(
-    ("mode", "moved", "expected"), [(0o666, [FILE], []), (0o644, [FILE], [NOT_MINE]), (0o666, [], [NOT_MINE])]
-)
+@pytest.mark.parametrize(("mode", "moved", "expected"), [(0o666, [FILE], []), (0o644, [FILE], [NOT_MINE]), (0o666, [], [NOT_MINE])])
 def test_a_file_that_is_put_back_by_a_second_name_need_not_be_given_away(site, mode, moved, expected):
     given(FILE, 0, 0, mode)(site)
     assert as_user(A, found, str(site), [FILE], moved) == expected
@@ -149,8 +138,7 @@ def test_a_fifo_is_not_waited_for_and_what_is_mounted_over_a_file_is_named(site,
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
-    [(0x10, True), (0x20, True), (0, False), (0xFFFFFFCF, False), (OSError(errno.ENOTTY, "no flags here"), False)],
+    ("flags", "said"), [(0x10, True), (0x20, True), (0, False), (0xFFFFFFCF, False), (OSError(errno.ENOTTY, "no flags here"), False)]
 )
 def test_a_file_or_a_directory_that_is_immutable_or_append_only(site, monkeypatch, flags, said):
     def ioctl(fd, request, argument):

@@ -125,9 +125,7 @@ def test_an_option_with_the_value_that_stands_there_changes_nothing_and_says_so(
     assert site.tree() == before
 
 
-def test_a_new_version_of_a_patchset_replaces_the_old_one_also_where_it_no_longer_changes_a_file(
-    site: Site, tmp_path: Path
-) -> None:
+def test_a_new_version_of_a_patchset_replaces_the_old_one_also_where_it_no_longer_changes_a_file(site: Site, tmp_path: Path) -> None:
     both = TITLE + "\n--- mmengine/dist/utils.py\n@@ <module> @@\n ...\n+GREETED = True\n"
     patchset(tmp_path, "title", both, "default", TEXT_OPTION)
     before = tree(site.path)
@@ -266,10 +264,7 @@ CLEANUP = f"""Ask twice, and warn less.
 @@ load @@
 -warn(name)
 """
-TWICE, WARNS = (
-    CODE.replace("1", "2"),
-    CODE.replace("    return read", "    warn(name)\n    return read") + "\n\nwarn = print\n",
-)
+TWICE, WARNS = CODE.replace("1", "2"), CODE.replace("    return read", "    warn(name)\n    return read") + "\n\nwarn = print\n"
 
 
 @pytest.mark.parametrize(
@@ -283,9 +278,7 @@ TWICE, WARNS = (
         (TWICE, WARNS.replace("load", "begin"), ["upstream", "not found"]),  # a renamed scope may hold the code
     ],
 )
-def test_a_deletion_is_upstream_where_all_else_of_its_patchset_is(
-    tmp_path: Path, old: str, new: str, states: List[str]
-) -> None:
+def test_a_deletion_is_upstream_where_all_else_of_its_patchset_is(tmp_path: Path, old: str, new: str, states: List[str]) -> None:
     patchset(tmp_path, "cleanup", CLEANUP)
     site = Site(tmp_path, "mmengine-0.10.7")
     for path, text in ((OLD, old), (NEW, new)):
@@ -464,29 +457,12 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
         (TEXT + MINE, (), False, (TEXT + MINE, "merged", ()), ""),
         (BOTH.replace("4", "5"), (), False, None, "the file was edited by hand where it was patched, at line 1: RETRIES = 5"),
         (BOTH.replace("4", "5"), (), True, (TEXT, "written aside " + BOTH.replace("4", "5"), ()), ""),
-        (
-            TEXT,
-            (),
-            False,
-            (TEXT, "forgotten", ()),
-            "a reinstall replaced the file, our change is gone; only the receipt is dropped",
-        ),
-        (
-            None,
-            (),
-            False,
-            (TEXT, "written", ()),
-            "the file is not there any more; it is put back as it was before it was patched",
-        ),
+        (TEXT, (), False, (TEXT, "forgotten", ()), "a reinstall replaced the file, our change is gone; only the receipt is dropped"),
+        (None, (), False, (TEXT, "written", ()), "the file is not there any more; it is put back as it was before it was patched"),
     ],
 )
 def test_what_restore_plans_for_a_file(
-    world: World,
-    now: Optional[str],
-    names: Tuple[str, ...],
-    force: bool,
-    expected: Optional[Tuple[str, str, Tuple[str, ...]]],
-    words: str,
+    world: World, now: Optional[str], names: Tuple[str, ...], force: bool, expected: Optional[Tuple[str, str, Tuple[str, ...]]], words: str
 ) -> None:
     world.apply("a", "b")
     world.edit(now)
@@ -586,9 +562,7 @@ def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
     (file,) = plan.files
     assert file.change and file.change.receipt and file.change.receipt.origin == "edited"
     (note,) = plan.notes
-    assert note.endswith(
-        f"the store keeps it as {world.site}/.sitepatch/pristine/{sha256((TEXT + MINE).encode()).hexdigest()}"
-    )
+    assert note.endswith(f"the store keeps it as {world.site}/.sitepatch/pristine/{sha256((TEXT + MINE).encode()).hexdigest()}")
 
 
 def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: World) -> None:
@@ -672,9 +646,7 @@ def test_a_receipt_that_does_not_lead_to_the_file_is_refused(world: World) -> No
 def test_where_a_step_is_made_anew_its_copy_gives_the_hunks_of_that_file(world: World) -> None:
     more = '[[variant]]\npackage = "mmengine"\nversions = "<0.2"\npatches = ["old.spatch"]\n'
     manifest = world.folder / "patches/b/patchset.toml"
-    manifest.write_text(
-        manifest.read_text().replace("[[variant]]", f"{more}[[variant]]", 1).replace('versions = ""', 'versions = ">=0.2"')
-    )
+    manifest.write_text(manifest.read_text().replace("[[variant]]", f"{more}[[variant]]", 1).replace('versions = ""', 'versions = ">=0.2"'))
     (manifest.parent / "old.spatch").write_text("--- mmengine/none.py\n@@ <module> @@\n-X = 1\n+X = 2\n")
     patchset(world.folder, "a", f"--- {OLD}\n@@ <module> @@\n RETRIES = $N\n+MORE = $N\n")
     world.apply("a", "b")
@@ -703,9 +675,7 @@ def test_an_optional_patchset_of_a_package_that_is_not_there_is_left_out(world: 
     (answer,) = plan_apply(world.env(), [one]).failed
     assert (answer.path, answer.state) == ("nowhere", State.NOT_FOUND)
     plan = plan_apply(world.env(), [one._replace(optional=True)])
-    assert (plan.files, plan.answers) == ((), ()) and plan.notes[0].startswith(
-        "a is optional and left out: nowhere is not installed"
-    )
+    assert (plan.files, plan.answers) == ((), ()) and plan.notes[0].startswith("a is optional and left out: nowhere is not installed")
 
 
 def test_the_text_without_and_with_some_of_the_patchsets_of_a_file(world: World) -> None:
@@ -713,30 +683,17 @@ def test_the_text_without_and_with_some_of_the_patchsets_of_a_file(world: World)
     world.apply("a", "b", "c")
     (receipt,) = [item.receipt for item in statuses(world.env()) if item.receipt.path == OLD]
     every = BOTH.replace("name * times", "times * name")
-    for names, before, after in [
-        ((), TEXT, every),
-        (("b",), A, BOTH),
-        (("a", "c"), TEXT, every),
-        (("b", "c"), A, every),
-        (("x",), TEXT, TEXT),
-    ]:
+    for names, before, after in [((), TEXT, every), (("b",), A, BOTH), (("a", "c"), TEXT, every), (("b", "c"), A, every), (("x",), TEXT, TEXT)]:
         assert before_and_after(str(world.site), receipt, names) == (before.encode(), after.encode())
 
 
 def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_another_part() -> None:
     def answered(*states: Tuple[str, State, bool]) -> List[State]:
-        return [
-            answer.state
-            for answer in reconciled([Answer(name, "p", "s", state, when_present=may) for name, state, may in states])
-        ]
+        return [answer.state for answer in reconciled([Answer(name, "p", "s", state, when_present=may) for name, state, may in states])]
 
     changes, there, other = ("a", State.APPLICABLE, False), ("a", State.UPSTREAM, False), ("b", State.UPSTREAM, False)
     assert answered(changes, there, other) == [State.APPLICABLE, State.CONFLICT, State.UPSTREAM]
-    assert answered(changes, ("a", State.UPSTREAM, True), ("a", State.NOT_NEEDED, False)) == [
-        State.APPLICABLE,
-        State.UPSTREAM,
-        State.NOT_NEEDED,
-    ]
+    assert answered(changes, ("a", State.UPSTREAM, True), ("a", State.NOT_NEEDED, False)) == [State.APPLICABLE, State.UPSTREAM, State.NOT_NEEDED]
     assert answered(there, ("a", State.APPLIED, False)) == [State.UPSTREAM, State.APPLIED]
 
 
@@ -825,9 +782,7 @@ def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> Non
     for name, text in STEPS.items():
         patchset(tmp_path, name, f"--- {NEW}\n{text}")
         made = load_patchset(tmp_path / "patches" / name, "here")
-        jobs[name] = Assignment(
-            Requested(made, {}), Located("mmengine", ".", "", "", ""), NEW, made.variants[0].patches[0].hunks, ()
-        )
+        jobs[name] = Assignment(Requested(made, {}), Located("mmengine", ".", "", "", ""), NEW, made.variants[0].patches[0].hunks, ())
     pristine = TargetFile(MODULE.encode(), MODULE.encode())
     data, steps, _ = resolve(".", NEW, pristine, list(STEPS), jobs)
     assert [step.patchset for step in steps] == list(STEPS)
@@ -837,10 +792,7 @@ def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> Non
     newer = jobs["c-two"]._replace(hunks=(other._replace(lines=lines),))
     newer = newer._replace(requested=newer.requested._replace(patchset=newer.requested.patchset._replace(digest="newer")))
     singles, pairs = [*zip(STEPS)], [("b-more", "c-two"), *[*zip(STEPS, [*STEPS][4:])][::3]]
-    for gone, now in [
-        *((each, jobs) for each in singles + pairs),
-        *((each, {**jobs, "c-two": newer}) for each in singles[3::4]),
-    ]:
+    for gone, now in [*((each, jobs) for each in singles + pairs), *((each, {**jobs, "c-two": newer}) for each in singles[3::4])]:
         order = [name for name in STEPS if name not in gone]
         assert resolve(".", NEW, found, order, now)[:2] == resolve(".", NEW, pristine, order, now)[:2], gone
 
@@ -849,10 +801,7 @@ def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> Non
 def test_restoring_some_matches_anew_only_what_may_depend_on_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names, matched = [f"p{number:02}" for number in range(20)], []
 
-    functions = (
-        "".join(f"def f_{number}(a):\n    # why\n    return old(a, {number})\n\n\n" for number in range(20))
-        + "INVALID = '\\d'\n"
-    )
+    functions = "".join(f"def f_{number}(a):\n    # why\n    return old(a, {number})\n\n\n" for number in range(20)) + "INVALID = '\\d'\n"
     for number, name in enumerate(names):
         hunk = f"@@ f_{number} @@\n def f_{number}(a):\n-    return old($X, $Y)\n+    return max($X, $Y, 'class')\n"
         hunk = hunk if number % 2 == 0 else f"@@ f_{number} @@\n def f_{number}(...):\n+    a += 1\n     ...\n"
@@ -868,9 +817,7 @@ def test_restoring_some_matches_anew_only_what_may_depend_on_them(tmp_path: Path
     assert matched == []
     expected = functions
     for number in range(20):
-        expected = expected.replace(
-            f"old(a, {number})", f"max(a, {number}, 'class')" if number % 2 == 0 else f"old(a, {number})"
-        )
+        expected = expected.replace(f"old(a, {number})", f"max(a, {number}, 'class')" if number % 2 == 0 else f"old(a, {number})")
     assert [file.after.decode() for file in plan.files] == [expected] * 4
     for file in plan.files:
         assert [step.places for step in file.steps] == [(5 * int(step.patchset[1:]) + 3,) for step in file.steps]
@@ -900,20 +847,12 @@ def test_what_is_left_out_moves_what_lies_behind_it_and_nothing_else() -> None:
     carrier = Carrier(pristine, [])
     carrier.leave_out(step, pristine)
     behind = pristine.index(b"b()") + 3  # in the old text, which is three bytes longer
-    assert carrier.moved((Splice(at, at, b"x"), Splice(behind, behind + 3, b"c()"))) == (
-        Splice(at, at, b"x"),
-        Splice(behind - 3, behind, b"c()"),
-    )
+    assert carrier.moved((Splice(at, at, b"x"), Splice(behind, behind + 3, b"c()"))) == (Splice(at, at, b"x"), Splice(behind - 3, behind, b"c()"))
     lines = ((" ", "def two():", 1), ("-", "b()", 2), ("+", "c()", 2))
     hunk = HunkText("p.spatch", 1, "two", 1, False, lines)
     kept = Step("q", "1", "", "fix", {}, (Splice(behind, behind + 3, b"c()"),), (6,))
     old = pristine[:at] + b"    long()" + pristine[at + 7 :]
     made = carrier.carried(kept, [hunk], old, pristine)
     assert made and (made.splices, made.places) == ((Splice(behind - 3, behind, b"c()"),), (6,))
-    for other in (
-        hunk._replace(scope="one"),
-        hunk._replace(scope="o*"),
-        hunk._replace(scope="<module>"),
-        hunk._replace(lines=(*lines, ("-", "def x(): pass", 3))),
-    ):
+    for other in (hunk._replace(scope="one"), hunk._replace(scope="o*"), hunk._replace(scope="<module>"), hunk._replace(lines=(*lines, ("-", "def x(): pass", 3)))):
         assert carrier.carried(kept, [other], old, pristine) is None

@@ -52,14 +52,8 @@ REFUSED = {
     "path": ([change("../a.py")], "../a.py: the path is not a plain path below the site directory"),
     "not there": ([change("pkg/none.py", b"")], "pkg/none.py: is not there, so it can only be restored or forgotten"),
     "no receipt": ([change(data=None)], f"{FILE}: there is no receipt to restore it by"),
-    "link": (
-        [change(LINKED, new=receipt(LINKED))],
-        f"{LINKED}: is a link to ../../target.py, but its receipt says a regular file",
-    ),
-    "link to": (
-        [change(LINKED, new=receipt(LINKED, link="x"))],
-        f"{LINKED}: is a link to ../../target.py, but its receipt says x",
-    ),
+    "link": ([change(LINKED, new=receipt(LINKED))], f"{LINKED}: is a link to ../../target.py, but its receipt says a regular file"),
+    "link to": ([change(LINKED, new=receipt(LINKED, link="x"))], f"{LINKED}: is a link to ../../target.py, but its receipt says x"),
     "other bytes": ([change(data=b"other", new=receipt())], f"{FILE}: its receipt is for other bytes"),
     "no copy": ([change(new=LATER)], f"{FILE}: its pristine copy {LATER.pristine} is missing; reinstall pkg"),
     "no text": ([change(new=AGAIN)], f"{FILE}: the text of patchset 'p' ({'2' * 64}) is missing"),
@@ -99,12 +93,7 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
 
     def write(path, old=OLD, data=NEW, new=None):
         text = b"" if new is None else encode_receipt(new)
-        return Work(
-            JournalEntry(path, WRITE if text else PUT, sha(old), sha(data), "", sha(text) if text else ""),
-            text,
-            data,
-            save=new is not None,
-        )
+        return Work(JournalEntry(path, WRITE if text else PUT, sha(old), sha(data), "", sha(text) if text else ""), text, data, save=new is not None)
 
     forget = change("none/a.py", b"", None, forget=True)
     assert check(site, [], forget) == [Work(JournalEntry("none/a.py", FORGET, "", "", "", ""))]

@@ -410,9 +410,7 @@ def test_who_imports_meanwhile_gets_the_old_module_or_the_new_one(tmp_path, fres
     environment = environ()
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     reader = subprocess.Popen(
-        [sys.executable, "-c", READER, str(site), str(stop), str(fresh), str(torn), str(enough)],
-        env=environment,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", READER, str(site), str(stop), str(fresh), str(torn), str(enough)], env=environment, stdout=subprocess.PIPE
     )
     number, end = 0, time.monotonic() + 300
     try:
@@ -552,9 +550,7 @@ def test_of_controllers_that_ask_for_different_things_at_once_one_is_last_and_ha
     standing = json.loads(site("status", "--check", "--json").out)
     options = [step["options"] for file in standing["files"] for step in file["patchsets"]]
     assert standing["ok"] and len(options) == len(FILES) and options == options[:1] * len(FILES), options
-    assert site("sync", "--project", projects[options[0]["params"] - 1], "--no-verify").out.endswith(
-        "nothing to do, it is applied already\n"
-    )
+    assert site("sync", "--project", projects[options[0]["params"] - 1], "--no-verify").out.endswith("nothing to do, it is applied already\n")
 
 
 # --- our lock -------------------------------------------------------------------------------------------------------
@@ -568,7 +564,9 @@ def test_a_lock_that_is_not_got_in_time_names_its_holder_and_what_to_do(site):
             assert ended.code == 1
             assert f"process {holder.pid}, {NAME})" in ended.err
             assert "--lock-timeout SECONDS" in ended.err
-        assert holders(str(site.path)) == [f"{site.path}/.sitepatch/lock is held by process {holder.pid}, {NAME}"]
+        assert holders(str(site.path)) == [
+            f"{site.path}/.sitepatch/lock is held by process {holder.pid}, {NAME}"
+        ]
     assert texts(site) == before
     assert holders(str(site.path)) == []
 

@@ -25,9 +25,7 @@ class Trial:
         self.folder.mkdir()
 
     def variables(self, told, cards):
-        return environ(
-            STANDIN=str(self.folder), STANDIN_DO="\n".join(told), **({"STANDIN_CARDS": str(cards)} if cards else {})
-        )
+        return environ(STANDIN=str(self.folder), STANDIN_DO="\n".join(told), **({"STANDIN_CARDS": str(cards)} if cards else {}))
 
     def __call__(self, *told, cards=0, size=2, words=()):
         """The field `trial` and the names of the symptoms, once the ranks have done what they are told."""
@@ -76,14 +74,7 @@ def test_ranks_that_can_talk(trial):
     told, symptoms = trial(size=3)
     assert told["verdict"].startswith("ranks 0-2 can talk by gloo on cpu: ") and told["verdict"].endswith("(torch 9.9.9)")
     assert states(told) == ["ok"] * 3 and symptoms == []
-    assert [step["name"] for step in told["ranks"][2]["steps"]] == [
-        "import torch",
-        "device",
-        "start",
-        "all-reduce",
-        "barrier",
-        "end",
-    ]
+    assert [step["name"] for step in told["ranks"][2]["steps"]] == ["import torch", "device", "start", "all-reduce", "barrier", "end"]
 
 
 @pytest.mark.parametrize(
@@ -111,9 +102,7 @@ def test_a_rank_that_does_not_arrive_is_named_with_the_place_where_it_stands(tri
 
 def test_where_none_comes_out_of_a_step_the_calls_tell_who_stands_elsewhere(trial):
     told, _, seconds = trial.out_of_time("1 barrier hang", size=2, arrived=["hang-1", "barrier-0"])
-    assert told["verdict"] == f"all ranks arrived at the barrier, and none came out of it within {seconds} s" and states(
-        told
-    ) == ["late", "late"]
+    assert told["verdict"] == f"all ranks arrived at the barrier, and none came out of it within {seconds} s" and states(told) == ["late", "late"]
     first, second = (rank["output"] for rank in told["ranks"])
     assert "in meet" in first and "in act" not in first and "in act" in second
 

@@ -61,15 +61,7 @@ def read(kind, value):
         (whole_from(0), TOP - 1),
         (OPTIONS, {"a": 1, "b": 1.5, "c": "", "d": True}),
         (STEP, FIELDS),
-        (
-            STEP,
-            {
-                **FIELDS,
-                "splices": [[0, 0, ""], [0, 2, "\xff"], [2, 2, "a"]],
-                "places": [0, 5],
-                "states": ["applied", "not needed"],
-            },
-        ),
+        (STEP, {**FIELDS, "splices": [[0, 0, ""], [0, 2, "\xff"], [2, 2, "a"]], "places": [0, 5], "states": ["applied", "not needed"]}),
         (Table({"a": string}, optional=("a",)), {}),
     ],
 )
@@ -102,11 +94,7 @@ def test_what_is_taken(kind, value):
         (STEP, 1, "key: found 1, expected a table"),
         (Table({"a": STEP}), {}, "key.a: found nothing, expected a table"),
         (Items(STEP), [FIELDS, {**FIELDS, "kind": 1}], "key[1].kind: found 1, expected a string"),
-        (
-            Table({"name": anything}),
-            {"name": 1, "nam": 1},
-            'key.nam: found an unknown key, expected one of name; did you mean "name"?',
-        ),
+        (Table({"name": anything}), {"name": 1, "nam": 1}, 'key.nam: found an unknown key, expected one of name; did you mean "name"?'),
     ],
 )
 def test_what_is_refused(kind, value, said):
@@ -143,10 +131,7 @@ SORTED = "sorted splices [start, end, text]"
         ({"places": 1}, "places: found 1, expected a list"),
         ({"places": [1, -1]}, "places[1]: found -1, expected a whole number from 0"),
         ({"places": [1, True]}, "places[1]: found true, expected a whole number from 0"),
-        (
-            {"states": ["applied", "not found"]},
-            'states[1]: found "not found", expected one of applicable, applied, upstream, not needed; did you mean "not needed"?',
-        ),
+        ({"states": ["applied", "not found"]}, 'states[1]: found "not found", expected one of applicable, applied, upstream, not needed; did you mean "not needed"?'),
         ({"states": ["applied", []]}, "states[1]: found a list, expected a string"),
         *(
             ({"splices": splices}, f"splices: found {'a table' if splices == {} else 'a list'}, expected {expected}")

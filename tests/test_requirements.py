@@ -54,9 +54,7 @@ def problems(*paths):
 )  # fmt: skip
 def test_a_comment_asks_for_a_patchset_on_a_line_of_its_own_or_behind_a_requirement(write, text, entries):
     write(r=text)
-    assert read_requirements(["r.txt"]).entries == tuple(
-        ProjectEntry(*rest, Location("r.txt", line)) for *rest, line in entries
-    )
+    assert read_requirements(["r.txt"]).entries == tuple(ProjectEntry(*rest, Location("r.txt", line)) for *rest, line in entries)
 
 
 def test_included_files_and_constraints_are_read_each_once_and_from_where_they_are_named(write):
@@ -80,10 +78,7 @@ def test_a_directory_of_patchsets_is_named_from_the_file_that_names_it(write):
 def test_what_pip_may_know_or_fetch_is_passed_over_aloud(write):
     write(r="torch --made-by-a-newer-pip=1\nmmengine==${VERSION}\n-r https://host/more.txt\n")
     first, second, third = read_requirements(["r.txt"]).notes
-    assert (
-        first
-        == "r.txt:1: torch --made-by-a-newer-pip=1 is passed over (no such option: --made-by-a-newer-pip); pip may know it"
-    )
+    assert first == "r.txt:1: torch --made-by-a-newer-pip=1 is passed over (no such option: --made-by-a-newer-pip); pip may know it"
     assert second.startswith("r.txt:2: mmengine==${VERSION} is passed over")
     assert third == "r.txt:3: https://host/more.txt is not looked at for what it asks for; only files are"
 
@@ -94,9 +89,7 @@ def test_everything_that_is_wrong_is_told_with_its_line(write):
         r=f"-r none.txt\n-c sub/c.txt\n# sitepatch: {DDP} optinal\n# sitepatch:\nfoo bar\n--requirement\n# sitepatch: --patch-dir\n",
         sub__c="-r missing.txt\n",
     )
-    told = [
-        re.sub(r"\(Invalid requirement.*\)", "(why)", line) for line in problems("r.txt", "gone.txt")
-    ]  # words of `packaging`
+    told = [re.sub(r"\(Invalid requirement.*\)", "(why)", line) for line in problems("r.txt", "gone.txt")]  # words of `packaging`
     assert told == [
         "r.txt:1: none.txt: found no readable file (No such file or directory), expected one",
         "sub/c.txt:1: sub/missing.txt: found no readable file (No such file or directory), expected one",

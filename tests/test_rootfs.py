@@ -15,18 +15,12 @@ from tests.places import patchset, wheel
 
 pytestmark = pytest.mark.once
 DEBIAN, LOCAL = "usr/lib/python3/dist-packages", "usr/local/lib/python3.12/dist-packages"
-CONDA, DOCKER, VENV = (
-    "opt/conda/lib/python3.11/site-packages",
-    "usr/local/lib/python3.13/site-packages",
-    "srv/app/.venv/lib/python3.7/site-packages",
-)
+CONDA, DOCKER, VENV = "opt/conda/lib/python3.11/site-packages", "usr/local/lib/python3.13/site-packages", "srv/app/.venv/lib/python3.7/site-packages"
 
 
 def install(root, site, name="demo"):
     """Unpack a wheel into a site directory of an image."""
-    with zipfile.ZipFile(
-        wheel(root.parent / "wheels", name, files={f"{name}/__init__.py": "", f"{name}/m.py": "VALUE = 1\n"})
-    ) as archive:
+    with zipfile.ZipFile(wheel(root.parent / "wheels", name, files={f"{name}/__init__.py": "", f"{name}/m.py": "VALUE = 1\n"})) as archive:
         archive.extractall(root / site)
     return root / site
 
@@ -56,15 +50,7 @@ def refused(target):
 
 
 @pytest.mark.parametrize(
-    ("site", "version"),
-    [
-        (DEBIAN, (3, 12)),
-        (LOCAL, (3, 12)),
-        (DOCKER, (3, 13)),
-        (CONDA, (3, 11)),
-        (VENV, (3, 7)),
-        ("usr/lib64/python3.9/site-packages", (3, 9)),
-    ],
+    ("site", "version"), [(DEBIAN, (3, 12)), (LOCAL, (3, 12)), (DOCKER, (3, 13)), (CONDA, (3, 11)), (VENV, (3, 7)), ("usr/lib64/python3.9/site-packages", (3, 9))]
 )
 def test_the_python_of_an_image_is_found_with_its_version(root, site, version):
     install(root, site)
@@ -111,10 +97,7 @@ def test_the_commands_patch_it_as_any_environment_and_give_it_back(root):
         fcntl.flock(held, fcntl.LOCK_EX)
         told = done(run(root, "apply", "two", "--lock-timeout", "0.1"))
     assert "compiled" in told.out and "import" not in told.out, told
-    assert (site / "demo/m.py").read_text() == "VALUE = 2\n" and (other.read_text(), other.stat().st_ino) == (
-        "VALUE = 1\n",
-        inode,
-    )
+    assert (site / "demo/m.py").read_text() == "VALUE = 2\n" and (other.read_text(), other.stat().st_ino) == ("VALUE = 1\n", inode)
     changed = {path for path, what in tree(root).items() if before.get(path) != what}
     assert {path for path in changed if ".sitepatch" not in path} == {f"{VENV}/demo/m.py"}
     assert json.loads(done(run(root, "status", "--json")).out)["patchsets"][0]["name"] == "two"
@@ -189,11 +172,7 @@ def test_the_same_input_gives_the_same_files_and_times_with_source_date_epoch(ro
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 
     def times(folder):
-        return {
-            path.relative_to(folder).as_posix(): path.lstat().st_mtime_ns
-            for path in folder.rglob("*")
-            if not path.is_symlink()
-        }
+        return {path.relative_to(folder).as_posix(): path.lstat().st_mtime_ns for path in folder.rglob("*") if not path.is_symlink()}
 
     for each in (root, two):
         done(run(each, "apply", "two"))

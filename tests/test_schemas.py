@@ -42,9 +42,7 @@ def test_every_golden_file_is_as_the_schema_of_its_command_says():
                     seen.add(command)
                     found = validators.setdefault(command, validator(command)).iter_errors(measured(answer))
                     assert [f"{path.name}: {record['command']}: {list(each.path)}: {each.message}" for each in found] == []
-    commands = {
-        name.replace(" ", "-") for name, one in every_command() if not hasattr(one, "commands") or one.invoke_without_command
-    }
+    commands = {name.replace(" ", "-") for name, one in every_command() if not hasattr(one, "commands") or one.invoke_without_command}
     assert seen == commands == {each["$ref"].rpartition("/")[2] for each in answer_schema()["anyOf"]} - {"failure"}
 
 
@@ -59,11 +57,7 @@ def test_a_report_of_which_little_is_known_is_as_the_schema_says():
 def test_a_field_that_nobody_wrote_down_or_that_is_missing_is_an_error():
     (answer,) = (each["stdout"] for each in json.loads((GOLDEN / "list.json").read_text())[:1])
     good = measured(answer)
-    for wrong in (
-        {**good, "more": 1},
-        {**good, "notes": None},
-        {**good, "patchsets": [{**good["patchsets"][0], "state": "here"}]},
-    ):
+    for wrong in ({**good, "more": 1}, {**good, "notes": None}, {**good, "patchsets": [{**good["patchsets"][0], "state": "here"}]}):
         assert not validator("list").is_valid(wrong) and validator("list").is_valid(good)
 
 

@@ -109,9 +109,7 @@ def test_the_hash_of_whichever_distribution_records_the_file(tmp_path):
     assert status.recorded_now(str(tmp_path), "demo/none.py") == set()
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"), [("other", Condition.EDITED), ("third", Condition.OVERWRITTEN), ("old", Condition.OVERWRITTEN)]
-)
+@pytest.mark.parametrize(("data", "expected"), [("other", Condition.EDITED), ("third", Condition.OVERWRITTEN), ("old", Condition.OVERWRITTEN)])
 def test_a_file_that_two_distributions_list_is_compared_with_both(tmp_path, data, expected):
     install(tmp_path, "another-1.dist-info", "third")
     install(tmp_path, "de_mo-1.0.dist-info", "old")
@@ -140,9 +138,7 @@ def test_what_a_condition_means(tmp_path, condition, installed, origin, said):
     assert FileStatus(str(tmp_path), receipt(origin), condition, b"", installed).meaning.startswith(said)
 
 
-@pytest.mark.parametrize(
-    ("recorded", "folder", "deleted"), [("old", True, True), ("old", False, False), ("third", True, False), ("", True, False)]
-)
+@pytest.mark.parametrize(("recorded", "folder", "deleted"), [("old", True, True), ("old", False, False), ("third", True, False), ("", True, False)])
 def test_a_file_is_deleted_where_its_directory_is_there_and_record_lists_it_as_it_was(tmp_path, recorded, folder, deleted):
     install(tmp_path, "de_mo-1.0.dist-info", recorded)
     if folder:
@@ -179,9 +175,7 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(
     words = tuple(map(str, sites))
     env = Environment("python", words, words, (3, 11), (words[3],))
     found = status.statuses(env)
-    assert [(item.site, item.receipt.path) for item in found] == [
-        (word, p) for word in words[:2] for p in (FILE, "demo/sub/b.py")
-    ]
+    assert [(item.site, item.receipt.path) for item in found] == [(word, p) for word in words[:2] for p in (FILE, "demo/sub/b.py")]
     assert [item.live for item in found] == [True, True, False, False]
     problems = damaged(found)  # two files share them: said once; of those that are not live nothing is needed
     assert [message.split(": ")[0] for message, hint in problems if hint] == [
@@ -225,9 +219,7 @@ def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me
     said, left = health.recover_all(interrupted)
     assert said == [f"{site}: an interrupted run was undone"] * mine
     assert [each[:2] for each in left] == [("interrupted", site)] * (not mine)
-    assert mine or (
-        left[0][2].startswith("an interrupted run will be undone: ") and f"; it is user {writer}'s: " in left[0][2]
-    )
+    assert mine or (left[0][2].startswith("an interrupted run will be undone: ") and f"; it is user {writer}'s: " in left[0][2])
 
 
 def test_a_run_is_of_the_user_whose_journal_it_is_a_link_included(interrupted):
@@ -339,9 +331,7 @@ def test_the_new_mtime_fits_no_bytecode(tmp_path, monkeypatch, old_ns, files, ex
         (tmp_path / "demo/sub" / name).write_bytes(data)
     with Folder.open(str(tmp_path)) as site:
         assert bytecode.fresh_mtime_ns(site, FILE, old_ns) == expected * 10**9
-        assert (
-            bytecode.fresh_mtime_ns(site, "demo/sub/a.so", 0) == bytecode.fresh_mtime_ns(site, "none/a.py", 0) == OLD * 10**9
-        )
+        assert bytecode.fresh_mtime_ns(site, "demo/sub/a.so", 0) == bytecode.fresh_mtime_ns(site, "none/a.py", 0) == OLD * 10**9
 
 
 @pytest.mark.parametrize("way", ["variable", "sys", "both", "relative"])
@@ -354,9 +344,7 @@ def test_bytecode_is_removed_wherever_it_may_lie(tmp_path, monkeypatch, way):
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "more") if way == "both" else "" if way == "sys" else prefix)
     tops = ["caches", *(["more"] if way == "both" else [])]
     mirrors = [os.path.join(top, str(tmp_path / site).lstrip("/"), "demo/sub") for top in tops for site in ("real", "link")]
-    gone = [
-        f"{folder}/a.cpython-311{level}.pyc" for folder in ("real/demo/sub/__pycache__", *mirrors) for level in ("", ".opt-2")
-    ]
+    gone = [f"{folder}/a.cpython-311{level}.pyc" for folder in ("real/demo/sub/__pycache__", *mirrors) for level in ("", ".opt-2")]
     stays = [f"{folder}/ab.cpython-311.pyc" for folder in ("real/demo/sub/__pycache__", *mirrors)]
     for name in [*gone, *stays, "real/demo/sub/a.pyc", "real/demo/sub/ab.pyc"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -820,7 +820,9 @@ def of_stale(folder):
 def run_module(site, **env):
     clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
     command = [sys.executable, "-c", "import stale; print(stale.V)"]
-    done = subprocess.run(command, env={**clean, "PYTHONPATH": str(site), **env}, stdout=subprocess.PIPE, check=True, cwd=site)
+    done = subprocess.run(
+        command, env={**clean, "PYTHONPATH": str(site), **env}, stdout=subprocess.PIPE, check=True, cwd=site
+    )
     return done.stdout.strip()
 
 
@@ -914,9 +916,7 @@ def test_a_file_that_somebody_changes_during_the_commit_is_left_alone_and_named(
     assert not list(site.rglob("*sitepatch-*"))
 
 
-@pytest.mark.parametrize(
-    ("changed", "expected"), [({"phase": "done"}, "expected one of preparing, committing"), ({"later": 1}, "later")]
-)
+@pytest.mark.parametrize(("changed", "expected"), [({"phase": "done"}, "expected one of preparing, committing"), ({"later": 1}, "later")])
 def test_a_journal_of_which_one_field_is_not_known_is_refused(site, changed, expected):
     apply(site)
     before = tree(site)
@@ -1058,10 +1058,7 @@ def failing(monkeypatch, where, error):
     monkeypatch.setattr(where, fails)
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [(OSError(errno.EIO, "why"), StoreError), (KeyboardInterrupt(), KeyboardInterrupt), (StoreError("why"), StoreError)],
-)
+@pytest.mark.parametrize(("error", "kind"), [(OSError(errno.EIO, "why"), StoreError), (KeyboardInterrupt(), KeyboardInterrupt), (StoreError("why"), StoreError)])
 def test_a_failure_before_the_commit_point_is_undone_at_once_and_reported(site, monkeypatch, error, kind):
     before = tree(site)
     failing(monkeypatch, "patcher.store.prepare.prepare", error)

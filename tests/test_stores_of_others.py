@@ -213,11 +213,7 @@ def test_who_waits_for_another_user_learns_for_which_process(shared, monkeypatch
     monkeypatch.setenv("SITEPATCH_LOCK_TIMEOUT", "0")
     with locked(Folder.open(str(shared.site))):  # as root
         code, text = shared.run(A, "apply", "two")
-    assert (
-        code == 1
-        and f"another sitepatch (process {os.getpid()}, " in text
-        and "hint: run this again when it has ended" in text
-    )
+    assert code == 1 and f"another sitepatch (process {os.getpid()}, " in text and "hint: run this again when it has ended" in text
     assert shared.file.read_bytes() == ORIGINAL
     shared.apply(A)
 

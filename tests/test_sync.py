@@ -332,8 +332,7 @@ def test_eight_at_once_do_the_work_once_and_all_are_content(site):
     asks(site, DDP)
     command = [sys.executable, "-m", "patcher", "sync", "--no-verify", "--target", str(site.path)]
     started = [
-        subprocess.Popen(command, cwd=str(site.cwd), env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for _ in range(8)
+        subprocess.Popen(command, cwd=str(site.cwd), env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)
     ]
     told = [(child.communicate(timeout=120), child.returncode) for child in started]
     assert [code for _, code in told] == [0] * 8, told
@@ -363,11 +362,7 @@ def test_json_tells_what_was_done(site):
     assert (locked["command"], locked["written"], locked["patchsets"], len(locked["files"])) == ("lock", True, [DDP], 3)
     asks(site, f"{DDP} params=9")
     checked = json.loads(done(site("lock", "--json", "--check"), 1).out)
-    assert (checked["ok"], checked["written"], checked["differences"]) == (
-        False,
-        False,
-        [f"{DDP}: found params = 9, the lock has 5"],
-    )
+    assert (checked["ok"], checked["written"], checked["differences"]) == (False, False, [f"{DDP}: found params = 9, the lock has 5"])
     refused = json.loads(done(site("sync", "--json", "--locked"), 1).out)
     assert f"{DDP}: found params = 9, the lock has 5" in refused["error"]["message"]
 

@@ -60,13 +60,7 @@ def test_libcuda_that_ldconfig_lists_and_that_is_not_there(tmp_path, machine):
 
 @pytest.mark.parametrize(
     ("package", "release", "kind"),
-    [
-        ("torch_gcu", "0.10.7", "gcu"),
-        ("torch_xla", "0.10.7", "xla"),
-        ("torch_musa", "0.7.4", "musa"),
-        ("torch_musa", "0.10.7", None),
-        ("other", "0.1.0", None),
-    ],
+    [("torch_gcu", "0.10.7", "gcu"), ("torch_xla", "0.10.7", "xla"), ("torch_musa", "0.7.4", "musa"), ("torch_musa", "0.10.7", None), ("other", "0.1.0", None)],
 )
 def test_an_accelerator_that_mmengine_does_not_know(tmp_path, package, release, kind):
     site = Site(tmp_path, f"mmengine-{release}")
@@ -99,9 +93,7 @@ def test_a_backend_that_this_torch_does_not_have(tmp_path, machine):
 
 def test_ldconfig_is_read(monkeypatch):
     class Done:
-        stdout = (
-            b"\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n\tlibc.so.6 (libc6) => /lib/libc.so.6\n\xff libcuda.so\n"
-        )
+        stdout = b"\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n\tlibc.so.6 (libc6) => /lib/libc.so.6\n\xff libcuda.so\n"
 
     monkeypatch.setattr(troubles.subprocess, "run", lambda *words, **more: Done)
     assert troubles._listed("libcuda.so") == ["/usr/lib/libcuda.so.1"]

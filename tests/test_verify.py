@@ -307,22 +307,9 @@ def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep_it_lies
 def test_an_interpreter_that_took_long_to_start_shows_the_place_all_the_same(tmp_path):
     """The parent process kills it soon after the limit, which it counts from before the start."""
     (tmp_path / "probe.py").write_text("import time\ntime.sleep(600)\n")
-    request = {
-        "search": sys.path,
-        "ahead": False,
-        "serve": {},
-        "probe": str(tmp_path / "probe.py"),
-        "until": time.monotonic() - 60,
-    }
+    request = {"search": sys.path, "ahead": False, "serve": {}, "probe": str(tmp_path / "probe.py"), "until": time.monotonic() - 60}
     (tmp_path / "request").write_text(json.dumps(request))
-    words = [
-        sys.executable,
-        "-I",
-        "-B",
-        str(ROOT / "patcher/verify/child.py"),
-        str(tmp_path / "request"),
-        str(tmp_path / "results"),
-    ]
+    words = [sys.executable, "-I", "-B", str(ROOT / "patcher/verify/child.py"), str(tmp_path / "request"), str(tmp_path / "results")]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=120)
     assert done.returncode == 1 and b"(most recent call first):" in done.stderr
 
@@ -567,16 +554,7 @@ def test_a_directory_is_compiled_alone_unless_an_interpreter_is_named(venv, tmp_
 
 
 @pytest.mark.once
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--probe", "--no-verify"],
-        ["--probe", "--restore"],
-        ["--timeout", "0"],
-        ["--timeout", "nan"],
-        ["--lock-timeout", "NaN"],
-    ],
-)
+@pytest.mark.parametrize("words", [["--probe", "--no-verify"], ["--probe", "--restore"], ["--timeout", "0"], ["--timeout", "nan"], ["--lock-timeout", "NaN"]])
 def test_options_that_contradict_each_other_are_refused(venv, words):
     assert venv("apply", venv.patchset("good", "three = 3"), *words).code == 2
     assert venv.text() == PRISTINE["demo/m.py"]

@@ -194,9 +194,7 @@ def test_killed_at_every_call_the_file_is_edited_or_tracked(world, counted):
         store.recover()
         receipts = store.receipts()
         assert world.text() == EDIT, point
-        assert [path.name for path in world.path.glob(".sitepatch/pristine/*")] == [
-            each.pristine for each in receipts.values()
-        ], point
+        assert [path.name for path in world.path.glob(".sitepatch/pristine/*")] == [each.pristine for each in receipts.values()], point
         outcomes.append(len(receipts))
         shutil.rmtree(world.path)
         shutil.copytree(world.cwd / "saved", world.path)
@@ -253,7 +251,7 @@ def test_edits_in_a_namespace_package_are_captured_for_one_distribution_at_a_tim
     assert refused.code == 1 and "what was changed in demo belongs to several distributions: demo and other" in refused.err
     done(world("capture", "demo/one/m.py", "demo/one/n.py", "--partial", "--name", "mine", "--pristine", tmp_path / "was"))
     made = (tmp_path / "patchsets/mine/patchset.toml").read_text()
-    assert 'summary = "Edits made by hand in demo/one/m.py"' in made and "distributions" not in made
+    assert 'summary = "Edits made by hand in demo/one/m.py"' in made and 'distributions' not in made
 
 
 def test_words_that_name_nothing_are_told_together(world):
@@ -339,9 +337,7 @@ def test_the_release_in_the_index_and_then_the_cache(world):
     try:
         index.put("demo", world.wheel.name, world.wheel.read_bytes())
         more = index.variables(world.cwd / "cache")
-        told = done(
-            world("capture", "--name", "mine", **{**more, "PIP_NO_INDEX": "", "PIP_CACHE_DIR": str(world.cwd / "pip")})
-        )
+        told = done(world("capture", "--name", "mine", **{**more, "PIP_NO_INDEX": "", "PIP_CACHE_DIR": str(world.cwd / "pip")}))
     finally:
         index.close()
     assert "compared with demo 1.0 of the index" in told.err
@@ -375,14 +371,7 @@ def test_where_nothing_gives_it_each_place_is_named(world):
     (world.path / "demo-1.0.dist-info/direct_url.json").write_text('{"url": "file:///gone/demo-1.0.whl"}')
     told = world("capture", "--name", "mine")
     assert told.code == 1
-    for place in (
-        "m.py: found nowhere",
-        "the store,",
-        "the files beside it",
-        "/gone/demo-1.0.whl: is not there",
-        "in the index",
-        "--pristine DIR",
-    ):
+    for place in ("m.py: found nowhere", "the store,", "the files beside it", "/gone/demo-1.0.whl: is not there", "in the index", "--pristine DIR"):
         assert place in told.err
     assert not (world.cwd / "patchsets").exists()
 

@@ -92,7 +92,7 @@ def test_every_kind_of_expectation_is_met_by_some_built_in_patchset():
 )  # fmt: skip
 def test_a_case_says_what_is_not_as_expected(folder, files, problem):
     found = outcome(folder, **files)
-    assert problem in found.problem and bool(problem) == bool(found.problem), found.problem
+    assert (problem in found.problem and bool(problem) == bool(found.problem)), found.problem
     assert bool(found.diff) == ("another text" in problem)
 
 

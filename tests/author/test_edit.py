@@ -47,16 +47,7 @@ def test_a_whole_package_and_what_is_applied_in_it(world):
     done(world("apply", "first"))
     done(world("edit", "demo", "--name", "second", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 2\\n')")))
     assert "first" not in (world.cwd / "patchsets/second/second.spatch").read_text()
-    told = done(
-        world(
-            "edit",
-            "demo",
-            "m.py",
-            "--name",
-            "third",
-            **editor(world, "path.write_text(path.read_text().replace('empty', 'none'))"),
-        )
-    )
+    told = done(world("edit", "demo", "m.py", "--name", "third", **editor(world, "path.write_text(path.read_text().replace('empty', 'none'))")))
     assert (told.out.count("@@ check"), told.out.count("@@ load")) == (1, 0)
     done(world("apply", "third"))
     assert world.text() == EDIT.replace("empty", "none")
@@ -99,9 +90,7 @@ def test_no_editor(world):
 
 
 def test_without_an_editor_capture_goes_on_from_the_copies(world):
-    told = json.loads(
-        done(world("edit", "demo", "m.py", "--name", "mine", "--no-editor", "--json", TMPDIR=str(world.cwd))).out
-    )
+    told = json.loads(done(world("edit", "demo", "m.py", "--name", "mine", "--no-editor", "--json", TMPDIR=str(world.cwd))).out)
     assert told["paths"] == ["demo/m.py"]
     copy = Path(told["folder"]) / "demo/m.py"
     assert copy.read_text() == M

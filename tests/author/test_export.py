@@ -27,11 +27,7 @@ from tests.installers import world
 from tests.places import patchset, wheel
 
 pytestmark = pytest.mark.once
-TEXTS = {
-    "demo/__init__.py": b"",
-    "demo/m.py": b"A = 0\r\nVALUE = 1\r\nB = '\xe4'\r\n# no line break at the end",
-    "demo/n.py": b"VALUE = 1\n",
-}
+TEXTS = {"demo/__init__.py": b"", "demo/m.py": b"A = 0\r\nVALUE = 1\r\nB = '\xe4'\r\n# no line break at the end", "demo/n.py": b"VALUE = 1\n"}
 CODING = b"# coding: latin-1\r\n"
 
 
@@ -55,10 +51,7 @@ def site(tmp_path, monkeypatch):
         "Prose\n\nof two\n  parts.\n--- demo/m.py\n@@ <module> @@\n $X = $V\n+C = 3\n B = $S\n--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 3\n"
     )
     toml = tmp_path / "mine/two/patchset.toml"
-    toml.write_text(
-        toml.read_text().replace('"debug"', '"fix"')
-        + '[provenance]\nauthor = "A. N.\\nOther"\nlast_update = "2026-01-02"\nremove_when = "never"\n'
-    )
+    toml.write_text(toml.read_text().replace('"debug"', '"fix"') + '[provenance]\nauthor = "A. N.\\nOther"\nlast_update = "2026-01-02"\nremove_when = "never"\n')
     return tmp_path / "site"
 
 
@@ -172,9 +165,7 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     with zipfile.ZipFile(path) as archive:
         archive.extractall("unpacked")
     assert identity(Path(info)) == identity(Path("unpacked", Path(info).name)) and Path(folder).name == "two"
-    assert dict(found.patchset.files) == {
-        each.name: each.read_text() for each in (site.parent / "mine/two").iterdir() if each.is_file()
-    }
+    assert dict(found.patchset.files) == {each.name: each.read_text() for each in (site.parent / "mine/two").iterdir() if each.is_file()}
     applied = apply(ApplyRequest(Place(target=str(site)), ("two",)))
     assert applied.ok and (site / "demo/m.py").read_bytes().count(b"VALUE = 2\r\n") == 1
     getattr(env, installer)("uninstall", *(["-y"] if installer == "pip" else []), "sitepatch-patchset-two")
@@ -222,9 +213,7 @@ def test_a_script_changes_all_files_or_none(site, script):
 
 def test_a_script_that_cannot_write_the_last_file_puts_the_others_back(site, script, monkeypatch, capsys):
     before, main, replace = texts(site), runpy.run_path("patch.py")["main"], Path.replace
-    monkeypatch.setattr(
-        Path, "replace", lambda part, path: replace(part, path) if path.name == "m.py" else part.rename("/dev/null/no")
-    )
+    monkeypatch.setattr(Path, "replace", lambda part, path: replace(part, path) if path.name == "m.py" else part.rename("/dev/null/no"))
     assert main(["--target", "site"]) == 1
     assert "the files are as they were" in capsys.readouterr().err
     assert texts(site) == before and list(site.glob("demo/.*")) == []
@@ -317,10 +306,7 @@ def test_a_wheel_that_is_named_has_to_be_the_one_of_the_release(environment, tmp
     assert export(given("demo", "1.0", FILES)).ok
     for request, message in (
         (given("demo", "1.1", FILES), "found demo 1.1, expected demo 1.0"),
-        (
-            given("demo", "1.0", {**FILES, "demo/__init__.py": "VALUE = 1\n"}),
-            "its demo/__init__.py is not the one that is installed",
-        ),
+        (given("demo", "1.0", {**FILES, "demo/__init__.py": "VALUE = 1\n"}), "its demo/__init__.py is not the one that is installed"),
         (given("other", "1.0", FILES), "other-1.0-py3-none-any.whl, of which nothing changes"),
         (asked(environment, wheels=(str(tmp_path / "mine/two/p.spatch"),)), "it is no wheel"),
     ):

@@ -34,10 +34,7 @@ def test_what_is_written_is_what_is_read(tmp_path):
     assert made.prose == text.replace("\r\n", "\n").replace("---", "  ---").replace("@@", "  @@")
     assert [(each.package, each.versions, each.distributions) for each in made.variants] == [("demo", "==1.0", ())]
     assert made.verify.imports == ("demo.m",)
-    assert os.listdir(tmp_path) == ["new"] and sorted(os.listdir(tmp_path / "new" / "mine")) == [
-        "mine.spatch",
-        "patchset.toml",
-    ]
+    assert os.listdir(tmp_path) == ["new"] and sorted(os.listdir(tmp_path / "new" / "mine")) == ["mine.spatch", "patchset.toml"]
     assert (tmp_path / "new" / "mine").stat().st_mode & 0o077 == (tmp_path / "new").stat().st_mode & 0o077
 
 
@@ -46,9 +43,7 @@ def test_every_import_package_has_a_variant_with_its_files(tmp_path):
     one = Draft((*one.files, DraftFile(("demo/left.py",), ())))
     targets = (TARGET, PackageRange("yaml", "PyYAML", ">=5,<=6"), PackageRange("alone", "alone", ""))
     made = write_folder(tmp_path / "mine", files(one=one, targets=targets, prose="Why."))
-    found = [
-        (each.package, each.versions, each.distributions, [patch.paths for patch in each.patches]) for each in made.variants
-    ]
+    found = [(each.package, each.versions, each.distributions, [patch.paths for patch in each.patches]) for each in made.variants]
     assert found == [
         ("demo", "==1.0", (), [("demo/__init__.py",), ("demo/__main__.py",)]),
         ("yaml", ">=5,<=6", ("PyYAML",), [("yaml/a-b.py",)]),
@@ -109,10 +104,7 @@ def test_a_folder_that_is_replaced_keeps_what_else_lies_in_it(tmp_path, monkeypa
     else:
         assert write_folder(tmp_path / "mine", files(version="2"), replace=True).version == "2"
         after = tree(tmp_path)
-        assert {path for path in before if before[path] != after.pop(path)} == {
-            "mine/patchset.toml",
-            "mine/mine.spatch",
-        } and after == {}
+        assert {path for path in before if before[path] != after.pop(path)} == {"mine/patchset.toml", "mine/mine.spatch"} and after == {}
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,7 @@ LAYOUT = {**FILES, "demo/sub/__init__.py": "", "demo/sub/n.py": N, "other/__init
 
 @pytest.fixture
 def world(tmp_path):
-    return World(
-        tmp_path, {**LAYOUT, "demo/twin/m.py": "Y = 1\n", "tests/__init__.py": "", "tests/test_m.py": "of somebody\n"}
-    )
+    return World(tmp_path, {**LAYOUT, "demo/twin/m.py": "Y = 1\n", "tests/__init__.py": "", "tests/test_m.py": "of somebody\n"})
 
 
 def diff(before=M, after=EDIT, path="a/demo/m.py", to=""):
@@ -53,9 +51,7 @@ def refused(world, text, **more):
     before = tree(world.cwd)
     made = run(world, text, **more)
     assert not made.ok and tree(world.cwd) == before
-    return [(one.path or one.section.path, one.problem, one.hint) for one in made.problems], [
-        (one.path, one.why) for one in made.left_out
-    ]
+    return [(one.path or one.section.path, one.problem, one.hint) for one in made.problems], [(one.path, one.why) for one in made.left_out]
 
 
 # the whole way --------------------------------------------------------------------------------------------------------
@@ -86,28 +82,14 @@ def test_a_mail_is_imported_applied_and_restored(world):
 def test_standard_input_and_the_answer_in_json(world):
     from tests.command import environ, subprocess, sys
 
-    command = [
-        sys.executable,
-        "-m",
-        "patcher",
-        "import",
-        "-",
-        "--name",
-        "mine",
-        "--json",
-        "--partial",
-        "--target",
-        str(world.path),
-    ]
+    command = [sys.executable, "-m", "patcher", "import", "-", "--name", "mine", "--json", "--partial", "--target", str(world.path)]
     text = diff() + diff("x\n", "y\n", "a/README.md")
     ended = subprocess.run(command, cwd=world.cwd, env=environ(), input=text.encode(), stdout=subprocess.PIPE, timeout=120)
     told = json.loads(ended.stdout)
     assert (ended.returncode, told["ok"], told["folder"], told["versions"]) == (0, True, "patchsets/mine", {"demo": "==1.0"})
     assert [(each["path"], each["why"]) for each in told["left"]] == [("README.md", "no Python file")]
     assert [(each["paths"], each["line"]) for each in told["hunks"]] == [(["demo/m.py"], 6)]
-    assert told["files"][0]["diff"].endswith(
-        '+    print("loaded", model)  # where is it?\n     if strict:\n         check(model)\n     return model\n'
-    )
+    assert told["files"][0]["diff"].endswith('+    print("loaded", model)  # where is it?\n     if strict:\n         check(model)\n     return model\n')
 
 
 # which file is meant --------------------------------------------------------------------------------------------------
@@ -157,12 +139,8 @@ def test_of_several_files_that_fit_none_is_taken(world):
 
 def test_what_is_not_imported_from_its_source_is_not_taken(world):
     (world.path / "demo" / "m.abi3.so").write_bytes(b"")
-    assert [problem for _, problem, _ in refused(world, diff())[0]] == [
-        "demo/m.py is not what is imported: the compiled m.abi3.so beside it comes first"
-    ]
-    problems, _ = refused(
-        world, diff("import a\nimport b\n\n", "import a\nimport c\n\n", "a/Lib/json/decoder.py").replace("Lib/", "")
-    )
+    assert [problem for _, problem, _ in refused(world, diff())[0]] == ["demo/m.py is not what is imported: the compiled m.abi3.so beside it comes first"]
+    problems, _ = refused(world, diff("import a\nimport b\n\n", "import a\nimport c\n\n", "a/Lib/json/decoder.py").replace("Lib/", ""))
     assert problems == [("json/decoder.py", "json belongs to the standard library, which is not patched", "")]
 
 
@@ -206,16 +184,10 @@ def test_comments_alone_are_no_patchset(world):
 
 # what does not fit ----------------------------------------------------------------------------------------------------
 def test_all_that_does_not_fit_is_said_at_once(world):
-    text = (
-        diff(EDIT, M) + diff("VALUE = 2\n", "VALUE = 3\n", "a/demo/n.py") + diff(OTHER.replace("None", ""), M, "a/gone/m.py")
-    )
+    text = diff(EDIT, M) + diff("VALUE = 2\n", "VALUE = 3\n", "a/demo/n.py") + diff(OTHER.replace("None", ""), M, "a/gone/m.py")
     problems, left = refused(world, text, partial=True)
     assert problems == [
-        (
-            "demo/m.py",
-            "the file has all of it already: it is applied, or the diff is reversed",
-            "one made by hand becomes a patchset with: sitepatch capture",
-        ),
+        ("demo/m.py", "the file has all of it already: it is applied, or the diff is reversed", "one made by hand becomes a patchset with: sitepatch capture"),
         ("demo/n.py", "hunk 1 (line 13 of the diff): the file has no line `VALUE = 2`", ""),
     ]
     assert left == [("gone/m.py", "no installed file")]
@@ -240,16 +212,8 @@ def test_a_diff_of_another_release_says_which_one_it_fits(world):
 @pytest.mark.parametrize(
     ("text", "path", "said"),
     [
-        (
-            M.replace('"empty"', '"café"').encode(),
-            "demo/m.py",
-            "conflicting encodings: line 8 of the diff is not utf-8, as the file is: convert the diff",
-        ),
-        (
-            f"# coding: latin-1\n{M}".encode(),
-            "demo/m.py",
-            "it changes the encoding that the file declares, from utf-8 to iso-8859-1",
-        ),
+        (M.replace('"empty"', '"café"').encode(), "demo/m.py", "conflicting encodings: line 8 of the diff is not utf-8, as the file is: convert the diff"),
+        (f"# coding: latin-1\n{M}".encode(), "demo/m.py", "it changes the encoding that the file declares, from utf-8 to iso-8859-1"),
     ],
 )
 def test_encodings_that_conflict_are_said(world, text, path, said):
@@ -299,12 +263,10 @@ def test_patches_of_a_series_follow_one_on_the_other(world):
     (folder / "one.patch").write_text("Description: Say it\nAuthor: Max\n\n" + diff())
     (folder / "two.patch").write_text("Description: Say it well\nAuthor: Zoe\n\n" + diff(EDIT, third))
     for number, path in enumerate((world.cwd, folder, folder / "series")):
-        made = import_(
-            ImportRequest(Place(target=str(world.path)), str(path), f"mine{number}", output=str(world.cwd / "made"))
-        )
+        made = import_(ImportRequest(Place(target=str(world.path)), str(path), f"mine{number}", output=str(world.cwd / "made")))
         assert made.ok and made.patchset.provenance == {"author": "Max, Zoe"} and made.patchset.summary == "Say it"
         assert made.patchset.prose == "Say it\n\nSay it well"
-        assert '+    print("read", model)  # where is it?\n' in made.files[0].text.decode()
+        assert "+    print(\"read\", model)  # where is it?\n" in made.files[0].text.decode()
         assert (made.files[0].added, made.files[0].removed) == (1, 0)
     (folder / "series").write_text("one.patch\ngone.patch\nalso-gone.patch\ntwo.patch -R\n")
     with pytest.raises(UsageError) as error:
@@ -331,11 +293,7 @@ def test_what_is_no_diff_is_refused(world, text, said):
 
 
 def test_the_name_the_folder_and_the_releases_are_looked_at_first(world):
-    for more in (
-        {"name": "No Name"},
-        {"output": str(world.path / "demo-1.0.dist-info" / "RECORD")},
-        {"also": ("no such", "neither")},
-    ):
+    for more in ({"name": "No Name"}, {"output": str(world.path / "demo-1.0.dist-info" / "RECORD")}, {"also": ("no such", "neither")}):
         with pytest.raises(UsageError):
             run(world, "no diff either", **more)
 
@@ -349,12 +307,7 @@ def index():
 
 
 def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch):
-    texts = {
-        "0.9": M.replace("path", "source"),
-        "1.1": M.replace("    if strict:\n", "    if strict is True:\n"),
-        "1.2": EDIT,
-        "1.3": M.replace("def load", "def read"),
-    }
+    texts = {"0.9": M.replace("path", "source"), "1.1": M.replace("    if strict:\n", "    if strict is True:\n"), "1.2": EDIT, "1.3": M.replace("def load", "def read")}
     texts["1.1.5"] = texts["1.3"]
     for version, text in texts.items():
         index.add("demo", version, {**FILES, "demo/m.py": text})
@@ -371,7 +324,4 @@ def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch)
         "0.9": "applies", "1.0.post1": "applies", "1.1": "applies", "1.1.5": "not found", "1.2": "upstream", "1.3": "not found",
     }  # fmt: skip
     assert [variant.versions for variant in made.patchset.variants] == [">=0.9,<=1.2,!=1.1.5"]
-    assert made.notes == (
-        "--also other==1.1: no file of it is changed",
-        "demo 7: the index has no such release for macOS or Linux",
-    )
+    assert made.notes == ("--also other==1.1: no file of it is changed", "demo 7: the index has no such release for macOS or Linux")

@@ -55,10 +55,7 @@ def test_the_built_in_patchsets_are_clean(tmp_path, monkeypatch):
         (("remove_when", "last_update"), [(ADVICE, "remove-when")]),
         (("author", "forwarded"), [(ADVICE, "provenance")]),
         (('"<2"', '"<2,>=3"'), [(ERROR, "unreachable")]),
-        (
-            ("[options.size]", '[options.other]\ntype = "int"\ndefault = 1\nhelp = "x"\n[options.size]'),
-            [(ERROR, "unused-option")],
-        ),
+        (("[options.size]", '[options.other]\ntype = "int"\ndefault = 1\nhelp = "x"\n[options.size]'), [(ERROR, "unused-option")]),
     ],
 )
 def test_what_is_said_of_a_manifest(tmp_path, changed, found):
@@ -107,9 +104,7 @@ def test_that_there_are_no_cases_is_a_note(tmp_path):
 )  # fmt: skip
 def test_what_is_said_of_hunks(tmp_path, hunks, found):
     # the first hunk uses the option; the file of the others begins in line 5
-    assert findings(tmp_path, spatch=f"{FINE}--- demo/n.py\n{hunks}") == [
-        (level, rule, "p.spatch", line) for level, rule, line in found
-    ]
+    assert findings(tmp_path, spatch=f"{FINE}--- demo/n.py\n{hunks}") == [(level, rule, "p.spatch", line) for level, rule, line in found]
 
 
 def test_an_option_may_stand_on_any_line(tmp_path):

@@ -90,10 +90,7 @@ def test_the_body_of_a_mail_is_decoded():
     import quopri
 
     head, body = MAIL.split("\n\n", 1)
-    for name, coded in (
-        ("quoted-printable", quopri.encodestring(body.encode())),
-        ("base64", base64.encodebytes(body.encode())),
-    ):
+    for name, coded in (("quoted-printable", quopri.encodestring(body.encode())), ("base64", base64.encodebytes(body.encode()))):
         mail = head.replace("8bit", name).encode() + b"\n\n" + coded
         (found,), problems = read_patches(mail)
         assert (problems, found.prose, len(found.sections[0].hunks)) == ([], BODY, 1)
@@ -105,27 +102,13 @@ def test_the_body_of_a_mail_is_decoded():
 
 
 def test_mails_of_a_series_are_one_patchset():
-    second = (
-        MAIL.replace("Zo=C3=AB", "Max")
-        .replace("1/2", "2/2")
-        .replace("Do not", "Do")
-        .replace("2 Jan", "3 Jan")
-        .replace("-x = 1\n+x = 2", "-x = 2\n+x = 3")
-    )
+    second = MAIL.replace("Zo=C3=AB", "Max").replace("1/2", "2/2").replace("Do not", "Do").replace("2 Jan", "3 Jan").replace("-x = 1\n+x = 2", "-x = 2\n+x = 3")
     cover = f"From {SHA} Mon Sep 17 00:00:00 2001\nFrom: Max <z@example.com>\nSubject: [PATCH 0/2] Both\n\nWhy both.\n\n-- \n2.39\n"
     found, problems = read_patches((cover + MAIL + second).encode())
     assert problems == [] and [len(each.sections) for each in found] == [0, 1, 1]
     one = merge_patches(found)
-    assert (
-        one.subject == "Both"
-        and one.prose.startswith("Both\n\nWhy both.")
-        and f"Do not wait: forever\n\n{BODY}\n\nDo wait: forever" in one.prose
-    )
-    assert one.provenance == {
-        "origin": f"commit {SHA}",
-        "author": "Max <z@example.com>, Zoë <z@example.com>",
-        "last_update": "2024-01-03",
-    }
+    assert one.subject == "Both" and one.prose.startswith("Both\n\nWhy both.") and f"Do not wait: forever\n\n{BODY}\n\nDo wait: forever" in one.prose
+    assert one.provenance == {"origin": f"commit {SHA}", "author": "Max <z@example.com>, Zoë <z@example.com>", "last_update": "2024-01-03"}
     assert [each.hunks[0].lines[1][1] for each in one.sections] == [b"x = 2\n", b"x = 3\n"]
     broken = MAIL.replace("@@ -1 +1 @@", "@@ -1,9 +1 @@")
     _, problems = read_patches((broken + broken).encode())
@@ -133,11 +116,5 @@ def test_mails_of_a_series_are_one_patchset():
 
 
 def test_a_series_lists_patches_in_order():
-    assert read_series("# all\n\nfirst.patch\nsub/second.diff -p1 # why\n  third.patch\t-p0\n#gone.patch\n") == (
-        ["first.patch", "sub/second.diff", "third.patch"],
-        [],
-    )
-    assert [each.text for each in read_series("a.patch -R\nb.patch -p1 -R\n")[1]] == [
-        "a.patch is to be applied in reverse (-R)",
-        "b.patch is to be applied in reverse (-R)",
-    ]
+    assert read_series("# all\n\nfirst.patch\nsub/second.diff -p1 # why\n  third.patch\t-p0\n#gone.patch\n") == (["first.patch", "sub/second.diff", "third.patch"], [])
+    assert [each.text for each in read_series("a.patch -R\nb.patch -p1 -R\n")[1]] == ["a.patch is to be applied in reverse (-R)", "b.patch is to be applied in reverse (-R)"]

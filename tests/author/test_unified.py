@@ -10,27 +10,11 @@ from patcher.author.diffs.apply import apply_hunks
 from patcher.author.diffs.unified import parse_diff
 from patcher.text.diffs import diff_texts
 
-WORDS = [
-    b"",
-    b"pass",
-    b"    x = 1",
-    b"-- y",
-    b"++ z",
-    b"\ttab",
-    b"caf\xc3\xa9",
-    b"\xff\xfe",
-    b"a\rb",
-    b"@@ -1 +1 @@",
-    b"--- a/x",
-    b"\\ No",
-]
+WORDS = [b"", b"pass", b"    x = 1", b"-- y", b"++ z", b"\ttab", b"caf\xc3\xa9", b"\xff\xfe", b"a\rb", b"@@ -1 +1 @@", b"--- a/x", b"\\ No"]
 
 
 def lines_of(rng, most, end):
-    return [
-        rng.choice(WORDS) + (b" %d" % rng.randrange(30) if rng.random() < 0.7 else b"") + end
-        for _ in range(rng.randrange(most))
-    ]
+    return [rng.choice(WORDS) + (b" %d" % rng.randrange(30) if rng.random() < 0.7 else b"") + end for _ in range(rng.randrange(most))]
 
 
 def edit(rng, lines, end):
@@ -65,12 +49,7 @@ def test_a_diff_gives_the_edited_bytes_whoever_wrote_it(tmp_path, counted):
         for side, text in zip("ab", texts):
             (tmp_path / side).mkdir(exist_ok=True)
             (tmp_path / side / f"{number}.py").write_bytes(text)
-    for command in (
-        ["git", "diff", "--no-index", "--text"],
-        ["git", "diff", "--no-index", "-U0", "-a"],
-        ["diff", "-ruNa"],
-        ["diff", "-r", "-U1", "-a", "-p"],
-    ):
+    for command in (["git", "diff", "--no-index", "--text"], ["git", "diff", "--no-index", "-U0", "-a"], ["diff", "-ruNa"], ["diff", "-r", "-U1", "-a", "-p"]):
         made = subprocess.run([*command, "a", "b"], cwd=tmp_path, stdout=subprocess.PIPE).stdout
         sections, problems, _ = parse_diff(made)
         assert problems == [] and len(sections) == len(cases), command
@@ -150,34 +129,19 @@ def test_what_is_no_change_of_text_is_named():
     ("diff", "problems"),
     [
         (b"--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n-two\n", ["3: the hunk is cut short: it ends in line 5"]),
-        (
-            b"--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n three\n",
-            ["3: the hunk has more lines than its header says: it ends in line 6"],
-        ),
+        (b"--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n three\n", ["3: the hunk has more lines than its header says: it ends in line 6"]),
         (b"--- a\n+++ b\n@@ reduce @@\n-x\n+y\n", ["2: no hunk of b below it, expected `@@ -N,N +N,N @@`"]),
         (b"--- a\n+++ b\n@@ -x +y @@\n", ["3: expected `@@ -N,N +N,N @@`"]),
         (b"prose\n" + HUNK, ["2: a hunk without `--- PATH` and `+++ PATH` above it"]),
         (b"*** a\n--- b\n***************\n", ["1: a context diff, expected a unified one (diff -u)"]),
-        (
-            b"--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n@@ -9,3 +9,3 @@\n one\n",
-            ["3: the hunk is cut short: it ends in line 4", "5: a hunk without `--- PATH` and `+++ PATH` above it"],
-        ),
+        (b"--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n@@ -9,3 +9,3 @@\n one\n", ["3: the hunk is cut short: it ends in line 4", "5: a hunk without `--- PATH` and `+++ PATH` above it"]),
     ],
 )
 def test_what_is_wrong_with_a_diff_is_said_all_at_once(diff, problems):
     assert [f"{each.line}: {each.text}" for each in parse_diff(diff)[1]] == problems
 
 
-@pytest.mark.parametrize(
-    "tail",
-    [
-        b"-- \n2.39.0\n",
-        b"--\n2.39\n\n",
-        b"\n_____\nlist mailing list\n",
-        b"--- a/y\n+++ b/y\n" + HUNK,
-        b"diff --git a/q b/q\nold mode 1\nnew mode 2\n",
-    ],
-)
+@pytest.mark.parametrize("tail", [b"-- \n2.39.0\n", b"--\n2.39\n\n", b"\n_____\nlist mailing list\n", b"--- a/y\n+++ b/y\n" + HUNK, b"diff --git a/q b/q\nold mode 1\nnew mode 2\n"])
 def test_what_follows_a_hunk_is_none_of_its_lines(tail):
     sections, problems, begins = parse_diff(b"prose\n---\n m.py | 2 +-\n\n--- a/m.py\n+++ b/m.py\n" + HUNK + tail)
     assert problems == [] and begins == len(b"prose\n---\n m.py | 2 +-\n")
@@ -191,16 +155,11 @@ DIFF = b"--- m.py\n+++ m.py\n@@ -%d,3 +%d,3 @@%s\n     x = 1\n-    y = 2\n+    y
 def test_a_hunk_that_moved_is_taken_where_that_leaves_no_doubt():
     assert applied(DIFF % (2, 2, b""), M) == (M.replace(b"2", b"3", 1), (), (), False)
     told = applied(DIFF % (30, 30, b""), M[: M.index(b"def two")])
-    assert (told.after, told.notes) == (
-        M[: M.index(b"def two")].replace(b"2", b"3"),
-        ("hunk 1: found at line 2, 28 lines above where the diff says",),
-    )
+    assert (told.after, told.notes) == (M[: M.index(b"def two")].replace(b"2", b"3"), ("hunk 1: found at line 2, 28 lines above where the diff says",))
     assert applied(DIFF % (20, 20, b" def two():"), M).after == M[::-1].replace(b"2", b"3", 1)[::-1]
     told = applied(DIFF % (20, 20, b""), M)
     assert (told.after, told.done) == (M, False)
-    assert told.problems == (
-        "hunk 1 (line 3 of the diff): its lines stand in 2 places (lines 2, 8), none of them where the diff says",
-    )
+    assert told.problems == ("hunk 1 (line 3 of the diff): its lines stand in 2 places (lines 2, 8), none of them where the diff says",)
 
 
 def test_hunks_move_together_and_stay_in_their_order():
@@ -210,9 +169,7 @@ def test_hunks_move_together_and_stay_in_their_order():
     assert applied(head + first + second, text).after == b"TOP\n1\nx\ny\n5\nx\nz\n"
     told = applied(head + first + second, b"new\nnew\n" + text)
     assert (told.after, len(told.notes)) == (b"new\nnew\nTOP\n1\nx\ny\n5\nx\nz\n", 2)
-    assert applied(head + first + second, b"x\ny\ntop\n1\n").problems == (
-        "hunk 2 (line 7 of the diff): the file has its lines, but not one below the other",
-    )
+    assert applied(head + first + second, b"x\ny\ntop\n1\n").problems == ("hunk 2 (line 7 of the diff): the file has its lines, but not one below the other",)
 
 
 @pytest.mark.parametrize(
@@ -229,17 +186,13 @@ def test_fuzz_leaves_out_context_and_never_all_of_it(hunk, text):
 def test_fuzz_is_taken_where_it_is_allowed_and_named_where_it_is_not():
     changed = M.replace(b"x = 1", b"x = 10")[: M.index(b"def two")]
     diff = DIFF % (2, 2, b"")
-    assert applied(diff, changed).problems == (
-        "hunk 1 (line 3 of the diff): its context differs: it is found at line 2 with --fuzz 1",
-    )
+    assert applied(diff, changed).problems == ("hunk 1 (line 3 of the diff): its context differs: it is found at line 2 with --fuzz 1",)
     told = applied(diff, changed, fuzz=1)
     assert (told.after, told.notes) == (changed.replace(b"y = 2", b"y = 3"), ("hunk 1: found at line 2, with fuzz 1",))
     gone = changed.replace(b"y = 2", b"z = 2")
     assert applied(diff, gone, fuzz=3).problems == ("hunk 1 (line 3 of the diff): the file has no line `x = 1`",)
     parted = b"\n" + b"    x = 1\n\n    y = 2\n\n    return x\n" * 2
-    assert applied(diff, parted).problems == (
-        "hunk 1 (line 3 of the diff): the file has its lines, but not one below the other",
-    )
+    assert applied(diff, parted).problems == ("hunk 1 (line 3 of the diff): the file has its lines, but not one below the other",)
 
 
 THERE = "hunk 1 (line 3 of the diff): the file has what it makes already: it is applied, or the diff is reversed"

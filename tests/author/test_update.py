@@ -15,9 +15,7 @@ from tests.index import Index
 pytestmark = pytest.mark.once
 
 LATER = f"# a comment\n{M}"
-OTHER = M.replace(
-    "    model = build(path)\n    if strict:\n        check(model)\n", "    model = checked(build, path, strict)\n"
-)
+OTHER = M.replace("    model = build(path)\n    if strict:\n        check(model)\n", "    model = checked(build, path, strict)\n")
 MANIFEST = """\
 schema = 1  # of the format
 name = "mine"
@@ -201,4 +199,6 @@ def test_a_range_ends_on_the_side_that_is_not_known_to_hold(versions, version, k
 def test_line_ends_and_what_lies_around_stay():
     text = "[[variant]]\r\nversions = '>=1' # a\r\n[[variant]]\r\nversions='' # b\r\n\r\n# of verify\r\n[verify]\r\n"
     assert with_versions(text, 1, "<1") == text.replace("versions=''", 'versions="<1"')
-    assert with_variant(text, "[[variant]]\nx = 1\n") == text.replace("# b\r\n", "# b\r\n\r\n[[variant]]\r\nx = 1\r\n")
+    assert with_variant(text, "[[variant]]\nx = 1\n") == text.replace(
+        "# b\r\n", "# b\r\n\r\n[[variant]]\r\nx = 1\r\n"
+    )

@@ -43,9 +43,7 @@ class World:
             archive.extractall(str(self.path))
 
     def __call__(self, *words, **more):
-        return sitepatch(
-            *words, "--target", self.path, cwd=self.cwd, **{"SITEPATCH_CACHE": os.devnull, "PIP_NO_INDEX": "1", **more}
-        )
+        return sitepatch(*words, "--target", self.path, cwd=self.cwd, **{"SITEPATCH_CACHE": os.devnull, "PIP_NO_INDEX": "1", **more})
 
     def edit(self, text=EDIT, path="demo/m.py"):
         (self.path / path).write_text(text)

@@ -138,9 +138,7 @@ def _child(action, point, how, output, writer):
         os.dup2(output, 1)
         os.dup2(output, 2)
         sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
-        sys.dont_write_bytecode = (
-            True  # where sitepatch is installed, pytest's import hook writes bytecode of it, and that is no call of ours
-        )
+        sys.dont_write_bytecode = True  # where sitepatch is installed, pytest's import hook writes bytecode of it, and that is no call of ours
         watch(fault(point, how, counted))
         try:
             code = action() or 0

@@ -27,13 +27,7 @@ SCENARIOS = {  # what stands before, and the command
 }
 ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
 SUCCESS = ("applied  ", "restored  ")
-CALLS = {
-    "apply": 100,
-    "update": 60,
-    "restore": 40,
-    "forced": 60,
-    "backup": 30,
-}  # fewer points than these would mean that the layer sees too little
+CALLS = {"apply": 100, "update": 60, "restore": 40, "forced": 60, "backup": 30}  # fewer points than these would mean that the layer sees too little
 
 
 class Case:
@@ -60,7 +54,7 @@ class Case:
         return self.tiny.run(*self.words, version=self.version, point=point, how=how)
 
     def outcome(self, told):
-        """ "old" or "new"; anything else fails."""
+        """"old" or "new"; anything else fails."""
         now = self.tiny.tree()
         if now != self.new:  # the edited text is kept in the store before anything is changed
             now = {path: found for path, found in now.items() if path not in self.kept or found != self.new[path]}
@@ -141,10 +135,7 @@ def test_interrupted_at_every_call(case, counted, how):
         outcome, _ = case.next_command(told)
         outcomes.add(outcome)
         said = done.text[done.text.index("interrupted: ") :]
-        assert ("was finished" if outcome == "new" else "nothing was changed" if "undone" not in said else "") in said, (
-            told,
-            said,
-        )
+        assert ("was finished" if outcome == "new" else "nothing was changed" if "undone" not in said else "") in said, (told, said)
         assert outcome == "new" or "finished" not in said, (told, said)
     counted(how, len(points))
     assert outcomes == {"old", "new"}

@@ -73,11 +73,7 @@ def moved(tiny, disk):
 @pytest.fixture(params=["tmpfs", *KINDS])
 def small_disk(request, tmp_path):
     small = 2 if request.param == "ext4" else 0
-    words = (
-        ["-t", "tmpfs", "-o", "size=2m", "tmpfs"]
-        if request.param == "tmpfs"
-        else loop(tmp_path / "image", request.param, small)
-    )
+    words = ["-t", "tmpfs", "-o", "size=2m", "tmpfs"] if request.param == "tmpfs" else loop(tmp_path / "image", request.param, small)
     with mounted(tmp_path / "disk", *words) as disk:
         yield disk
 

@@ -52,9 +52,7 @@ def unshared(*binds):
 def namespaces():
     done = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False) if shutil.which("unshare") else None
     if sys.platform != "linux" or done is None or done.returncode:
-        pytest.skip(
-            f"no mount namespace can be made here (unshare -m): {done.stderr.decode().strip() if done else 'Linux alone'}"
-        )
+        pytest.skip(f"no mount namespace can be made here (unshare -m): {done.stderr.decode().strip() if done else 'Linux alone'}")
 
 
 @pytest.fixture
@@ -127,9 +125,7 @@ def test_a_hook_says_that_a_mounted_file_is_not_patched_and_patches_it_without_t
     file, mounted = place.site / "demo/m.py", tmp_path / "mounted.py"
     shutil.copy(str(file), str(mounted))
     command = f"mount --bind '{mounted}' '{file}' && exec '{place.python}' -c 'import demo.m; print(demo.m.VALUE)'"
-    ended = subprocess.run(
-        ["unshare", "-m", "sh", "-c", command], env=environ(PYTHONPATH=""), capture_output=True, check=False
-    )
+    ended = subprocess.run(["unshare", "-m", "sh", "-c", command], env=environ(PYTHONPATH=""), capture_output=True, check=False)
     said = ended.stderr.decode()
     assert f"two: not applied in {place.site}: {file}: another file is mounted over it; change that file" in said, said
     assert (ended.returncode, ended.stdout) == (code, b"" if code else b"1\n"), said

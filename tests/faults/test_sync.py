@@ -67,9 +67,7 @@ def case(tmp_path):
 def test_killed_before_and_after_every_call_it_is_done_or_undone_and_the_next_sync_gets_there(case, counted):
     outcomes = []
     tried = [("before", point) for point in range(1, case.count + 1, 1 if ALL else 3)]
-    tried += [
-        ("after", point) for point in (range(1, case.count + 1) if ALL else [case.count])
-    ]  # else it is the next one's before
+    tried += [("after", point) for point in (range(1, case.count + 1) if ALL else [case.count])]  # else it is the next one's before
     for how, point in tried:
         told = f"killed {how} call {point}"
         assert case.run(point, how).code == -signal.SIGKILL, told

@@ -29,21 +29,7 @@ _LINE = re.compile(r"^(?:\d+ +)?(\w+)\((.*)$")
 
 def strace(case, *options, log):
     case.tiny.reset()
-    command = [
-        "strace",
-        "-f",
-        "-qq",
-        "-s",
-        "0",
-        "-y",
-        "-o",
-        str(log),
-        "-e",
-        f"trace={CHANGING}",
-        *options,
-        sys.executable,
-        "-B",
-    ]
+    command = ["strace", "-f", "-qq", "-s", "0", "-y", "-o", str(log), "-e", f"trace={CHANGING}", *options, sys.executable, "-B"]
     command += ["-m", "patcher", *case.tiny.words(*case.words, version=case.version)]
     return subprocess.run(
         command, env=environ(PYTHONHASHSEED="0", NO_COLOR="1", PYTHONPATH=str(ROOT)), cwd=case.tiny.folder, timeout=120,

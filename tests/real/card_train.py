@@ -52,12 +52,9 @@ def full(common):
 
 def change(words):
     """What the words of a way change of the Runner's arguments."""
-
     def changed(common):
         group = common["env_cfg"]["dist_cfg"]
-        group.update(
-            backend="nccl", init_method="-".join([group["init_method"], *words])
-        )  # MMEngine's default, which a config that names none has
+        group.update(backend="nccl", init_method="-".join([group["init_method"], *words]))  # MMEngine's default, which a config that names none has
         if "moved" in words:
             group["backend"] = "gloo"
             common["model"].to(torch.device("gcu", int(os.environ["LOCAL_RANK"])))

@@ -35,14 +35,7 @@ def child_environ(**more):
     """The variables for a child: nothing that tells it where packages are or not to write bytecode."""
     dropped = ("PYTHON", "TORCH", "VIRTUAL_ENV", "CONDA_", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_", "SITEPATCH")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    return {
-        **kept,
-        "PYTHONNOUSERSITE": "1",
-        "PYTHONIOENCODING": "utf-8",
-        "OMP_NUM_THREADS": "1",
-        "SITEPATCH_CACHE": os.devnull,
-        **more,
-    }
+    return {**kept, "PYTHONNOUSERSITE": "1", "PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1", "SITEPATCH_CACHE": os.devnull, **more}
 
 
 class Ended:
@@ -215,9 +208,7 @@ def make_venv(root, tell, *installs):
     for command in ([python, "-m", "venv", root], *([*pip, *words] for words in installs)):
         stream(command, tell)
     for headers in root.glob("lib/python3*/site-packages/torch/include"):
-        shutil.rmtree(
-            headers
-        )  # a third of all files, each of them linked and removed for every copy, and nothing compiles against them
+        shutil.rmtree(headers)  # a third of all files, each of them linked and removed for every copy, and nothing compiles against them
 
 
 def stream(command, tell):

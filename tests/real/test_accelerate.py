@@ -88,18 +88,7 @@ class Ranks:
         """The reports of both ranks, by rank; one that is late on purpose waits so long for the other to go on."""
         folder = Path(tempfile.mkdtemp(dir=str(self.tmp_path)))
         script = Path(__file__).with_name("accelerate_script.py")
-        launch = [
-            "launch",
-            "--multi_gpu",
-            "--num_processes",
-            "2",
-            "--main_process_port",
-            free_port(),
-            script,
-            folder,
-            str(seconds),
-            *words,
-        ]
+        launch = ["launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", free_port(), script, folder, str(seconds), *words]
         ended = self.accelerate(*launch, ACCELERATE_USE_CPU="true", limit=600)
         assert ended.code == 0, ended
         reports = [json.loads((folder / f"rank-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
@@ -119,8 +108,7 @@ def ranks(request, kept_environment, real_cache, tmp_path, tell):
             linked(kept_environment, kept)
             (kept / "complete").unlink()
             stream(
-                [kept / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", f"accelerate=={version}"],
-                tell,
+                [kept / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", f"accelerate=={version}"], tell
             )
             (kept / "complete").touch()
     with tempfile.TemporaryDirectory(prefix="copy-", dir=str(real_cache)) as folder:
@@ -170,9 +158,7 @@ def test_two_ranks(ranks):
     assert {"by-all.bin", "optimizer.bin", "scaler.pt", "random_states_0.pkl"} <= set(main["checkpoint"]["written"])
     assert main["checkpoint"]["whole"]
     assert other["checkpoint"]["whole"]
-    assert main["checkpoint"]["loaded"] == other["checkpoint"]["loaded"] == [None if old else 0, 2.0], (
-        "the states of the main process"
-    )
+    assert main["checkpoint"]["loaded"] == other["checkpoint"]["loaded"] == [None if old else 0, 2.0], "the states of the main process"
     assert main["alone"], "the main process saved by itself, and nobody waited for ever"
     assert main["freed"]
     assert other["freed"]

@@ -75,13 +75,9 @@ def test_every_place_trains_and_all_that_a_runner_does(carded):
     ways = ["direct", "config", "flexible", "direct+full", "direct+amp", "direct+sync", "direct+alone"]
     found, _ = train(carded, *ways)
     assert_trained_on_the_card(found, *ways[:5])
-    assert len({found[way, 0][0] for way in ("direct", "config", "flexible", "direct+amp")}) == 1, (
-        "the stand-in has no autocast"
-    )
+    assert len({found[way, 0][0] for way in ("direct", "config", "flexible", "direct+amp")}) == 1, "the stand-in has no autocast"
     assert found["direct+alone", 1] == [found["direct", 0][0], "gcu:0", BOTH, "[0]"]
-    kernel = (
-        "NotImplementedError: Could not run 'aten::batch_norm_stats'"  # SyncBN is let through; its kernels are the vendor's
-    )
+    kernel = "NotImplementedError: Could not run 'aten::batch_norm_stats'"  # SyncBN is let through; its kernels are the vendor's
     assert found["direct+sync", 0].startswith(kernel), found
     apply(carded, NAME, "--set", "device_ids=none")
     found, _ = train(carded, "config-own")
@@ -100,10 +96,7 @@ def test_every_place_trains_and_all_that_a_runner_does(carded):
         ),
         ("direct+no-set_device", "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"),
         ("direct+no-backend", "RuntimeError: No backend type associated with device type gcu"),
-        (
-            "direct+no-device_ids+alone",
-            "IndexError: list index out of range",
-        ),  # torch's stream for card 1, where there is one card
+        ("direct+no-device_ids+alone", "IndexError: list index out of range"),  # torch's stream for card 1, where there is one card
     ],
     ids=["get_device", "set_device", "backend", "device_ids"],
 )

@@ -56,9 +56,7 @@ def test_two_runs_in_one_log_and_the_newest_one_is_well(environment):
 
     answer, code = told(log)
     assert (code, answer["runs"]) == (1, 2), answer
-    assert [one["symptom"] for one in answer["findings"]] == ["ddp-refuses-device-ids"], (
-        "of the run before, whose error is in the log"
-    )
+    assert [one["symptom"] for one in answer["findings"]] == ["ddp-refuses-device-ids"], "of the run before, whose error is in the log"
     (shown,) = answer["shown"]
     (wrap,) = shown["wraps"]
     assert (shown["run"], wrap["conclusions"]) == (2, [])
@@ -78,10 +76,7 @@ def test_what_is_not_ddp_and_what_a_wrapping_raises(environment):
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
     answer, code = told(ranks(environment, 2, "fsdp").out)
     (wrap,) = answer["shown"][0]["wraps"]
-    assert [(one["code"], one["ranks"]) for one in wrap["conclusions"]][:2] == [
-        ("no-accelerator", [0, 1]),
-        ("raised", [0, 1]),
-    ], answer
+    assert [(one["code"], one["ranks"]) for one in wrap["conclusions"]][:2] == [("no-accelerator", [0, 1]), ("raised", [0, 1])], answer
     error = "the wrapping raised RuntimeError: Cannot access accelerator device when none is available. (_init_utils.py:"
     assert wrap["conclusions"][1]["text"].startswith(error)
     assert [(row["site"], row["wrapper"], row["device_ids"]) for row in wrap["ranks"]] == [
@@ -100,9 +95,7 @@ def test_nothing_is_wrapped(environment, way):
     if way == "alone":
         answer, code = told(ranks(environment, 2, way).out)
         (wrap,) = answer["shown"][0]["wraps"]
-        assert (code, [(one["code"], one["ranks"]) for one in wrap["conclusions"]]) == (1, [("not-distributed", [0, 1])]), (
-            answer
-        )
+        assert (code, [(one["code"], one["ranks"]) for one in wrap["conclusions"]]) == (1, [("not-distributed", [0, 1])]), answer
 
 
 @slow

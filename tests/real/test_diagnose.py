@@ -76,9 +76,7 @@ def kept_errors(errors, environment):
     lines = []
     for symptom, text in errors:
         text = re.sub(r"^    .*\n", "", text.rstrip() + "\n", flags=re.MULTILINE)
-        text = text.replace(str(environment.root), "/opt/venv").replace(
-            str(Path(__file__).with_name("error_script.py")), "train.py"
-        )
+        text = text.replace(str(environment.root), "/opt/venv").replace(str(Path(__file__).with_name("error_script.py")), "train.py")
         lines.append(f"=== {symptom}\n{text}")
     return "".join(lines)
 
@@ -128,18 +126,7 @@ def test_no_more_ranks_than_devices_are_started_after_what_is_told(ranks):
     job = ranks.tmp_path / "job.py"
     job.write_text("import os\nif int(os.environ['LOCAL_RANK']) > 1:\n    raise RuntimeError('CUDA error: invalid device ordinal')\n"
                    "os.write(1, 'worked, rank {RANK} of {WORLD_SIZE}\\n'.format(**os.environ).encode())\n")  # fmt: skip
-    launch = [
-        "launch",
-        "--multi_gpu",
-        "--num_processes",
-        "4",
-        "--num_machines",
-        "1",
-        "--mixed_precision",
-        "no",
-        "--dynamo_backend",
-        "no",
-    ]
+    launch = ["launch", "--multi_gpu", "--num_processes", "4", "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
     failed = ranks.launcher(2, *launch, "--main_process_port", free_port(), job)
     assert failed.code != 0 and "invalid device ordinal" in failed.out, failed
     cured(["--python", ranks.environment.python], failed.out, "accelerate-ddp-hygiene")

@@ -90,9 +90,7 @@ def made(site, folder):
 
 
 def state(site, paths):
-    return {
-        path: ((site / path).read_bytes(), (site / path).stat().st_mode, (site / path).stat().st_mtime_ns) for path in paths
-    }
+    return {path: ((site / path).read_bytes(), (site / path).stat().st_mode, (site / path).stat().st_mtime_ns) for path in paths}
 
 
 def test_fifty_hunks_over_twenty_files(environment, tmp_path):

@@ -13,7 +13,9 @@ ORDERS = [NAMES, NAMES[::-1], NAMES[2:] + NAMES[:2]]
 @slow
 def test_the_order_of_applying_and_of_restoring_does_not_matter(environment):
     """The vendor's branch is put in by the test, so that torch-musa-guard has something to change."""
-    environment.replace_text("torch/multiprocessing/reductions.py", BEFORE_VENDOR_BRANCH, VENDOR_BRANCH + BEFORE_VENDOR_BRANCH)
+    environment.replace_text(
+        "torch/multiprocessing/reductions.py", BEFORE_VENDOR_BRANCH, VENDOR_BRANCH + BEFORE_VENDOR_BRANCH
+    )
     pristine = {package: fingerprint(environment.site, package) for package in TARGETS}
     seen = []
     for order in ORDERS:

@@ -39,9 +39,7 @@ def test_two_ranks_talk_on_the_card(carded):
 def test_a_backend_that_is_not_built_in_is_explained(kept_environment, tmp_path):
     told, symptoms, code = trial(Environment(kept_environment, tmp_path), "--backend", "nccl")
     assert (code, symptoms) == (1, ["nccl-not-built-in"])
-    assert told["verdict"].startswith(
-        "ranks 0-1 failed in the start of the process group: RuntimeError: Distributed package doesn't"
-    )
+    assert told["verdict"].startswith("ranks 0-1 failed in the start of the process group: RuntimeError: Distributed package doesn't")
 
 
 @slow
@@ -50,11 +48,7 @@ def test_a_backend_that_is_not_built_in_is_explained(kept_environment, tmp_path)
     [
         ("time.sleep(600)", "rank 1 did not arrive at the start of the process group within 25 s, still in import torch", ""),
         (f"{HANGS}.barrier = {WAIT}", "all ranks arrived at the barrier, and none came out of it within 25 s", "in barrier"),
-        (
-            f"{HANGS}.init_process_group = {WAIT}",
-            "all ranks arrived at the start of the process group, and none came out of it within 25 s",
-            "in init_process_group",
-        ),
+        (f"{HANGS}.init_process_group = {WAIT}", "all ranks arrived at the start of the process group, and none came out of it within 25 s", "in init_process_group"),
     ],
     ids=["before torch", "in the barrier", "in the start"],
 )

@@ -144,9 +144,7 @@ def check_torch(version, files):
 def value(source, variable):
     """What the one expression of a file that reads a variable makes of a text in it (None: it is not set)."""
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.Call, ast.Compare))]
-    read = next(
-        node for node in nodes if any(getattr(each, "value", "") == variable for each in ast.walk(node))
-    )  # the outermost
+    read = next(node for node in nodes if any(getattr(each, "value", "") == variable for each in ast.walk(node)))  # the outermost
     code = compile(ast.Expression(read), "read", "eval")
     return lambda text: eval(code, {"os": SimpleNamespace(environ={} if text is None else {variable: text})})
 

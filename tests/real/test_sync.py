@@ -22,9 +22,7 @@ class Project:
         subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
         self.python = folder / "venv" / "bin" / "python"
         (self.site,) = folder.glob("venv/lib/python3*/site-packages")
-        (folder / "requirements.txt").write_text(
-            f"-r base.txt\n# sitepatch: torch-musa-guard optional\n# sitepatch: {DDP} params=10\n"
-        )
+        (folder / "requirements.txt").write_text(f"-r base.txt\n# sitepatch: torch-musa-guard optional\n# sitepatch: {DDP} params=10\n")
         self.wants("0.10.7")
 
     def wants(self, version):
@@ -52,9 +50,7 @@ class Project:
     def standing(self):
         command = [sys.executable, "-m", "patcher", "status", "--json", "--python", self.python]
         told = json.loads(run(command, cwd=COMMAND_ROOT).out)
-        return {
-            (file["version"], step["name"], step["options"]["params"]) for file in told["files"] for step in file["patchsets"]
-        }
+        return {(file["version"], step["name"], step["options"]["params"]) for file in told["files"] for step in file["patchsets"]}
 
 
 @pytest.fixture

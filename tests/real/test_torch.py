@@ -97,7 +97,9 @@ def test_what_works_with_a_compiler_works_without_it(environment):
 @slow
 def test_a_vendors_torch_hangs_before_and_runs_after(environment):
     """Vendor torch cannot be fetched: this puts its branch into the real file and adjusts RECORD: so it is pristine."""
-    environment.replace_text("torch/multiprocessing/reductions.py", BEFORE_VENDOR_BRANCH, VENDOR_BRANCH + BEFORE_VENDOR_BRANCH)
+    environment.replace_text(
+        "torch/multiprocessing/reductions.py", BEFORE_VENDOR_BRANCH, VENDOR_BRANCH + BEFORE_VENDOR_BRANCH
+    )
     vendor = fingerprint(environment.site, "torch")
     hung = environment.script("loader_script.py", limit=45)
     assert hung.code is None, hung

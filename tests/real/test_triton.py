@@ -99,9 +99,7 @@ def test_a_directory_with_libcuda_so_1_alone_is_enough(release, tmp_path, monkey
     release.apply()
     first, *link = release.libcuda_dirs()
     assert first == str(release.elsewhere)
-    assert [(Path(each) / "libcuda.so").resolve() for each in link] == [
-        release.elsewhere / "libcuda.so.1"
-    ] * release.links_libcuda_so
+    assert [(Path(each) / "libcuda.so").resolve() for each in link] == [release.elsewhere / "libcuda.so.1"] * release.links_libcuda_so
     if release.links_libcuda_so:
         monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
         command = release.refusal().partition(COMMAND)[2]
@@ -189,12 +187,5 @@ def test_a_second_application_changes_nothing_and_restore_gives_the_same_bytes(r
 def test_without_options_the_usual_places_are_looked_into(release):
     sitepatch(release.site, "apply", NAME)
     text = release.file.read_text(encoding="utf-8")
-    for place in (
-        "compat/lib:",
-        "compat/lib.real:",
-        "/usr/lib64-nvidia:",
-        "/usr/lib/wsl/lib:",
-        "/usr/lib/x86_64-linux-gnu:",
-        "/usr/lib64'",
-    ):
+    for place in ("compat/lib:", "compat/lib.real:", "/usr/lib64-nvidia:", "/usr/lib/wsl/lib:", "/usr/lib/x86_64-linux-gnu:", "/usr/lib64'"):
         assert place in text

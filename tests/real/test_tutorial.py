@@ -10,7 +10,5 @@ pytestmark = pytest.mark.real
 
 @slow
 def test_each_command_of_the_tutorial_says_what_it_shows(environment, tmp_path, counted):
-    world = World(
-        tmp_path / "world", real=environment.root, torchrun='exec "$VIRTUAL_ENV/bin/python" -m torch.distributed.run "$@"'
-    )
+    world = World(tmp_path / "world", real=environment.root, torchrun='exec "$VIRTUAL_ENV/bin/python" -m torch.distributed.run "$@"')
     counted("commands of the tutorial, with the real packages", run_page("docs/tutorial.md", world, real=True))

@@ -51,14 +51,9 @@ def test_two_patchsets_are_imported_with_the_real_torch_and_leave_no_file_behind
 
 def test_one_that_breaks_the_real_mmengine_takes_both_back(environment, patches):
     spatch = patches / DDP / "ddp_debug.spatch"
-    (patches / DDP / "bad.spatch").write_text(
-        "Bad.\n\n--- mmengine/model/wrappers/utils.py\n@@ <module> @@\n ...\n+raise RuntimeError('boom')\n"
-    )
+    (patches / DDP / "bad.spatch").write_text("Bad.\n\n--- mmengine/model/wrappers/utils.py\n@@ <module> @@\n ...\n+raise RuntimeError('boom')\n")
     manifest = patches / DDP / "patchset.toml"
-    manifest.write_text(
-        manifest.read_text(encoding="utf-8").replace(f'["{spatch.name}"]', f'["{spatch.name}", "bad.spatch"]'),
-        encoding="utf-8",
-    )
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace(f'["{spatch.name}"]', f'["{spatch.name}", "bad.spatch"]'), encoding="utf-8")
     pristine = fingerprint(environment.site, "mmengine"), fingerprint(environment.site, "torch")
     applied = environment.sitepatch("apply", DDP, DYNAMO, "--patch-dir", patches)
     assert applied.code == 1, applied

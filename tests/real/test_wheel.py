@@ -16,9 +16,7 @@ pytestmark = pytest.mark.real
 
 
 def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "build", "-o", str(tmp_path / "dist"), str(ROOT)], check=True, stdout=subprocess.DEVNULL
-    )
+    subprocess.run([sys.executable, "-m", "build", "-o", str(tmp_path / "dist"), str(ROOT)], check=True, stdout=subprocess.DEVNULL)
     (wheel,), (sdist,) = (tmp_path / "dist").glob("*.whl"), (tmp_path / "dist").glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -37,11 +35,7 @@ def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:
     assert b"mmengine-ddp-debug" in listed.stdout
     assert b"built in" in listed.stdout
     (tmp_path / "r.txt").write_text("torch>=2  # sitepatch: torch-musa-guard optional\n")
-    locked = subprocess.run(
-        [str(binary / "sitepatch"), "lock", "-r", "r.txt"], check=True, stdout=subprocess.PIPE, cwd=str(tmp_path)
-    )
+    locked = subprocess.run([str(binary / "sitepatch"), "lock", "-r", "r.txt"], check=True, stdout=subprocess.PIPE, cwd=str(tmp_path))
     assert b"locked  1 patchset, 0 releases" in locked.stdout
-    shown = subprocess.run(
-        [str(binary / "sitepatch"), "demo"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(tmp_path)
-    )
+    shown = subprocess.run([str(binary / "sitepatch"), "demo"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(tmp_path))
     assert shown.returncode == 0, shown.stdout.decode()

@@ -102,9 +102,7 @@ def accelerated(mixed_precision="no"):
     accelerator = Accelerator(cpu=True, mixed_precision=mixed_precision)
     set_seed(3)
     model = toy()
-    model, optimizer, data = accelerator.prepare(
-        model, torch.optim.SGD(model.parameters(), lr=0.1), DataLoader(points(), batch_size=2)
-    )
+    model, optimizer, data = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1), DataLoader(points(), batch_size=2))
     for batch in data:
         accelerator.backward(model(batch).float().pow(2).mean())
         optimizer.step()

@@ -159,11 +159,7 @@ def statement(function: Function, random: Random, kind: str) -> Optional[Made]:
         return deletion(function, random)
     node = random.choice(statements(function.node))
     text = piece(function, node)
-    if (
-        not text
-        or text.startswith("elif ")
-        or (kind == "wrapped" and node is function.node.body[0] and ast.get_docstring(function.node))
-    ):
+    if not text or text.startswith("elif ") or (kind == "wrapped" and node is function.node.body[0] and ast.get_docstring(function.node)):
         return None  # an `elif` is a clause, and a docstring in a block is none
     body = {
         "before": "+print(1)\n" + signed(" ", text),
@@ -178,9 +174,7 @@ def deletion(function: Function, random: Random) -> Optional[Made]:
     """A statement taken away from above another. A docstring is no part of a run of statements."""
     usable = {id(node) for node in statements(function.node)}
     found = [(node, below) for node, below in pairs(function.node) if id(node) in usable]
-    found = [
-        (node, below) for node, below in found if not isinstance(getattr(getattr(node, "value", None), "value", None), str)
-    ]
+    found = [(node, below) for node, below in found if not isinstance(getattr(getattr(node, "value", None), "value", None), str)]
     if not found:
         return None
     node, below = random.choice(found)
@@ -207,9 +201,7 @@ def within_strings(tree: ast.AST) -> Set[int]:
 
 def statements(function: ast.AST) -> List[ast.stmt]:
     found = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
-    return [
-        node for node in found if not isinstance(node, (ast.Global, ast.Nonlocal)) and not getattr(node, "decorator_list", [])
-    ]
+    return [node for node in found if not isinstance(node, (ast.Global, ast.Nonlocal)) and not getattr(node, "decorator_list", [])]
 
 
 def blocks(tree: ast.AST) -> Iterator[List[ast.stmt]]:
@@ -258,12 +250,7 @@ def holed(text: str, random: Random) -> str:
     try:
         tree = ast.parse(text)
         ast.dump(tree)
-    except (
-        SyntaxError,
-        ValueError,
-        RecursionError,
-        MemoryError,
-    ):  # `return` outside of a function is one only for the compiler; an `elif` is one here
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # `return` outside of a function is one only for the compiler; an `elif` is one here
         return text
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
@@ -282,10 +269,7 @@ def holed(text: str, random: Random) -> str:
         hole: Optional[Hole] = None
         if isinstance(node, ast.Call) and node.args and random.random() < 0.3:
             hole = arguments(node, at, random)
-        elif (
-            isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Compare, ast.Constant))
-            and random.random() < 0.25
-        ):
+        elif isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Compare, ast.Constant)) and random.random() < 0.25:
             key = ast.dump(node)  # the same syntax may be the same placeholder
             names.setdefault(key, f"$X{len(names)}")
             hole = Hole(*at(node), names[key])

@@ -106,9 +106,7 @@ def hold(case: Case) -> None:
         assert exit_code(caught.value) == 2
 
 
-def run(
-    source: str, hunk: str, scope: str = "f", flags: str = "", options: Optional[Mapping[str, OptionValue]] = None
-) -> Rewrite:
+def run(source: str, hunk: str, scope: str = "f", flags: str = "", options: Optional[Mapping[str, OptionValue]] = None) -> Rewrite:
     """Apply one hunk (or several, parted by `@@` lines of their own) to a source text."""
     text = f"--- package/module.py\n@@ {scope} @@ {flags}\n{hunk}"
     _, files = parse_spatch(text, "case.spatch")

@@ -83,12 +83,7 @@ def test_what_the_parser_takes_and_the_compiler_does_not_is_a_conflict(name: str
 
 def test_the_header_of_a_class_is_compiled_without_the_body_that_lies_some_lines_below() -> None:
     body = ":\n    # a\n    # b\n    # c\n    x = 1\n"
-    check_transformed(
-        f"class A(B){body}",
-        "-class A(B):\n+class A(B, metaclass=type):\n     ...\n",
-        f"class A(B, metaclass=type){body}",
-        scope="<module>",
-    )
+    check_transformed(f"class A(B){body}", "-class A(B):\n+class A(B, metaclass=type):\n     ...\n", f"class A(B, metaclass=type){body}", scope="<module>")
 
 
 def test_a_file_that_did_not_compile_before_can_be_patched() -> None:

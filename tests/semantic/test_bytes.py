@@ -29,9 +29,7 @@ BYTES = {
 @pytest.mark.parametrize("name", BYTES)
 def test_outside_the_splices_every_byte_stays(name: str) -> None:
     data = BYTES[name]
-    _, files = parse_spatch(
-        "--- p/m.py\n@@ f @@\n-old(a)\n+max(a, 0)\n@@ f @@\n x = $V\n+if x:\n+    print(x)\n", "case.spatch"
-    )
+    _, files = parse_spatch("--- p/m.py\n@@ f @@\n-old(a)\n+max(a, 0)\n@@ f @@\n x = $V\n+if x:\n+    print(x)\n", "case.spatch")
     result = rewrite(data, files[0].hunks, {})
     assert [answer.state for answer in result.answers] == [State.APPLICABLE] * 2, [a.problem for a in result.answers]
     newline = b"\r\n" if b"\r\n" in data else b"\n"

@@ -153,10 +153,7 @@ def test_a_hunk_that_matches_shows_where_what_is_bound_and_what_changes() -> Non
     assert (spot.line, spot.text, spot.scope) == (3, "self.m = wrap(", "A.f")
     assert spot.names == (("$MODEL", "self.m"), ("$M", "self.m"), ("$IDS", "[1, 2]"))
     assert explained(source, "+max(0, 1)\n $MODEL = wrap($_, $_)\n", scope="A.f").matches[0].names == (("$MODEL", "self.m"),)
-    assert (
-        apply_splices(source.encode(), one.splices)
-        == source.replace("        self.m =", "        max(0, 1)\n        self.m =").encode()
-    )
+    assert apply_splices(source.encode(), one.splices) == source.replace("        self.m =", "        max(0, 1)\n        self.m =").encode()
 
 
 def test_a_hunk_that_matches_beside_one_that_does_not_still_shows_its_change() -> None:
@@ -244,9 +241,7 @@ def test_a_hunk_that_is_wrong_in_itself_is_refused_as_when_it_is_loaded(name: st
         every("def f():\n    pass\n", block(REFUSED[name].hunk), **REFUSED[name].how)
 
 
-@pytest.mark.parametrize(
-    "data", [b"def f(a):\n    x = old(a)\0\n", b"def f(a:\n", b"def f(a):\n    x = '\xff'; old(a)\n", b""]
-)
+@pytest.mark.parametrize("data", [b"def f(a):\n    x = old(a)\0\n", b"def f(a:\n", b"def f(a):\n    x = '\xff'; old(a)\n", b""])
 def test_a_text_that_is_not_python_is_explained_too(data: bytes) -> None:
     _, files = parse_spatch("--- p/m.py\n@@ f @@\n-old(a)\n+max(a, 0)\n", "case.spatch")
     (one,) = explain_hunks(data, files[0].hunks, {})

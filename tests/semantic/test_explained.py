@@ -36,9 +36,7 @@ def told(source: str, hunk: str, header: str) -> str:
     one = explain_hunks(data, files[0].hunks, OPTIONS)[0]
     assert one.state is answer.state
     said = [f"{answer.state.value}: {answer.problem}", f"hint: {answer.hint}"]
-    lines = [
-        line for line in (f"{one.state.value}: {one.problem}", f"hint: {one.hint}", *parts(one)) if line not in "\n".join(said)
-    ]
+    lines = [line for line in (f"{one.state.value}: {one.problem}", f"hint: {one.hint}", *parts(one)) if line not in "\n".join(said)]
     if one.splices:
         lines += ["result:", *apply_splices(data, one.splices).decode().split("\n")]
     return "\n".join(line for line in [*said, "--- explain", *lines] if line not in ("", "hint: ")) + "\n"
@@ -66,9 +64,7 @@ def test_what_is_told(name: str) -> None:
     header = head.split("\n")[1]
     found = told(f"{source}\n", f"{hunk}\n", header)
     if os.environ.get("SITEPATCH_WRITE_GOLDEN"):
-        written = FILE.read_text(encoding="utf-8").replace(
-            f"=== {CASES[name]}", f"=== {head}\n---\n{source}\n---\n{hunk}\n---\n{found}"
-        )
+        written = FILE.read_text(encoding="utf-8").replace(f"=== {CASES[name]}", f"=== {head}\n---\n{source}\n---\n{hunk}\n---\n{found}")
         FILE.write_text(written, encoding="utf-8")
     else:
         assert found == expected

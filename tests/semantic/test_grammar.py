@@ -209,10 +209,7 @@ def test_one_piece_is_changed_and_every_other_byte_stays(name: str) -> None:
     check_transformed(source, "-old.x\n+old.z.x\n", source.replace("old.x", "old.z.x"))
     pattern = name.startswith("case ") and "guard" not in name and "class name" not in name
     piece, new = ("$X", "$X | 9") if pattern else ("$X", "$X.z")
-    rows = [
-        f" {row}" if "old.x" not in row else f"-{row.replace('old.x', piece)}\n+{row.replace('old.x', new)}"
-        for row in code.split("\n")
-    ]
+    rows = [f" {row}" if "old.x" not in row else f"-{row.replace('old.x', piece)}\n+{row.replace('old.x', new)}" for row in code.split("\n")]
     if name not in NO_PLACE:
         check_transformed(source, "\n".join(rows) + "\n", source.replace("old.x", new.replace("$X", "old.x")))
 
@@ -287,18 +284,13 @@ def test_a_node_has_the_place_that_the_standard_parser_gives_it(name: str) -> No
     nodes = [*block.walk()]
     spans = [(node.outer_start, node.start, node.end, node.outer_end) for node in nodes]
     assert repr(moved) == repr(block)
-    assert [
-        tuple(place - 1000 for place in (node.outer_start, node.start, node.end, node.outer_end)) for node in moved.walk()
-    ] == spans
+    assert [tuple(place - 1000 for place in (node.outer_start, node.start, node.end, node.outer_end)) for node in moved.walk()] == spans
     places = {(start, end) for _, start, end, _ in spans} | {(start, end) for start, _, _, end in spans}
     source = Source(text.encode())
     left_out = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     for node in ast.walk(tree):
         if isinstance(node, (ast.stmt, ast.expr)) and id(node) not in left_out:
-            begin, end = (
-                source._offset(node.lineno, node.col_offset),
-                source._offset(node.end_lineno or 0, node.end_col_offset or 0),
-            )
+            begin, end = source._offset(node.lineno, node.col_offset), source._offset(node.end_lineno or 0, node.end_col_offset or 0)
             elif_or_only_argument = text.startswith("elif", begin) or isinstance(node, ast.GeneratorExp)
             assert (begin, end) in places or elif_or_only_argument, (type(node), text[begin:end])
     for node in nodes:

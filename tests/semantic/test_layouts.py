@@ -234,9 +234,7 @@ def test_code_that_the_files_encoding_cannot_hold_is_refused() -> None:
         result = applied(data, hunk)
         assert result.data == data
         assert [answer.state for answer in result.answers] == [State.CONFLICT]
-        assert f"cannot be written in the file's encoding: '{encoding}" in result.answers[0].problem.replace(
-            "iso-8859-1", "latin-1"
-        )
+        assert f"cannot be written in the file's encoding: '{encoding}" in result.answers[0].problem.replace("iso-8859-1", "latin-1")
         good = applied(data, hunk.replace("中", "b").replace("\U0001f600", "b").replace("é", "e"))
         assert [answer.state for answer in good.answers] == [State.APPLICABLE]
 

@@ -143,13 +143,9 @@ def by_lines(kind: Kind, change: Change) -> str:
 
 def with_runs(kind: Kind, change: Change) -> str:
     """The neighbour of the element that comes, or the one that goes, and `...` for the others."""
-    at = next(
-        (at for at, x in enumerate(change.new) if x == kind.new), change.old.index((change.gone() or [change.old[0]])[0])
-    )
+    at = next((at for at, x in enumerate(change.new) if x == kind.new), change.old.index((change.gone() or [change.old[0]])[0]))
     near = change.gone() or [change.old[max(at - 1, 0)]]
-    left, right = (
-        ["..."] * bool(part) for part in (change.old[: change.old.index(near[0])], change.old[change.old.index(near[0]) + 1 :])
-    )
+    left, right = (["..."] * bool(part) for part in (change.old[: change.old.index(near[0])], change.old[change.old.index(near[0]) + 1 :]))
     come = [kind.new] if kind.new in change.new else []
     kept = [] if change.gone() else near
     middle = [*come, *kept] if come and not at else [*kept, *come]
@@ -159,13 +155,7 @@ def with_runs(kind: Kind, change: Change) -> str:
 def all_cases() -> List[Tuple[str, str, Callable[[Kind, Change], str], Change]]:
     found: List[Tuple[str, str, Callable[[Kind, Change], str], Change]] = []
     for name, kind in KINDS.items():
-        runs = kind.separator == "," and name not in (
-            "a subscript",
-            "targets",
-            "deleted names",
-            "a tuple",
-            "a tuple as an argument",
-        )
+        runs = kind.separator == "," and name not in ("a subscript", "targets", "deleted names", "a tuple", "a tuple as an argument")
         ways = [whole, *([by_lines] if kind.separator == "," and "lambda" not in name else []), *([with_runs] if runs else [])]
         found += [(name, layout, way, change) for layout in LAYOUTS for way in ways for change in changes(kind)]
     return found if os.environ.get("SITEPATCH_ALL_CORPUS") else Random(7).sample(found, SAMPLE)

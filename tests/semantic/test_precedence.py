@@ -8,29 +8,7 @@ import pytest
 
 from tests.semantic.helpers import hold, inside, run
 
-BINARY = [
-    "or",
-    "and",
-    "<",
-    "in",
-    "not in",
-    "is",
-    "is not",
-    "==",
-    "|",
-    "^",
-    "&",
-    "<<",
-    ">>",
-    "+",
-    "-",
-    "*",
-    "@",
-    "/",
-    "//",
-    "%",
-    "**",
-]
+BINARY = ["or", "and", "<", "in", "not in", "is", "is not", "==", "|", "^", "&", "<<", ">>", "+", "-", "*", "@", "/", "//", "%", "**"]
 INNER = [
     *(f"a {operator} b" for operator in BINARY), "not a", "-a", "+a", "~a", "a if b else c", "lambda: a", "a.b", "a(b)", "a[b]", "1",
     "(a, b)", "[a]", "(yield)", "(a := b)", "'a'",
@@ -57,9 +35,7 @@ def expected(place: str, inner: str) -> str:
 def test_parentheses_stand_where_they_are_needed(place: str) -> None:
     inner = [each for each in INNER if not (each in ("a and b", "a or b") and each[2:-2] in place.split())]  # one of three
     inner = [each for each in inner if not (" for " in place and each in ("(yield)", "(a := b)"))]  # not allowed there
-    inner = [
-        each for each in inner if not (each == "1" and place[:3] in ("{}(", "{}["))
-    ]  # always enclosed: `1.z` would not do
+    inner = [each for each in inner if not (each == "1" and place[:3] in ("{}(", "{}["))]  # always enclosed: `1.z` would not do
     inner = [each for each in inner if not (" if {}]" in place and each == "lambda: a")]  # Python 3.8 alone needs none
     source = "def f(a, b, c, z):\n" + "".join(f"    x = A({each})\n" for each in inner)
     answer = run(source, f"-A($X)\n+{place.format('$X')}\n", flags="count=all")
@@ -67,37 +43,14 @@ def test_parentheses_stand_where_they_are_needed(place: str) -> None:
     assert answer.data.decode().split("\n")[1:-1] == [f"    x = {expected(place, each)}" for each in inner]
 
 
-SOME = [
-    "a or b",
-    "a and b",
-    "not a",
-    "a < b",
-    "a | b",
-    "a + b",
-    "-a",
-    "a ** b",
-    "a if b else c",
-    "lambda: a",
-    "a.b",
-    "1",
-    "(a, b)",
-    "(yield)",
-    "(a := b)",
-]
+SOME = ["a or b", "a and b", "not a", "a < b", "a | b", "a + b", "-a", "a ** b", "a if b else c", "lambda: a", "a.b", "1", "(a, b)", "(yield)", "(a := b)"]
 STANDING = [
     "{}", "x = {}", "x += {}", "x: {} = z", "x: z = {}", "return {}", "await {}", "yield {}", "raise {}", "raise z from {}", "assert {}", "assert z, {}",
     "if {}: pass", "while {}: pass", "for x in {}: pass", "with {}: pass", "with {} as x: pass", "class C({}): pass", "class C(k={}): pass", "def g(p={}): pass",
     "def g(p: {}): pass", "def g() -> {}: pass", "@{}\ndef g(): pass", "z({})", "[*{}]", "{{**{}}}", "z[z, {}]", "z = lambda p={}: z", "f'{{{}}}'", "f'{{{}:z}}'", "z = -{} ** z", "not {}",
     "({} for x in z)", "[z for x in {}]", "[z for x in z if {}]", "{{x: {} for x in z}}", "{{{}: z for x in z}}", "z[{}:]", "z[:{}]", "z[::{}]", "(z := {})",
 ]  # fmt: skip
-NEWER = [
-    "try: pass\nexcept* {}: pass",
-    "match {}:\n    case 1: pass",
-    "match z:\n    case 1 if {}: pass",
-    "type X = {}",
-    "type X[T: {}] = z",
-    "type X[T = {}] = z",
-]
+NEWER = ["try: pass\nexcept* {}: pass", "match {}:\n    case 1: pass", "match z:\n    case 1 if {}: pass", "type X = {}", "type X[T: {}] = z", "type X[T = {}] = z"]
 # enclosed all the same; two items; Python 3.8 alone needs none
 APART = [("await {}", "1"), ("with {}: pass", "(a, b)"), ("[z for x in z if {}]", "lambda: a")]
 

@@ -160,13 +160,8 @@ def check_change(function: Function, hunk: Made, tried: Tried) -> None:
             assert back.data == data
             tried["undone byte for byte"] += 1
     else:
-        expected = (
-            *REFUSED,
-            "reads names that nothing binds",
-        )  # the code that went away may have read one: now it is inserted
-        assert back.answers[0].state is State.AMBIGUOUS or any(words in back.answers[0].problem for words in expected), (
-            back.answers
-        )
+        expected = (*REFUSED, "reads names that nothing binds")  # the code that went away may have read one: now it is inserted
+        assert back.answers[0].state is State.AMBIGUOUS or any(words in back.answers[0].problem for words in expected), back.answers
         assert back.data == result.data
         tried["not undone"] += 1
 
@@ -189,7 +184,9 @@ def test_an_expression_put_into_a_call(tell: Callable[[str], None]) -> None:
 
 @pytest.mark.parametrize("kind", STATEMENT_KINDS)
 def test_a_statement(kind: str, tell: Callable[[str], None]) -> None:
-    tried = for_each(kind, lambda function, random: corpus.statement(function, random, kind), check_change, EXAMPLES // 2)
+    tried = for_each(
+        kind, lambda function, random: corpus.statement(function, random, kind), check_change, EXAMPLES // 2
+    )
     tried.report(tell, f"statements {kind}")
     assert tried["applied"] >= EXAMPLES // 10
     if kind == "deleted":  # what stood below it is often too little, or there twice, to say where it was

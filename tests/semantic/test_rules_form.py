@@ -61,9 +61,7 @@ TWO = "def f(a):\n    x = old(a)\n    return old(1)\n"
 
 
 def one_of(number: int, scope: str) -> Changed:
-    return Changed(
-        SCOPES, "-old($X)\n+max($X, 0)\n", block(SCOPES).replace(f"old({number})", f"max({number}, 0)"), {"scope": scope}
-    )
+    return Changed(SCOPES, "-old($X)\n+max($X, 0)\n", block(SCOPES).replace(f"old({number})", f"max({number}, 0)"), {"scope": scope})
 
 
 # Where: a qualified name or `<module>`, globs inside a name; how often: `count`; and whether it must be there.
@@ -279,10 +277,7 @@ def test_what_is_wrong_is_marked_under_its_line_and_in_its_line() -> None:
     with pytest.raises(PatchError) as caught:
         parse_spatch("--- p/m.py\n@@ f\n-a.b\n", "x")
     assert caught.value.message.split("\n") == ["x:2: expected `@@ SCOPE @@ FLAGS`", "    @@ f", "    ^~~~"]
-    assert (caught.value.problem, caught.value.place) == (
-        "expected `@@ SCOPE @@ FLAGS`",
-        {"file": "x", "line": 2, "column": 1},
-    )
+    assert (caught.value.problem, caught.value.place) == ("expected `@@ SCOPE @@ FLAGS`", {"file": "x", "line": 2, "column": 1})
     assert len(check_refused("-a(1)\n+a( 1)\n", "differ only in layout")) == 1
     for hunk, line, text in (("-x = )\n-y = 2\n+x\n", 3, "x = )"), ("-x = 1\n-y = = 2\n+x\n", 4, "y = = 2")):
         lines = check_refused(hunk, "does not parse")

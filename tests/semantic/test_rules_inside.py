@@ -12,9 +12,7 @@ from tests.semantic.helpers import Case, Changed, Form, cases, hold, inside, sta
 CALL = "-b(a)\n+c(a)\n"
 STATEMENT = "-x = b(a)\n+x = c(a, 1)\n"
 BOTH = "x = b(a)\n    for i in a:\n        if i:\n            x = b(a)\n        else:\n            d(x = b(a) if a else 1)"
-MODULE = (
-    "if x:\n    y = old()\n\n\ndef f():\n    if x:\n        y = old()\n\n\nclass A:\n    def f(self):\n        y = old()\n"
-)
+MODULE = "if x:\n    y = old()\n\n\ndef f():\n    if x:\n        y = old()\n\n\nclass A:\n    def f(self):\n        y = old()\n"
 EACH = {
     "class": "class B:\n        x = b(a)",
     "def": "def g():\n        x = b(a)",
@@ -31,15 +29,7 @@ EACH = {
     "with": "with d:\n        x = b(a)",
     "on the line of its header": "if d: x = b(a)",
 }
-WORDS = {
-    "async def": "def",
-    "for else": "for",
-    "elif": "if",
-    "else": "if",
-    "except": "try",
-    "finally": "try",
-    "on the line of its header": "if",
-}
+WORDS = {"async def": "def", "for else": "for", "elif": "if", "else": "if", "except": "try", "finally": "try", "on the line of its header": "if"}
 
 RULE_29 = {
     **{

@@ -88,9 +88,7 @@ def test_names_of_inserted_code(name: str) -> None:
     source, code, bound = RULE_27[name]
     answer = run(source + "\n", f"-old()\n+{code}\n", scope="*.f" if "    def f" in source else "f").answers[0]
     assert answer.state is (State.APPLICABLE if bound else State.CONFLICT), answer.problem
-    assert bound or answer.problem.startswith("the inserted code reads names that nothing binds there: `y` (line "), (
-        answer.problem
-    )
+    assert bound or answer.problem.startswith("the inserted code reads names that nothing binds there: `y` (line "), answer.problem
 
 
 def test_names_that_another_hunk_binds_count() -> None:
@@ -107,15 +105,10 @@ def test_names_that_the_patchset_lists_count() -> None:
 
 def test_the_hunks_that_insert_nothing_have_no_conflict() -> None:
     hunks = "-old()\n+y()\n@@ f @@\n-older()\n+max(1)\n"
-    assert [answer.state for answer in run("def f():\n    old()\n    max(1)\n", hunks).answers] == [
-        State.CONFLICT,
-        State.UPSTREAM,
-    ]
+    assert [answer.state for answer in run("def f():\n    old()\n    max(1)\n", hunks).answers] == [State.CONFLICT, State.UPSTREAM]
     hunks = " old()\n+y(z)\n+y(x)\n"
     (answer,) = run("def f():\n    old()\n", hunks).answers
-    assert answer.problem.endswith(
-        ": `y` (line 3 of the result), `z` (line 3 of the result), `x` (line 4 of the result), `y` (line 4 of the result)"
-    )
+    assert answer.problem.endswith(": `y` (line 3 of the result), `z` (line 3 of the result), `x` (line 4 of the result), `y` (line 4 of the result)")
 
 
 ELSEWHERE = {  # names that stand elsewhere in the file count as bound where the running Python does not know its syntax
@@ -127,9 +120,7 @@ ELSEWHERE = {  # names that stand elsewhere in the file count as bound where the
 
 
 @pytest.mark.parametrize("name", sorted({*RULE_27} - {"read for type checkers only"}))
-def test_without_the_standard_parser_names_that_stand_nowhere_else_are_told(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_standard_parser_names_that_stand_nowhere_else_are_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source, code, bound = RULE_27[name]
     monkeypatch.setattr(Source, "_ast", lambda self: None)
     answer = run(source + "\n", f"-old()\n+{code}\n", scope="*.f" if "    def f" in source else "f").answers[0]

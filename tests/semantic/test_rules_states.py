@@ -146,6 +146,4 @@ def test_rule_25_a_deletion_is_gone(source: str, hunk: str, gone: bool) -> None:
 
 
 def test_rule_25_the_closest_line_is_shown() -> None:
-    hold(
-        Stays("def f(a):\n    x = olt(a, 1)\n", "-x = old(a, 1)\n+x = 1\n", State.NOT_FOUND, "closest, line 2: x = olt(a, 1)")
-    )
+    hold(Stays("def f(a):\n    x = olt(a, 1)\n", "-x = old(a, 1)\n+x = 1\n", State.NOT_FOUND, "closest, line 2: x = olt(a, 1)"))

@@ -67,10 +67,7 @@ def test_rule_28_line_breaks_are_those_of_the_file() -> None:
 
 def test_rule_28_explain_shows_the_closest_text() -> None:
     hunks = parse_spatch("--- p/m.py\n@@ f @@ in-string\n-cannot load files\n+no files\n", "case.spatch")[1][0].hunks
-    for source, words in (
-        ("'cannot lode files'", "closest, line 2: cannot lode files"),
-        ("'else'", "looked for: cannot load files"),
-    ):
+    for source, words in (("'cannot lode files'", "closest, line 2: cannot lode files"), ("'else'", "looked for: cannot load files")):
         (one,) = explain_hunks(f"def f():\n    return {source}\n".encode(), hunks, {})
         assert (one.state, one.problem.split("\n")[1]) == (State.NOT_FOUND, words)
     (one,) = explain_hunks(b"def f():\n    return 'cannot load files'\n", hunks, {})

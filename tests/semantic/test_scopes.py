@@ -151,27 +151,20 @@ def test_definitions_and_their_bodies_have_the_same_lines() -> None:
     lines = [(one.name, source.lines.number(one.start)) for one in source.definitions()]
     assert lines[:3] == [("A", 2), ("A.p", 3), ("A.p", 7)] and lines[-2:] == [("C", 65), ("C.c", 66)] and len(lines) == 24
     bodies = [source.text[start:end].strip().split("\n")[0] for start, end in source.bodies()]
-    assert (
-        bodies[:3] == ["@property", "return self._p", "self._p = value"]
-        and bodies[-2:] == ["@x", "pass"]
-        and len(bodies) == 24
-    )
+    assert bodies[:3] == ["@property", "return self._p", "self._p = value"] and bodies[-2:] == ["@x", "pass"] and len(bodies) == 24
 
 
 TOP = "def old(a):\n    return a\na = 1; b = old(2); c = '''\n'''\nif a:\n    b = 4\n"
 
 
 @pytest.mark.usefixtures("parser")
-@pytest.mark.parametrize(
-    ("hunk", "old", "new"),
-    [
-        ("-b = old(2)\n+b = old(3)\n", "old(2)", "old(3)"),
-        ("-a = 1\n+a = old(1)\n", "a = 1", "a = old(1)"),
-        (" def old(a):\n-    return a\n+    return 3\n", "return a", "return 3"),
-        ("-def old(a):\n+def old(a, b=1):\n", "(a)", "(a, b=1)"),
-        (" if a:\n-    b = 4\n+    b = 5\n", "4", "5"),
-    ],
-)
+@pytest.mark.parametrize(("hunk", "old", "new"), [
+    ("-b = old(2)\n+b = old(3)\n", "old(2)", "old(3)"),
+    ("-a = 1\n+a = old(1)\n", "a = 1", "a = old(1)"),
+    (" def old(a):\n-    return a\n+    return 3\n", "return a", "return 3"),
+    ("-def old(a):\n+def old(a, b=1):\n", "(a)", "(a, b=1)"),
+    (" if a:\n-    b = 4\n+    b = 5\n", "4", "5"),
+])
 def test_at_the_top_level(hunk: str, old: str, new: str) -> None:
     check_transformed(TOP, hunk, TOP.replace(old, new, 1), scope="<module>")
 

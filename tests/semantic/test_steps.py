@@ -127,9 +127,7 @@ def test_runs_that_lead_nowhere_cost_a_table_and_not_a_power(count: int) -> None
 
 def test_runs_that_lead_nowhere_among_metavariables() -> None:
     source = "def f(a):\n" + "".join(f"    x{number} = {number}\n" for number in range(60)) + "    b()\n"
-    text = (
-        " def f(...):\n" + "".join(f"     ...\n     $A{number} = $B{number}\n" for number in range(6)) + "     c()\n+    b()\n"
-    )
+    text = " def f(...):\n" + "".join(f"     ...\n     $A{number} = $B{number}\n" for number in range(6)) + "     c()\n+    b()\n"
     assert steps(source, text) < 62**2 * 16
     check_state(source, text, State.NOT_FOUND, "the code to change is not")
 

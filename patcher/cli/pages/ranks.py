@@ -93,7 +93,9 @@ def _by_node(rows: Iterable[Report]) -> Dict[Tuple[str, object], List[Report]]:
 def _columns(rows: Sequence[Report]) -> List[str]:
     """Every device that something is on or that device_ids name: the CPU first, the cards of a kind by number."""
     found = {
-        device for row in rows for device in (*device_names(row.parameters), *device_names(row.buffers), *devices_of_ids(row))
+        device
+        for row in rows
+        for device in (*device_names(row.parameters), *device_names(row.buffers), *devices_of_ids(row))
     }
 
     def key(device: str) -> Tuple[bool, str, int, str]:

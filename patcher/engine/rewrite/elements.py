@@ -223,7 +223,9 @@ def _own_lines(edits: Edits, element: Node, row: _Row) -> bool:
     return alone and (last or bool(comma and comma <= end))
 
 
-def _insert(edits: Edits, inserted: List[Node], above: Optional[Node], staying: List[Node], row: _Row, code: Node) -> None:
+def _insert(
+    edits: Edits, inserted: List[Node], above: Optional[Node], staying: List[Node], row: _Row, code: Node
+) -> None:
     """Insert elements, in the layout of their list, below `above`, which is one of those that stay, or first of all."""
     text, indent = edits.text, row.indent
     texts = [edits.render.part(node, edits.lines.indent(code.start)) for node in inserted]

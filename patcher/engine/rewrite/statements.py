@@ -15,7 +15,9 @@ from patcher.engine.spatch.side import Side
 _LAST_CLAUSES = {"Else": 1, "Finally": 2}
 
 
-def change_lines(edits: Edits, before: List[Node], after: List[Node], siblings: List[Node], parent: Optional[Node]) -> None:
+def change_lines(
+    edits: Edits, before: List[Node], after: List[Node], siblings: List[Node], parent: Optional[Node]
+) -> None:
     """Align two lists of nodes that have lines of their own, and edit those lines.
 
     Args:

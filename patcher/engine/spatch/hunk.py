@@ -135,7 +135,9 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
     return hunk, number
 
 
-def _flags(found: re.Match[str], header: str, number: int, origin: str) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
+def _flags(
+    found: re.Match[str], header: str, number: int, origin: str
+) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
     count: Optional[int] = None
     inside: Optional[Tuple[str, ...]] = None
     words: Set[str] = set()

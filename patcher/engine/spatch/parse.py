@@ -41,7 +41,9 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     text = _dedent(raw, logical[0].indent if logical else "", case)
     text, lone = _with_clauses(text, numbers, context if tag == "+" else frozenset(numbers))
     text, bodies = _with_bodies(text)
-    side = Side(text, text, [], tuple(numbers), context, lex.Lines(text), frozenset(lex.lines_in_strings(text)), case, bodies)
+    side = Side(
+        text, text, [], tuple(numbers), context, lex.Lines(text), frozenset(lex.lines_in_strings(text)), case, bodies
+    )
     if not logical:
         return side
     try:

@@ -10,6 +10,6 @@ class SeedableRandomSampler(RandomSampler):
 
 
 def prepare_data_loader(dataloader, rng_types=None, synchronized_generator=None):
-    if rng_types is not None and (synchronized_generator is None) and ("generator" in rng_types):
+    if rng_types is not None and (synchronized_generator is None) and ('generator' in rng_types):
         rng_types.remove("generator")
     return dataloader

@@ -1,12 +1,10 @@
 class DDPStrategy:
     def _wrap_model(self, model):
         from mmengine.dist.utils import _sitepatch_ddp_note  # sitepatch: mmengine-ddp-debug
-
         _sitepatch_ddp_note("", model)  # sitepatch: mmengine-ddp-debug
         model = model.to(get_device())
         args = dict(module=model)
         from mmengine.dist.utils import _sitepatch_ddp_report  # sitepatch: mmengine-ddp-debug
-
         _sitepatch_ddp_report(  # sitepatch: mmengine-ddp-debug
             "DDPStrategy._wrap_model",
             args.get("module"),
@@ -14,7 +12,8 @@ class DDPStrategy:
             lambda: self.model_wrapper,
         )
         # stays with what it is about
-        model = MODEL_WRAPPERS.build(self.model_wrapper, default_args=args)
+        model = MODEL_WRAPPERS.build(
+            self.model_wrapper, default_args=args)
         return model
 
 

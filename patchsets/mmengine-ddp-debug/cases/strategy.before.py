@@ -4,5 +4,6 @@ class DDPStrategy:
         model = model.to(get_device())
         args = dict(module=model)
         # stays with what it is about
-        model = MODEL_WRAPPERS.build(self.model_wrapper, default_args=args)
+        model = MODEL_WRAPPERS.build(
+            self.model_wrapper, default_args=args)
         return model

@@ -5,19 +5,16 @@ class Runner:
     def wrap_model(self, model_wrapper_cfg, model):
         if model_wrapper_cfg is None:
             from mmengine.dist.utils import _sitepatch_takes_device_ids  # sitepatch: mmengine-ddp-device
-
             model = MMDistributedDataParallel(
                 module=model,
-                device_ids=[int(os.environ["LOCAL_RANK"])] if _sitepatch_takes_device_ids(model) else None,
-                broadcast_buffers=False,
-            )  # stays
+                device_ids=[int(os.environ['LOCAL_RANK'])] if _sitepatch_takes_device_ids(model) else None,
+                broadcast_buffers=False)  # stays
         else:
             default_args = dict()
             wrapper = MODEL_WRAPPERS.get(model_wrapper_cfg)
             if issubclass(wrapper, DistributedDataParallel):
                 from mmengine.dist.utils import _sitepatch_takes_device_ids  # sitepatch: mmengine-ddp-device
-
-                default_args["device_ids"] = [int(os.environ["LOCAL_RANK"])] if _sitepatch_takes_device_ids(model) else None
-            default_args["module"] = model
+                default_args['device_ids'] = [int(os.environ['LOCAL_RANK'])] if _sitepatch_takes_device_ids(model) else None
+            default_args['module'] = model
             model = MODEL_WRAPPERS.build(model_wrapper_cfg, default_args=default_args)
         return model

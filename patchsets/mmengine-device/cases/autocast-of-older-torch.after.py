@@ -1,11 +1,10 @@
 from mmengine.device.utils import _sitepatch_own_device  # sitepatch: mmengine-device
 
-
 def autocast(device_type=None, enabled=True):
-    if torch.__version__ < "1.5":
+    if torch.__version__ < '1.5':
         yield
     else:
-        if device_type == "cuda":
+        if device_type == 'cuda':
             pass
         else:
             if enabled is False:
@@ -13,6 +12,7 @@ def autocast(device_type=None, enabled=True):
                 return
             else:
                 if device_type == "cpu" or device_type != _sitepatch_own_device():  # sitepatch: mmengine-device
-                    raise ValueError(f"User specified autocast device_type must be cuda or cpu, but got {device_type}")
+                    raise ValueError('User specified autocast device_type must be '
+                                     f'cuda or cpu, but got {device_type}')
         with torch.autocast(device_type=device_type, enabled=enabled):
             yield

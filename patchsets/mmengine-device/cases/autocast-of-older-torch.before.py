@@ -1,15 +1,16 @@
 # case: mmengine/runner/amp.py
 def autocast(device_type=None, enabled=True):
-    if torch.__version__ < "1.5":
+    if torch.__version__ < '1.5':
         yield
     else:
-        if device_type == "cuda":
+        if device_type == 'cuda':
             pass
         else:
             if enabled is False:
                 yield
                 return
             else:
-                raise ValueError(f"User specified autocast device_type must be cuda or cpu, but got {device_type}")
+                raise ValueError('User specified autocast device_type must be '
+                                 f'cuda or cpu, but got {device_type}')
         with torch.autocast(device_type=device_type, enabled=enabled):
             yield

@@ -3,6 +3,6 @@ from torch.cuda.amp import GradScaler
 
 
 class AmpOptimWrapper(OptimWrapper):
-    def __init__(self, loss_scale="dynamic", **kwargs):
-        assert torch.cuda.is_available(), "only on gpu"
+    def __init__(self, loss_scale='dynamic', **kwargs):
+        assert torch.cuda.is_available(), 'only on gpu'
         self.loss_scaler = GradScaler()

@@ -8,6 +8,6 @@ else:
 
 
 class AmpOptimWrapper(OptimWrapper):
-    def __init__(self, loss_scale="dynamic", **kwargs):
-        assert is_cuda_available() or is_npu_available(), "only on gpu or npu"
+    def __init__(self, loss_scale='dynamic', **kwargs):
+        assert is_cuda_available() or is_npu_available(), 'only on gpu or npu'
         self.loss_scaler = GradScaler()

@@ -1,21 +1,16 @@
 from mmengine.device.utils import (  # sitepatch: mmengine-device
-    _sitepatch_backend,
-    _sitepatch_comm_device,
-    _sitepatch_device_count,
-    _sitepatch_has_device,
-    _sitepatch_set_device,
-)
+    _sitepatch_backend, _sitepatch_comm_device, _sitepatch_device_count, _sitepatch_has_device, _sitepatch_set_device)
 
 import os
 
 import torch
 
 
-def init_dist(launcher, backend="nccl", **kwargs):
-    timeout = kwargs.get("timeout", None)
+def init_dist(launcher, backend='nccl', **kwargs):
+    timeout = kwargs.get('timeout', None)
     backend = _sitepatch_backend(backend)  # sitepatch: mmengine-device
     if mp.get_start_method(allow_none=True) is None:
-        mp.set_start_method("spawn")
+        mp.set_start_method('spawn')
     _init_dist_pytorch(backend, **kwargs)
 
 
@@ -40,7 +35,7 @@ def _init_dist_slurm(backend):
 def get_comm_device(group=None):
     backend = get_backend(group)
     if backend == torch_dist.Backend.NCCL:
-        return torch.device("cuda", torch.cuda.current_device())
+        return torch.device('cuda', torch.cuda.current_device())
     else:
         # GLOO and MPI backends use cpu device by default
         return _sitepatch_comm_device(get_backend(group))

@@ -4,10 +4,10 @@ import os
 import torch
 
 
-def init_dist(launcher, backend="nccl", **kwargs):
-    timeout = kwargs.get("timeout", None)
+def init_dist(launcher, backend='nccl', **kwargs):
+    timeout = kwargs.get('timeout', None)
     if mp.get_start_method(allow_none=True) is None:
-        mp.set_start_method("spawn")
+        mp.set_start_method('spawn')
     _init_dist_pytorch(backend, **kwargs)
 
 
@@ -32,10 +32,10 @@ def _init_dist_slurm(backend):
 def get_comm_device(group=None):
     backend = get_backend(group)
     if backend == torch_dist.Backend.NCCL:
-        return torch.device("cuda", torch.cuda.current_device())
+        return torch.device('cuda', torch.cuda.current_device())
     else:
         # GLOO and MPI backends use cpu device by default
-        return torch.device("cpu")
+        return torch.device('cpu')
 
 
 def get_backend(group=None):

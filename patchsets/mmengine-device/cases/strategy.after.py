@@ -6,9 +6,9 @@ import os
 class DDPStrategy:
     def _wrap_model(self, model):
         default_args = dict(
-            type="MMDistributedDataParallel",
+            type='MMDistributedDataParallel',
             module=model,
-            device_ids=_sitepatch_device_ids(model, [int(os.environ["LOCAL_RANK"])]),
-        )
-        model = MODEL_WRAPPERS.build(_sitepatch_wrapper(self.model_wrapper), default_args=default_args)
+            device_ids=_sitepatch_device_ids(model, [int(os.environ['LOCAL_RANK'])]))
+        model = MODEL_WRAPPERS.build(
+            _sitepatch_wrapper(self.model_wrapper), default_args=default_args)
         return model

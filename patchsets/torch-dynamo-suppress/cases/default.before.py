@@ -2,5 +2,7 @@
 import os
 
 # comments above stay
-suppress_errors: bool = bool(os.environ.get("TORCHDYNAMO_SUPPRESS_ERRORS", False))
+suppress_errors: bool = bool(
+    os.environ.get('TORCHDYNAMO_SUPPRESS_ERRORS', False)
+)
 verbose = bool(os.environ.get("TORCHDYNAMO_VERBOSE", False))

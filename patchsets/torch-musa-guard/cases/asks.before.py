@@ -4,7 +4,7 @@ def reduce_storage(storage):
         raise RuntimeError("not this one")
     elif storage.is_musa:  # a vendor's line
         raise RuntimeError("nor this one")
-    return handle(storage, musa=(storage.is_musa))
+    return handle(storage, musa=(storage . is_musa))
 
 
 def reduce_tensor(tensor):

@@ -3,7 +3,7 @@ import os
 
 def _sitepatch_libcuda(dirs):  # sitepatch: triton-libcuda-path
     """The directories to link in: `dirs` where they have libcuda.so, else others and a link of our own; and what to tell."""
-    further = os.environ.get("LD_LIBRARY_PATH", "").split(":") + "/opt/lib:/usr/compat".split(":")
+    further = os.environ.get("LD_LIBRARY_PATH", "").split(":") + '/opt/lib:/usr/compat'.split(":")
     further = [path for path in further if path]
 
     def holds(name, paths):
@@ -41,5 +41,5 @@ def libcuda_dirs():
     msg = "libcuda.so cannot found!"
     dirs, hint = _sitepatch_libcuda(dirs)  # sitepatch: triton-libcuda-path
     msg += hint
-    assert any(os.path.exists(os.path.join(path, "libcuda.so")) for path in dirs), msg
+    assert any(os.path.exists(os.path.join(path, 'libcuda.so')) for path in dirs), msg
     return dirs

@@ -6,5 +6,5 @@ def libcuda_dirs():
     locs = []
     dirs = [os.path.dirname(loc) for loc in locs]
     msg = "libcuda.so cannot found!"
-    assert any(os.path.exists(os.path.join(path, "libcuda.so")) for path in dirs), msg
+    assert any(os.path.exists(os.path.join(path, 'libcuda.so')) for path in dirs), msg
     return dirs

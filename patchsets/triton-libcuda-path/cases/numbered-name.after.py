@@ -5,7 +5,7 @@ def libcuda_dirs():
     dirs = os.environ["PATH"].split(":")
     msg = "libcuda.so cannot found!"
     if not any(os.path.exists(os.path.join(path, "libcuda.so.1")) for path in dirs):  # sitepatch: triton-libcuda-path
-        dirs = os.environ.get("LD_LIBRARY_PATH", "").split(":") + "/opt/lib".split(":")
+        dirs = os.environ.get("LD_LIBRARY_PATH", "").split(":") + '/opt/lib'.split(":")
         dirs = [path for path in dirs if path and os.path.exists(os.path.join(path, "libcuda.so.1"))]
     # stays with what it is about
     assert any(os.path.exists(os.path.join(path, "libcuda.so.1")) for path in dirs), msg

@@ -93,9 +93,7 @@ def _everything(op, *args, **kwargs):
     call = _Call()
     args, kwargs = tree_map(call.down, (args, kwargs))
     if len(call.devices) > 1 and "index" not in str(op) and "foreach" not in str(op):  # those take indices, steps of the CPU
-        raise RuntimeError(
-            f"Expected all tensors to be on the same device, but found {', '.join(sorted(call.devices))} in {op}"
-        )
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found {', '.join(sorted(call.devices))} in {op}")
     if kwargs.get("pin_memory"):
         kwargs["pin_memory"] = False
     result = op(*args, **kwargs)
@@ -155,9 +153,7 @@ def _collective(name):
     def run(*args):
         group = dist.ProcessGroup.unbox(args[at])
         inner = dist.ProcessGroup(group.rank(), group.size())
-        inner._register_backend(
-            torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, group._get_backend(torch.device(NAME))
-        )
+        inner._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, group._get_backend(torch.device(NAME)))
         call = _Call()
         args = [inner.boxed() if number == at else tree_map(call.down, each) for number, each in enumerate(args)]
         return tree_map(call.up, overload(*args))
