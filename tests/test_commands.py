@@ -835,3 +835,12 @@ def test_a_closed_stdout_does_not_stop_a_command(tmp_path):
     done = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), env=environ(), stdin=subprocess.DEVNULL)
     assert done.returncode == 0
     assert "applied" in site("status").out
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+@pytest.mark.parametrize("words", ["list", "schema", "--help", "status --json"])
+def test_an_output_that_cannot_be_written_is_an_error_in_one_line(tmp_path, words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr.decode() and "Traceback" not in done.stderr.decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from io import StringIO, TextIOWrapper
 from typing import List, Optional
@@ -90,8 +91,13 @@ def main() -> None:
             from patcher.cli.console import answer_usage
         if not (as_json and answer_usage(error)):
             click.echo(printable_lines(shown.getvalue()), nl=False, err=True)
-    except BrokenPipeError:
+    except OSError as error:  # of the standard output: what a command itself could not read or write has been told
         code = 1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: what is left has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left has nowhere to go
+        if not isinstance(error, BrokenPipeError):  # where the reader has gone nobody asks
+            from patcher.cli.styles import labelled
+
+            with suppress(OSError):
+                click.echo(labelled("error", f"standard output: {error.strerror}"), err=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left of this process is short, and could only fail
     sys.exit(code)
