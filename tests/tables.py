@@ -18,9 +18,9 @@ from patcher.model import Requested, Rewrite
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.sources import resolve_options
-from patcher.planner import rewriter
 from patcher.planner.known import Request, key_of, write_table
-from patcher.planner.plan import plan_apply
+from patcher.survey import rewriter
+from patcher.survey.plans import plan_apply
 from patcher.system.cache import cache_dir
 from patcher.target.interpreter import Environment
 

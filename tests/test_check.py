@@ -27,7 +27,7 @@ from patcher.ops.releases.outcome import Checked, ReleaseOutcome
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.sources import resolve_options
-from patcher.planner.plan import plan_apply
+from patcher.survey.plans import plan_apply
 from patcher.target.index import Listing
 from patcher.target.interpreter import discover
 from patcher.target.versions import accepts, matching_versions, newest, oldest_first

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import StoreError
+from patcher.facts import sha256
 from patcher.store import meta
-from patcher.store.folder import HOME_HINT, Folder, sha256
+from patcher.store.folder import HOME_HINT, Folder
 from patcher.store.meta import Meta
 from tests.users import ROOT_ONLY, as_user, open_descriptors, theirs
 

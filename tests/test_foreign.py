@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from patcher.planner.merge import parses
-from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose as chosen
 from patcher.store.commit import commit, plan_rollback, roll_back
 from patcher.store.health import recover_all
 from patcher.store.store import Store
+from patcher.survey.plans import plan_apply
 from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
 from tests.test_plan import FIX, TITLE, patchset

@@ -20,9 +20,9 @@ from patcher.hook.wheel import wheel as wheel_of
 from patcher.model import LockedFile, Requested, Step
 from patcher.ops.hooks import make_wheel
 from patcher.patchset.manifest import load_patchset
-from patcher.planner.plan import plan_apply
 from patcher.project.pyproject import ProjectEntry
 from patcher.store.commit import commit
+from patcher.survey.plans import plan_apply
 from patcher.target.interpreter import Environment
 from tests.command import environ, tree
 from tests.hooks import Place

@@ -21,17 +21,19 @@ HEAVY = {
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
 MODEL = {"", "errors", "model", "splice"}
-BASE = {*MODEL, "system", "text"}
-LOOKS = {*BASE, "target", "patchset", "store", "planner"}
+BASE = {*MODEL, "facts", "system", "text"}
+LOOKS = {*BASE, "target", "patchset", "store", "planner", "survey"}
 ALLOWED = {  # which package may import which; inside of a package there is no list to keep
     **dict.fromkeys(MODEL, MODEL),
+    "facts": {*MODEL, "text"},
     "system": {*MODEL, "text"},
     "text": MODEL,
     "engine": BASE,
     "target": BASE,
     "patchset": {*BASE, "engine", "target"},
     "store": {*BASE, "target"},
-    "planner": {*BASE, "engine", "target", "patchset", "store"},
+    "planner": {*MODEL, "facts", "text"},
+    "survey": {*BASE, "engine", "target", "patchset", "store", "planner"},
     "verify": LOOKS,
     "project": {*LOOKS, "verify"},
     "diagnose": BASE,
@@ -113,6 +115,17 @@ def test_only_the_commands_print():
         calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
         printing = [call for call in calls if isinstance(call, ast.Name) and call.id == "print"]
         assert not printing or module == "cli", path
+
+
+@pytest.mark.once
+def test_the_planner_does_no_io():
+    """By its imports, of ours by the table above, and by what it calls: what is read is given to it."""
+    pure = {"__future__", "ast", "bisect", "fnmatch", "hashlib", "json", "re", "typing", "warnings"}
+    for path, module, tree in modules():
+        if module == "planner":
+            assert {name.split(".")[0] for name in imported(tree)} <= {*pure, "patcher"}, path
+            named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            assert not named & {"open", "__import__", "eval", "exec"}, path
 
 
 @pytest.mark.once
@@ -294,15 +307,15 @@ def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monke
 
 
 def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
-    from patcher.planner import resolve
-    from patcher.planner.plan import plan_apply
     from patcher.project.selection import choose
     from patcher.store import status
+    from patcher.survey import targets
+    from patcher.survey.plans import plan_apply
     from patcher.target.interpreter import discover
 
     site("apply", DDP)
     seen, real = [], status.classify
-    for module in (status, resolve):
+    for module in (status, targets):
         monkeypatch.setattr(module, "classify", lambda site, receipt, data: seen.append(receipt.path) or real(site, receipt, data))
     plan = plan_apply(discover(None, str(site.path)), choose([DDP], [], [])[0])
     assert sorted(seen) == sorted(file.path for file in plan.files) and len(seen) == 3
@@ -347,7 +360,7 @@ def test_a_first_apply_of_a_known_release_needs_neither_a_syntax_tree_nor_a_cach
 
     table = site.cwd / "known.json"
     table.write_bytes(write_table({key: made for key, (_, _, made) in results(DDP, [site.path]).items()}))
-    before = f"import patcher.planner.rewriter as r; r.builtin_table = lambda name: open({str(table)!r}, 'rb').read()"
+    before = f"import patcher.survey.rewriter as r; r.builtin_table = lambda name: open({str(table)!r}, 'rb').read()"
     assert (NO_TREE | {"platformdirs"}) & loaded(site, "apply", DDP, "--no-verify", "--target", site.path, before=before, SITEPATCH_CACHE="") == set()
     assert "3 files" in site("status").out
 

@@ -16,8 +16,8 @@ from patcher.ops.patchsets import availability
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.sources import resolve_options
-from patcher.planner import rewriter
 from patcher.planner.known import KnownTable, Request, key_of, write_table
+from patcher.survey import rewriter
 from patcher.system import cache, results
 from patcher.target.interpreter import Environment
 from tests import tables

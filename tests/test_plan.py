@@ -14,16 +14,16 @@ import pytest
 
 from patcher.engine import engine
 from patcher.errors import SitepatchError, StoreError
+from patcher.facts import Assignment, Condition, TargetFile
 from patcher.model import Answer, HunkText, Located, LockedFile, Plan, Requested, Splice, State, Step
 from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load_patchset
-from patcher.planner.adopt import HandEdit, plan_adopt
-from patcher.planner.assignments import Assignment, reconciled
+from patcher.planner.answers import reconciled
 from patcher.planner.carry import Carrier, _bodies
-from patcher.planner.plan import before_and_after, plan_apply, plan_pristine, plan_restore, plan_sync
-from patcher.planner.resolve import TargetFile, resolve
+from patcher.planner.resolve import resolve
 from patcher.store.commit import commit
-from patcher.store.status import Condition, statuses
+from patcher.store.status import before_and_after, statuses
+from patcher.survey.plans import REWRITER, HandEdit, plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync
 from patcher.target.interpreter import Environment, discover
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 
@@ -640,7 +640,7 @@ def test_a_receipt_that_does_not_lead_to_the_file_is_refused(world: World) -> No
     (receipt,) = (item.receipt for item in statuses(world.env()))
     bent = TargetFile(TEXT.encode(), A.encode(), receipt.steps, "0" * 64)
     with pytest.raises(StoreError, match="its receipt does not lead to what was written there"):
-        resolve(str(world.site), OLD, bent, ["a"], {})
+        resolve(str(world.site), OLD, bent, ["a"], {}, REWRITER)
 
 
 def test_where_a_step_is_made_anew_its_copy_gives_the_hunks_of_that_file(world: World) -> None:
@@ -654,7 +654,7 @@ def test_where_a_step_is_made_anew_its_copy_gives_the_hunks_of_that_file(world: 
     assert told(plan_restore([item], ["a"])) == {OLD: (B, "written", ("b",))}
     bent = TargetFile(TEXT.encode(), (world.site / OLD).read_bytes(), item.receipt.steps, item.receipt.current)
     with pytest.raises(SitepatchError, match=r"^mmengine/x\.py: the stored copy of b does not mention this file$"):
-        resolve(str(world.site), "mmengine/x.py", bent, ["b"], {})
+        resolve(str(world.site), "mmengine/x.py", bent, ["b"], {}, REWRITER)
 
 
 def test_a_file_that_nothing_proves_is_told_once(world: World) -> None:
@@ -784,7 +784,7 @@ def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> Non
         made = load_patchset(tmp_path / "patches" / name, "here")
         jobs[name] = Assignment(Requested(made, {}), Located("mmengine", ".", "", "", ""), NEW, made.variants[0].patches[0].hunks, ())
     pristine = TargetFile(MODULE.encode(), MODULE.encode())
-    data, steps, _ = resolve(".", NEW, pristine, list(STEPS), jobs)
+    data, steps, _ = resolve(".", NEW, pristine, list(STEPS), jobs, REWRITER)
     assert [step.patchset for step in steps] == list(STEPS)
     found = pristine._replace(now=data, steps=steps, current=sha256(data).hexdigest())
     other = jobs["c-two"].hunks[0]
@@ -794,7 +794,7 @@ def test_what_is_carried_over_is_what_a_fresh_start_gives(tmp_path: Path) -> Non
     singles, pairs = [*zip(STEPS)], [("b-more", "c-two"), *[*zip(STEPS, [*STEPS][4:])][::3]]
     for gone, now in [*((each, jobs) for each in singles + pairs), *((each, {**jobs, "c-two": newer}) for each in singles[3::4])]:
         order = [name for name in STEPS if name not in gone]
-        assert resolve(".", NEW, found, order, now)[:2] == resolve(".", NEW, pristine, order, now)[:2], gone
+        assert resolve(".", NEW, found, order, now, REWRITER)[:2] == resolve(".", NEW, pristine, order, now, REWRITER)[:2], gone
 
 
 @pytest.mark.once

@@ -26,7 +26,6 @@ from patcher.cli.main import commands
 from patcher.errors import OutdatedError, StoreError
 from patcher.ops import verifying as verify
 from patcher.ops.fixture import lay_out
-from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
 from patcher.store import journal, retry
 from patcher.store.commit import commit
@@ -34,6 +33,7 @@ from patcher.store.folder import Folder
 from patcher.store.lock import holders, locked, patience, uv_locks
 from patcher.store.retry import settled, undisturbed
 from patcher.store.status import statuses
+from patcher.survey.plans import plan_apply
 from patcher.target.interpreter import discover
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 from tests.faults import calls

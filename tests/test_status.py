@@ -9,18 +9,20 @@ import time
 import pytest
 
 from patcher.errors import BusyError, StoreError
+from patcher.facts import Condition, FileStatus
 from patcher.model import Receipt, Step
 from patcher.store import bytecode, health, status
 from patcher.store.folder import Folder
 from patcher.store.health import damaged
 from patcher.store.lock import locked
 from patcher.store.receipt import encode_receipt, file_name
-from patcher.store.status import Condition, FileStatus, classify, read_installed
+from patcher.store.status import classify, read_installed
 from patcher.store.store import Store
 from patcher.target.interpreter import Environment
 
 FILE, HEX = "demo/sub/a.py", "0" * 64
 OLD = 1_600_000_000
+REINSTALL = "pip install --force-reinstall --no-deps de.mo==2"
 
 
 def sha(text):
@@ -70,7 +72,8 @@ def test_the_condition_of_a_file(tmp_path, data, version, recorded, origin, expe
     if version:
         install(tmp_path, f"De_Mo-{version}.dist-info", recorded)
     found = classify(str(tmp_path), receipt(origin), data and data.encode())
-    assert found == FileStatus(str(tmp_path), receipt(origin), expected, (data or "").encode(), version)
+    back = REINSTALL if expected is Condition.ASTRAY else ""
+    assert found == FileStatus(str(tmp_path), receipt(origin), expected, (data or "").encode(), version, reinstall=back)
     assert found.live is (expected in (Condition.APPLIED, Condition.EDITED))
     assert found.replaced is (version == "2")
 
@@ -116,7 +119,7 @@ def test_a_file_that_two_distributions_list_is_compared_with_both(tmp_path, data
     assert classify(str(tmp_path), receipt(), data.encode()).condition is expected
 
 
-ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of it is installed; put back what belongs there: pip install"
+ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of it is installed; put back what belongs there: "
 
 
 @pytest.mark.parametrize(
@@ -129,13 +132,13 @@ ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of 
         (Condition.MISSING, "", "edited", "de.mo is not installed any more; restore forgets it"),
         (Condition.MISSING, "", "unrecorded", "the file is not there any more; restore forgets it"),
         (Condition.MISSING, "1.0", "recorded", "the file is not there any more; restore forgets it"),
-        (Condition.ASTRAY, "2", "recorded", ANOTHER),
+        (Condition.ASTRAY, "2", "recorded", ANOTHER + REINSTALL),
         (Condition.APPLIED, "1.0", "edited", "the file was edited by hand before it was patched (unproven)"),
         (Condition.APPLIED, "1.0", "unrecorded", "no RECORD proves the file of before (unproven)"),
     ],
 )
 def test_what_a_condition_means(tmp_path, condition, installed, origin, said):
-    assert FileStatus(str(tmp_path), receipt(origin), condition, b"", installed).meaning.startswith(said)
+    assert FileStatus(str(tmp_path), receipt(origin), condition, b"", installed, reinstall=REINSTALL).meaning.startswith(said)
 
 
 @pytest.mark.parametrize(("recorded", "folder", "deleted"), [("old", True, True), ("old", False, False), ("third", True, False), ("", True, False)])

@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
 from patcher.store.commit import commit
 from patcher.store.folder import Folder
 from patcher.store.health import recover_all
 from patcher.store.lock import locked
 from patcher.store.store import Store
+from patcher.survey.plans import plan_apply
 from patcher.target.interpreter import discover
 from tests.command import done, tree
 from tests.places import command, patchset

@@ -19,9 +19,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import Location, PatchError, SitepatchError
 from patcher.model import Answer, Patchset, State, Variant
 from patcher.patchset.sources import matching_variants, resolve_options
-from patcher.planner import rewriter
-from patcher.planner.assignments import answer_of, reconciled
+from patcher.planner.answers import answer_of, reconciled
 from patcher.planner.known import Request
+from patcher.survey import rewriter
 from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import is_version
 from patcher.text.diffs import diff_texts

@@ -9,9 +9,10 @@ from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optiona
 
 from patcher.author.draft import package_of
 from patcher.errors import AbsentError, Location, SitepatchError, UsageError
+from patcher.facts import Condition, FileStatus
 from patcher.model import Located, Progress, Receipt
 from patcher.store.receipt import path_problem
-from patcher.store.status import Condition, FileStatus, classify
+from patcher.store.status import classify
 from patcher.store.store import Store
 from patcher.system.reading import read_file
 from patcher.target.distribution import installed_distributions

@@ -9,8 +9,8 @@ from patcher.author.draft import TO_DO, Draft, DraftFile, DraftHunk
 from patcher.author.folder import Head, PackageRange, patchset_files
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
-from patcher.planner import rewriter
 from patcher.planner.known import Request
+from patcher.survey import rewriter
 
 _PROSE = """\
 {to_do}: why this patch exists, and what it costs. `sitepatch show {name}` shows all text above the first line with a path.

@@ -11,9 +11,9 @@ from itertools import accumulate
 from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.edit import Conflict, Edit
-from patcher.engine.in_string import scope_ranges, text_places
+from patcher.engine.in_string import text_places
 from patcher.engine.lex import meets
-from patcher.engine.match.find import find_in_scope, scope_blocks, side_places
+from patcher.engine.match.find import find_in_scope, scope_blocks, scope_ranges, side_places
 from patcher.engine.match.match import Match, Matcher, MatchRange, TooManySteps
 from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem, same
@@ -161,7 +161,7 @@ def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, Ma
 def _after_side_places(result: Source, hunk: Hunk) -> List[MatchRange]:
     """Where the after side matches, whatever optional parts are there too."""
     if hunk.text.in_string:
-        return text_places(result, scope_ranges(result, hunk.after_scope), hunk.after)
+        return text_places(result.text, scope_ranges(result, hunk.after_scope), hunk.after)
     matcher = Matcher(strict=False)
     blocks = scope_blocks(result, hunk.after_scope, hunk.after)
     return [place for block in blocks for place in side_places(hunk, hunk.after, block, matcher)]

@@ -6,10 +6,9 @@ import re
 from typing import List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.edit import Conflict, Edit
-from patcher.engine.lex import Token, expressions, fields, tokens
+from patcher.engine.lex import Lines, Token, expressions, fields, tokens
 from patcher.engine.match.match import Match, MatchRange
 from patcher.engine.node import Node
-from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
 
 _OPENED = re.compile(r"[A-Za-z]{0,3}('''|\"\"\"|'|\")")
@@ -24,23 +23,11 @@ class StringPart(NamedTuple):
     text: str
 
 
-def scope_ranges(source: Source, scope: str) -> List[Tuple[int, int]]:
-    """The character ranges of a scope: its definitions, or for `<module>` all text outside of their bodies (rule 2)."""
-    if scope != "<module>":
-        return [(one.start, one.end) for one in source.definitions() if in_scope(one.name, scope)]
-    found, start = [], 0
-    for body in source.bodies():
-        if body[0] >= start:
-            found.append((start, body[0]))
-            start = body[1]
-    return [*found, (start, len(source.text))]
-
-
-def string_parts(source: Source, ranges: Sequence[Tuple[int, int]]) -> List[StringPart]:
+def string_parts(text: str, ranges: Sequence[Tuple[int, int]]) -> List[StringPart]:
     """The text of every string literal in some ranges, without the `{…}` of f-strings."""
     found: List[StringPart] = []
     for start, end in ranges:
-        for token in tokens(source.text[start:end]):
+        for token in tokens(text[start:end]):
             opened = _OPENED.match(token.text)
             if opened is not None:
                 begin, last = opened.end(), len(token.text) - len(opened.group(1))
@@ -52,11 +39,11 @@ def string_parts(source: Source, ranges: Sequence[Tuple[int, int]]) -> List[Stri
     return found
 
 
-def text_places(source: Source, ranges: Sequence[Tuple[int, int]], side: Side) -> List[MatchRange]:
+def text_places(text: str, ranges: Sequence[Tuple[int, int]], side: Side) -> List[MatchRange]:
     """Where the text of a side occurs in the string literals of some ranges; any line break matches any other."""
     pattern = re.compile(r"(?:\r\n|\r|\n)".join(map(re.escape, side.written.split("\n"))))
     found: List[MatchRange] = []
-    for part in string_parts(source, ranges) if side.written else ():
+    for part in string_parts(text, ranges) if side.written else ():
         for match in pattern.finditer(part.text):
             start, end = part.start + match.start(), part.start + match.end()
             first, last = part.literal
@@ -64,19 +51,19 @@ def text_places(source: Source, ranges: Sequence[Tuple[int, int]], side: Side) -
     return found
 
 
-def text_edit(source: Source, hunk: Hunk, place: MatchRange) -> Edit:
+def text_edit(lines: Lines, hunk: Hunk, place: MatchRange) -> Edit:
     """The edit that replaces the text of the before side by that of the after side.
 
     Raises:
         Conflict: the literal would end elsewhere, or have other code in its braces.
     """
     first, last = place.siblings[0].start, place.siblings[0].end
-    new = hunk.after.written.replace("\n", source.lines.newline)
-    old = source.text[first:last]
+    new = hunk.after.written.replace("\n", lines.newline)
+    old = lines.text[first:last]
     made = tokens(old[: place.start - first] + new + old[place.end - first :])
     before, after = tokens(old)[0], made[0]
     if len(made) != 1 or _fixed_parts(before) != _fixed_parts(after):
-        line = source.lines.number(place.start)
+        line = lines.number(place.start)
         raise Conflict(f"line {line}: with the new text the string would end elsewhere, or have other code in its braces")
     return Edit(place.start, place.end, new)
 

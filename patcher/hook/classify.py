@@ -7,14 +7,14 @@ from collections import Counter
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
+from patcher.facts import Condition, FileStatus, sha256
 from patcher.hook import boot
 from patcher.hook.content import Hook, HookPatchset, Precomputed, find_change, load_unless_damaged
 from patcher.hook.places import HOOK, folders
 from patcher.model import Change, Located, OptionValue, Receipt, Step
 from patcher.splice import apply_splices
-from patcher.store.folder import sha256
 from patcher.store.receipt import new_receipt
-from patcher.store.status import Condition, FileStatus, classify, read_installed
+from patcher.store.status import classify, read_installed
 from patcher.store.store import Store
 from patcher.target.distribution import edited_message
 from patcher.target.environment import blocker, locate

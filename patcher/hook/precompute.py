@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError
+from patcher.facts import sha256
 from patcher.hook.content import Precomputed
 from patcher.hook.directory import hook_patchset
 from patcher.model import Answer, Located, LockedFile, Requested
-from patcher.planner.assignments import reconciled
-from patcher.planner.plan import assignments_by_file, derive_files
-from patcher.store.folder import sha256
+from patcher.planner.plan import decide_files
 from patcher.store.status import read_installed
+from patcher.survey.plans import REWRITER, read_facts
 from patcher.target.environment import locate
 from patcher.target.interpreter import Environment
 
@@ -33,24 +33,24 @@ def precompute(env: Environment, requested: Sequence[Requested]) -> Precomputati
         PatchError: a hunk is wrong in itself.
         StoreError: a receipt is invalid.
     """
-    problems: List[Answer] = []
+    facts = read_facts(env, requested, fresh=True)
     answers: List[Answer] = []
-    notes: List[str] = []
-    assignments = assignments_by_file(env, requested, problems, notes)
+    notes = list(facts.notes)
     by_name = {one.patchset.name: one for one in requested}
-    for answer in problems:
+    for answer in facts.answers:
         if not answer.scope and not _is_there(env, by_name[answer.patchset], answer.path):  # no hunk's: a package's
             notes.append(f"{answer.patchset}: {answer.problem}; where it is, sitepatch itself has to patch it")
         else:
             answers.append(answer)
     changes: List[Precomputed] = []
-    for file, locked in derive_files(assignments, answers, notes, fresh=True):
-        every = (assignment.requested.patchset for assignment in assignments[file.site, file.path])
+    plan, locked_files = decide_files(facts._replace(answers=tuple(answers), notes=tuple(notes)), REWRITER)
+    for file, locked in zip(plan.files, locked_files):
+        every = (assignment.requested.patchset for assignment in facts.assignments[file.site, file.path])
         exact = any(variant.versions for patchset in every for variant in patchset.variants)
         changes.append(Precomputed(locked, exact, file.steps))
-    changes += _others(requested, [each[0].located for each in assignments.values()], [one.file.path for one in changes])
+    changes += _others(requested, [each[0].located for each in facts.assignments.values()], [one.file.path for one in changes])
     changes.sort(key=lambda one: one.file.path)
-    return Precomputation(tuple(changes), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
+    return Precomputation(tuple(changes), plan.answers, plan.notes)
 
 
 def _is_there(env: Environment, one: Requested, package: str) -> bool:

@@ -11,12 +11,13 @@ import time
 from typing import Dict, Iterable, List, Sequence, Tuple
 
 from patcher.errors import BusyError, OutdatedError, SitepatchError, StoreError
+from patcher.facts import sha256
 from patcher.hook import boot
 from patcher.hook.classify import Classified, classify_targets
 from patcher.hook.content import HookPatchset, Installed, load_hook, read_texts
 from patcher.hook.other import apply_with_sitepatch
 from patcher.hook.places import PATCHSETS
-from patcher.store.folder import Folder, sha256
+from patcher.store.folder import Folder
 from patcher.store.lock import patience
 from patcher.store.meta import Meta
 from patcher.store.retry import settled, undisturbed

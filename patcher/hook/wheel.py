@@ -10,7 +10,7 @@ from patcher.hook.content import Content, write_hook, write_precomputed
 from patcher.hook.places import HOOK, PATCHSETS, PRECOMPUTED, module, stem
 
 CARRIED_MODULES = (
-    *("__init__", "errors", "model", "splice"),
+    *("__init__", "errors", "facts", "model", "splice"),
     *(f"hook/{name}" for name in ("__init__", "boot", "classify", "content", "other", "places", "repair")),
     *(f"store/{name}" for name in ("__init__", "bytecode", "folder", "journal", "lock", "meta", "permission", "prepare")),
     *(f"store/{name}" for name in ("receipt", "retry", "status", "store", "tidy")),

@@ -11,13 +11,13 @@ from patcher.model import FilePlan, Plan
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome, RestoreRequest
 from patcher.ops.place import Place
-from patcher.planner.plan import plan_apply, plan_restore
 from patcher.project.selection import check_names, check_probes, check_sources, choose
 from patcher.store.commit import commit, lock_sites, plan_rollback
 from patcher.store.health import describe_unfinished, unclaimed
 from patcher.store.retry import undisturbed
 from patcher.store.status import applied_names, divide_names, has_store, statuses, stores
 from patcher.store.store import FINISHED, Store
+from patcher.survey.plans import plan_apply, plan_restore
 from patcher.target.interpreter import Environment
 from patcher.verify.checks import VerifyOptions, VerifySettings, files_to_verify
 from patcher.verify.rollback import verify_or_roll_back

@@ -19,6 +19,7 @@ from patcher.diagnose.patterns import matches_pattern
 from patcher.diagnose.runs import Run, find_runs
 from patcher.diagnose.table import ClassifiedWrap, classified_wraps, is_wrong
 from patcher.errors import SitepatchError, UsageError
+from patcher.facts import FileStatus
 from patcher.model import Patchset, Symptom
 from patcher.ops.events import SILENT, Events
 from patcher.ops.health.fit import APPLIES, UNKNOWN, Fit, fit_of
@@ -27,7 +28,7 @@ from patcher.patchset.places import builtin_dir
 from patcher.patchset.sources import find_patchsets
 from patcher.patchset.symptoms import general_symptoms
 from patcher.store.retry import settled
-from patcher.store.status import FileStatus, statuses
+from patcher.store.status import statuses
 from patcher.target.interpreter import Environment
 
 _STDIN = "standard input"

@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import SitepatchError
+from patcher.facts import Condition, FileStatus
 from patcher.model import Answer, OptionValue, Patchset, Requested
 from patcher.ops.events import SILENT, Events
 from patcher.ops.patchsets import compatibility_table
 from patcher.ops.place import Place
 from patcher.patchset.places import folders_by_name, named_places
 from patcher.patchset.sources import find_patchsets
-from patcher.planner.plan import before_and_after, plan_apply
-from patcher.planner.resolve import stored_patchset
 from patcher.project.pyproject import read_project
 from patcher.project.request import PROJECT
 from patcher.project.selection import choose, find_all
 from patcher.store.health import describe_unfinished
 from patcher.store.retry import settled
-from patcher.store.status import Condition, FileStatus, applied_names, statuses
+from patcher.store.status import applied_names, before_and_after, statuses
+from patcher.survey.plans import plan_apply
+from patcher.survey.targets import stored_patchset
 from patcher.target.interpreter import Environment
 from patcher.text.confusable import diff_remarks
 from patcher.text.diffs import FileDiff, diff_texts, plan_diffs

@@ -11,16 +11,18 @@ from patcher.engine.explain.explain import Explanation, explain_hunks
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.errors import SitepatchError
+from patcher.facts import Assignment, TargetFile
 from patcher.model import Answer, Requested, Splice, State, Step
 from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
-from patcher.planner.assignments import Assignment, apply_order, assignments_of, reconciled, refused_answers
-from patcher.planner.resolve import TargetFile, read_target, resolve
+from patcher.planner.answers import reconciled, refused_answers
+from patcher.planner.plan import order_in
+from patcher.planner.resolve import resolve
 from patcher.project.selection import choose
 from patcher.splice import apply_splices
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
-from patcher.store.store import Store
+from patcher.survey.plans import REWRITER, read_facts
 from patcher.target.environment import locate
 from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
@@ -91,28 +93,24 @@ def explanations(env: Environment, requested: Requested) -> Tuple[List[HunkExpla
         PatchError: a hunk is wrong in itself.
         StoreError: a receipt is invalid.
     """
-    answers: List[Answer] = []
-    notes: List[str] = []
-    jobs = assignments_of(env, requested, answers, notes)
-    hunks = [_without_a_file(env, answer) for answer in answers]
-    for assignment in jobs:
-        hunks += _file(assignment, notes)
+    facts = read_facts(env, [requested])
+    hunks = [_without_a_file(env, answer) for answer in facts.answers]
+    notes = list(facts.notes)
+    for key, (assignment,) in facts.assignments.items():
+        notes += facts.targets[key].notes
+        hunks += _file(assignment, facts.targets[key])
     states = reconciled([one.answer for one in hunks])  # what the hunks of several files mean together (format rule 24)
     return [one._replace(answer=answer) for one, answer in zip(hunks, states)], list(dict.fromkeys(notes))
 
 
-def _file(assignment: Assignment, notes: List[str]) -> List[HunkExplanation]:
+def _file(assignment: Assignment, found: TargetFile) -> List[HunkExplanation]:
     site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
-    receipt = Store(site).receipts().get(path)
-    try:
-        found = read_target(assignment.located, path, receipt, notes, force=False)
-    except SitepatchError as error:
-        return [HunkExplanation(site, answer) for answer in refused_answers([assignment], error)]
-    steps = {step.patchset: step for step in found.steps}
-    order = sorted({**steps, name: None}, key=lambda each: apply_order(each, steps, [assignment]))
+    if found.problem:
+        return [HunkExplanation(site, answer) for answer in refused_answers([assignment], found.problem)]
+    order = order_in(found, [assignment])
     ahead = order[: order.index(name)]
-    data, _, _ = resolve(site, path, found, ahead, {})
-    _, _, planned = resolve(site, path, found, [*ahead, name], {name: assignment})
+    data, _, _ = resolve(site, path, found, ahead, {}, REWRITER)
+    _, _, planned = resolve(site, path, found, [*ahead, name], {name: assignment}, REWRITER)
     alone = explain_hunks(data, assignment.hunks, assignment.requested.options, assignment.names)
     return [_explained(assignment, found, data, answer, one) for answer, one in zip(planned, alone)]
 

@@ -10,9 +10,9 @@ from patcher.ops.change import begin_change
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.overlay import make
-from patcher.planner.plan import plan_apply, plan_sync
 from patcher.project.selection import check_sources, choose
 from patcher.store.retry import undisturbed
+from patcher.survey.plans import plan_apply, plan_sync
 from patcher.verify.checks import VerifiedCommit, VerifySettings, files_to_verify
 
 if TYPE_CHECKING:

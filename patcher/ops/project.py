@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, LockError, SitepatchError, StoreError
+from patcher.facts import FileStatus
 from patcher.hook.places import folders, name_of
 from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import begin_change, carry_out, note_interrupted
@@ -13,12 +14,12 @@ from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import Effect, Outcome
 from patcher.ops.place import Place
 from patcher.patchset.toml import options_text
-from patcher.planner.plan import plan_sync
 from patcher.project import lockfile
 from patcher.project.differing import elsewhere, lock_differences
 from patcher.project.request import ProjectFiles, ProjectRequest, read_request
 from patcher.store.retry import undisturbed
-from patcher.store.status import FileStatus, applied_names, statuses
+from patcher.store.status import applied_names, statuses
+from patcher.survey.plans import plan_sync
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
 from patcher.text.release import release_name

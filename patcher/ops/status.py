@@ -7,13 +7,14 @@ import time
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
+from patcher.facts import Condition, FileStatus
 from patcher.model import OptionValue, Requested, State, Step
 from patcher.ops.place import Place
 from patcher.patchset.places import folders_by_name, has_texts, search_places
 from patcher.patchset.toml import option_text
 from patcher.store.health import damaged, recover_all, unclaimed, unfinished
 from patcher.store.retry import settled
-from patcher.store.status import Condition, FileStatus, applied_names, statuses, stores
+from patcher.store.status import applied_names, statuses, stores
 from patcher.store.store import Store
 from patcher.target.backups import Backup, proven_backups
 from patcher.target.interpreter import Environment
@@ -210,8 +211,8 @@ def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, st
     import shlex
 
     from patcher.ops.releases.outcome import one_line, state_of  # what is as it was applied needs no plan
-    from patcher.planner.plan import plan_apply
-    from patcher.planner.resolve import stored_patchset
+    from patcher.survey.plans import plan_apply
+    from patcher.survey.targets import stored_patchset
 
     release = release_name(item.receipt.package, item.receipt.distribution, item.installed)
     try:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
+from patcher.facts import FileStatus
 from patcher.model import Patchset
 from patcher.ops.change import verify_settings
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import VerifyRequest
-from patcher.planner.plan import before_and_after
-from patcher.planner.resolve import stored_patchset
 from patcher.project.selection import check_names
 from patcher.store.health import describe_unfinished
 from patcher.store.retry import settled
-from patcher.store.status import FileStatus, applied_names, divide_names, statuses
+from patcher.store.status import applied_names, before_and_after, divide_names, statuses
+from patcher.survey.targets import stored_patchset
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
 from patcher.verify.checks import FileToVerify, Verified

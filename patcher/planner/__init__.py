@@ -1,1 +1,1 @@
-"""Facts and patchsets -> a plan: decides everything, writes nothing."""
+"""Facts -> a plan: decides everything, reads nothing, writes nothing."""

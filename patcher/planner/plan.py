@@ -1,4 +1,4 @@
-"""Environment + patchsets + receipts -> `Plan`: decides everything, writes nothing.
+"""`Facts` -> `Plan`: what becomes of each file.
 
 The state of a file is always derived from its pristine bytes (`patcher.planner.resolve`), so adding, updating and removing a
 patchset are the same operation, and their order does not matter.
@@ -6,156 +6,103 @@ patchset are the same operation, and their order does not matter.
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, Receipt, Requested, State, Step
-from patcher.planner.assignments import Assignment, apply_order, assignments_of, reconciled, refused_answers
-from patcher.planner.resolve import TargetFile, edit_before_patch, file_plan, read_target, resolve
-from patcher.splice import apply_splices
-from patcher.store.folder import sha256
-from patcher.store.status import Condition, FileStatus, recorded_now, statuses
-from patcher.store.store import Store
-from patcher.target.interpreter import Environment
+from patcher.facts import AppliedFile, Assignment, Condition, Facts, FileStatus, TargetFile, sha256
+from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, State, Step
+from patcher.planner.answers import reconciled, refused_answers
+from patcher.planner.resolve import Rewriter, apply_order, file_plan, resolve
 
 
-def plan_apply(env: Environment, requested: Sequence[Requested], *, force: bool = False) -> Plan:
-    """A plan that applies patchsets.
+def decide_apply(facts: Facts, rewriter: Rewriter, *, force: bool = False) -> Plan:
+    """A plan that applies the requested patchsets, and reverts them in files that an earlier version of them changed.
 
     Args:
-        env: the environment.
-        requested: the patchsets.
-        force: also where a file was edited by hand (see `read_target`).
-
-    Returns:
-        the plan, with a failed answer for every patchset and file that does not fit.
+        facts: with the requested patchsets' assignments.
+        rewriter: gives the results of hunks.
+        force: also where a file was edited by hand after it was patched.
 
     Raises:
         PatchError: a hunk is wrong in itself.
-        StoreError: a receipt is invalid.
+        StoreError: the receipt of a file, or the stored copy of a patchset, is invalid.
     """
-    answers: List[Answer] = []
-    notes: List[str] = []
-    assignments = assignments_by_file(env, requested, answers, notes)
-    files = _left_behind(env, requested, assignments, answers, force=force)
-    files += [file for file, _ in derive_files(assignments, answers, notes, force=force)]
-    return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
+    reverted = [_left_behind(file, facts.reverted, rewriter, force=force) for file in facts.patched]
+    refused = tuple(answer for plan in reverted for answer in plan.answers)
+    plan, _ = decide_files(facts._replace(answers=(*facts.answers, *refused)), rewriter)
+    return plan._replace(files=(*(file for one in reverted for file in one.files), *plan.files))
 
 
-def plan_sync(env: Environment, requested: Sequence[Requested], *, force: bool = False) -> Tuple[Plan, Tuple[LockedFile, ...]]:
-    """A plan that applies the requested patchsets and reverts all others.
+def decide_sync(facts: Facts, rewriter: Rewriter, *, force: bool = False) -> Tuple[Plan, Tuple[LockedFile, ...]]:
+    """A plan that applies the requested patchsets and reverts all others, and each file that they are for, sorted.
 
-    Args:
-        env: the environment.
-        requested: the patchsets; whatever else is applied is reverted.
-        force: also where a file was edited by hand (see `read_target`, `plan_restore`).
-
-    Returns:
-        the plan, and each file that the requested patchsets are for, sorted.
-
-    Raises:
-        PatchError: a hunk is wrong in itself.
-        StoreError: a receipt or a pristine copy is invalid.
+    The arguments and errors are those of `decide_apply`.
     """
-    answers: List[Answer] = []
-    notes: List[str] = []
-    assignments = assignments_by_file(env, requested, answers, notes)
-    others = plan_restore(statuses(env, but=assignments), (), force=force)
-    made = list(derive_files(assignments, answers, notes, force=force, exact=True))
-    files = (*others.files, *(file for file, _ in made))
-    plan = Plan(files, (*others.answers, *reconciled(answers)), tuple(dict.fromkeys((*notes, *others.notes))))
-    return plan, tuple(sorted(locked for _, locked in made))
+    others = decide_restore(facts.patched, (), rewriter, force=force)
+    plan, locked = decide_files(facts, rewriter, exact=True)
+    notes = tuple(dict.fromkeys((*plan.notes, *others.notes)))
+    return Plan((*others.files, *plan.files), (*others.answers, *plan.answers), notes), tuple(sorted(locked))
 
 
-def plan_pristine(env: Environment, requested: Sequence[Requested]) -> Tuple[Plan, Tuple[LockedFile, ...]]:
-    """A plan that applies the requested patchsets, and nothing else, to pristine files, whatever is applied now.
+def decide_files(facts: Facts, rewriter: Rewriter, *, exact: bool = False) -> Tuple[Plan, Tuple[LockedFile, ...]]:
+    """A plan for the target files of the assignments, and the same files in the same order as a lock has them.
 
-    Returns:
-        the plan, in which `before` of each file are its pristine bytes; and the same files in the same order.
-
-    Raises:
-        PatchError: a hunk is wrong in itself.
-        StoreError: a receipt or a pristine copy is invalid.
+    Other patchsets that are applied in them stay applied, unless `exact`. The errors are those of `decide_apply`.
     """
-    answers: List[Answer] = []
-    notes: List[str] = []
-    made = list(derive_files(assignments_by_file(env, requested, answers, notes), answers, notes, fresh=True))
+    answers, notes = list(facts.answers), list(facts.notes)
+    made = list(_derived(facts, answers, notes, rewriter, exact=exact))
     plan = Plan(tuple(file for file, _ in made), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
     return plan, tuple(locked for _, locked in made)
 
 
-Assignments = Dict[Tuple[str, str], List[Assignment]]
-"""By site directory and path."""
-
-
-def assignments_by_file(
-    env: Environment, requested: Sequence[Requested], answers: List[Answer], notes: List[str]
-) -> Assignments:
-    """The assignments of patchsets, as `assignments_of` gives those of one."""
-    assignments: Assignments = {}
-    for one in requested:
-        for assignment in assignments_of(env, one, answers, notes):
-            assignments.setdefault((assignment.located.site, assignment.path), []).append(assignment)
-    return assignments
-
-
-def derive_files(
-    assignments: Assignments,
-    answers: List[Answer],
-    notes: List[str],
-    *,
-    force: bool = False,
-    exact: bool = False,
-    fresh: bool = False,
+def _derived(
+    facts: Facts, answers: List[Answer], notes: List[str], rewriter: Rewriter, *, exact: bool
 ) -> Iterator[Tuple[FilePlan, LockedFile]]:
-    """Plan each file of the assignments; other patchsets that are applied in it stay applied, unless `exact`.
-
-    Args:
-        assignments: what to apply.
-        answers: gets the answers for every hunk.
-        notes: gets remarks.
-        force: also where a file was edited by hand (see `read_target`).
-        exact: revert everything but the assignments.
-        fresh: plan as if nothing were applied now.
-    """
-    receipts = {site: Store(site).receipts() for site in {site for site, _ in assignments}}
-    for (site, path), here in sorted(assignments.items()):
-        receipt, located = receipts[site].get(path), here[0].located
-        try:
-            found = read_target(located, path, receipt, notes, force=force)
-        except SitepatchError as error:
-            answers += refused_answers(here, error)
+    """Plan each target file; `answers` and `notes` get what there is to say."""
+    for (site, path), here in sorted(facts.assignments.items()):
+        found = facts.targets[site, path]
+        notes += found.notes
+        if found.problem:
+            answers += refused_answers(here, found.problem)
             continue
-        if fresh:
-            found = TargetFile(found.pristine, found.pristine)
-        steps = {step.patchset: step for step in found.steps}
+        notes += _option_changes(found, here)
         by_name = {assignment.requested.patchset.name: assignment for assignment in here}
-        names = by_name.keys() if exact else {**steps, **by_name}.keys()
-        order = sorted(names, key=lambda name: apply_order(name, steps, here))
-        applied = receipt.steps if receipt and not fresh else ()  # also what a reinstall took away
-        before = {step.patchset: step.options for step in applied}
-        for name, assignment in by_name.items():
-            was = before.get(name, {})
-            for key, value in assignment.requested.options.items():
-                if was.get(key, value) != value:
-                    notes.append(f"{name}: an option changes: {key} {was[key]!r} -> {value!r}")
-        data, made, hunk_answers = resolve(site, path, found, order, by_name)
+        order = order_in(found, here, exact=exact)
+        data, steps, hunk_answers = resolve(site, path, found, order, by_name, rewriter)
         answers += hunk_answers
-        yield file_plan(located, path, found, data, made, receipt)
+        yield file_plan(here[0].located, path, found, data, steps)
 
 
-def plan_restore(items: Sequence[FileStatus], names: Sequence[str], *, force: bool = False) -> Plan:
+def order_in(found: TargetFile, assignments: Sequence[Assignment], *, exact: bool = False) -> List[str]:
+    """The patchsets of a file in the order of application: those of the assignments and, unless `exact`, the applied ones."""
+    steps = {step.patchset: step for step in found.steps}
+    names = {assignment.requested.patchset.name: None for assignment in assignments}
+    return sorted(names if exact else {**steps, **names}, key=lambda name: apply_order(name, steps, assignments))
+
+
+def _option_changes(found: TargetFile, assignments: Sequence[Assignment]) -> Iterator[str]:
+    """A remark on each option that is applied with another value, also in what a reinstall took away."""
+    before = {step.patchset: step.options for step in found.receipt.steps} if found.receipt else {}
+    for patchset, options, _ in (assignment.requested for assignment in assignments):
+        was = before.get(patchset.name, {})
+        for key, value in options.items():
+            if was.get(key, value) != value:
+                yield f"{patchset.name}: an option changes: {key} {was[key]!r} -> {value!r}"
+
+
+def decide_restore(files: Sequence[AppliedFile], names: Sequence[str], rewriter: Rewriter, *, force: bool = False) -> Plan:
     """A plan that reverts the named patchsets, all if none is named.
 
     Args:
-        items: the files in which patchsets are applied.
+        files: in which patchsets are applied.
         names: of patchsets; one that is applied nowhere does not occur in the plan.
+        rewriter: gives the results of hunks.
         force: put the pristine file back where it was edited by hand, instead of keeping the edit in the file.
 
     Raises:
-        StoreError: a receipt or a pristine copy is invalid.
+        StoreError: the receipt of a file, or the stored copy of a patchset, is invalid.
     """
-    taken = [_restored(item, names, force=force) for item in items]
+    taken = [_restored(file, names, rewriter, force=force) for file in files]
     return Plan(
         tuple(file for plan in taken for file in plan.files),
         tuple(answer for plan in taken for answer in plan.answers),
@@ -163,46 +110,54 @@ def plan_restore(items: Sequence[FileStatus], names: Sequence[str], *, force: bo
     )
 
 
-def _restored(item: FileStatus, names: Sequence[str], *, force: bool) -> Plan:
+def _left_behind(file: AppliedFile, names: Sequence[str], rewriter: Rewriter, *, force: bool) -> Plan:
+    """A plan that reverts requested patchsets in a file that their present version does not change."""
+    if file.status.condition is Condition.EDITED and not force:
+        hint = "`sitepatch restore` takes our change out and keeps the edit"
+        return _refusal(file.status, names, "the file was edited by hand after it was patched", hint)
+    return _restored(file, names, rewriter, force=force)
+
+
+def _restored(file: AppliedFile, names: Sequence[str], rewriter: Rewriter, *, force: bool) -> Plan:
     """A plan that reverts the named patchsets (all without a name) in one file."""
+    item = file.status
     receipt, site = item.receipt, item.site
-    going = [step for step in receipt.steps if not names or step.patchset in names]
-    if not going:
+    staying = [step.patchset for step in receipt.steps if names and step.patchset not in names]
+    if len(staying) == len(receipt.steps):
         return Plan((), ())
     if item.deleted:
-        data = Store(site).pristine(receipt.pristine)
         note = f"{receipt.path}: {item.why[0]}; it is put back as it was before it was patched"
-        return Plan((FilePlan(site, receipt.path, b"", data, Change(receipt.path, "", None, None), ()),), (), (note,))
+        change = Change(receipt.path, "", None, None)
+        return Plan((FilePlan(site, receipt.path, b"", file.pristine, change, ()),), (), (note,))
     old = sha256(item.data) if item.condition is not Condition.MISSING else ""
-    shipped = item.condition is Condition.APPLIED and old in recorded_now(site, receipt.path)  # since
-    if shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
+    if file.shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
         change = Change(receipt.path, old, None, None, forget=True)
-        file = FilePlan(site, receipt.path, item.data, item.data, change, (), edit_before_patch(site, receipt, item.data))
-        why = item.why[0] if not shipped else f"{item.installed or 'what is installed'} has it as patched"
-        return Plan((file,), (), (f"{receipt.path}: {why}; only the receipt is dropped",))
+        why = item.why[0] if not file.shipped else f"{item.installed or 'what is installed'} has it as patched"
+        note = f"{receipt.path}: {why}; only the receipt is dropped"
+        return Plan((FilePlan(site, receipt.path, item.data, item.data, change, (), file.aside),), (), (note,))
     if item.condition is Condition.ASTRAY:
-        return _refusal(item, going, *item.why)
-    pristine = Store(site).pristine(receipt.pristine)
-    staying = [step.patchset for step in receipt.steps if step not in going]
-    found = TargetFile(pristine, item.data, receipt.steps, receipt.current)
-    data, made, hunk_answers = resolve(site, receipt.path, found, staying, {})
+        return _refusal(item, names, *item.why)
+    found = TargetFile(file.pristine, item.data, receipt.steps, receipt.current)
+    data, steps, hunk_answers = resolve(site, receipt.path, found, staying, {}, rewriter)
     failed = tuple(answer for answer in hunk_answers if answer.state.failed)
-    new = receipt._replace(current=sha256(data), steps=made) if made else None
-    aside = item.data if item.condition is Condition.EDITED and force else b""
-    if item.condition is Condition.EDITED and not force:
+    new = receipt._replace(current=sha256(data), steps=steps) if steps else None
+    edited = item.condition is Condition.EDITED
+    if edited and not force:
         try:
-            data = _edit_kept(item, pristine, made)
+            data = _edit_kept(item, file.pristine, steps)
         except SitepatchError as error:
-            return _refusal(item, going, error.message, error.hint)
+            return _refusal(item, names, error.message, error.hint)
     change = Change(receipt.path, old, None, None)
-    if new or data != pristine:
-        change = Change(receipt.path, old, data, new, merged=item.condition is Condition.EDITED and not force)
-    return Plan((FilePlan(site, receipt.path, item.data, data, change, made, aside),), failed)
+    if new or data != file.pristine:
+        change = Change(receipt.path, old, data, new, merged=edited and not force)
+    aside = item.data if edited and force else b""
+    return Plan((FilePlan(site, receipt.path, item.data, data, change, steps, aside),), failed)
 
 
-def _refusal(item: FileStatus, going: Sequence[Step], problem: str, hint: str) -> Plan:
-    path = item.receipt.path
-    return Plan((), tuple(Answer(step.patchset, path, "", State.CONFLICT, (), problem, hint) for step in going))
+def _refusal(item: FileStatus, names: Sequence[str], problem: str, hint: str) -> Plan:
+    """A conflict for each of the named patchsets (all without a name) that is applied in a file."""
+    going = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
+    return Plan((), tuple(Answer(name, item.receipt.path, "", State.CONFLICT, (), problem, hint) for name in going))
 
 
 def _edit_kept(item: FileStatus, pristine: bytes, made: Sequence[Step]) -> bytes:
@@ -223,44 +178,3 @@ def _edit_kept(item: FileStatus, pristine: bytes, made: Sequence[Step]) -> bytes
         problem = "the file was edited by hand after it was patched, and without our change it would be no valid Python"
         raise SitepatchError(problem, hint)
     return data
-
-
-def _left_behind(
-    env: Environment,
-    requested: Sequence[Requested],
-    assignments: Mapping[Tuple[str, str], Sequence[Assignment]],
-    answers: List[Answer],
-    *,
-    force: bool,
-) -> List[FilePlan]:
-    """Plans that revert a requested patchset in files that an earlier version of it changed and this one does not."""
-    names = [one.patchset.name for one in requested]
-    if not names or any(answer.state.failed for answer in answers):
-        return []
-    plans = []
-    for item in statuses(env, but=assignments):
-        going = [step for step in item.receipt.steps if step.patchset in names]
-        if going and item.condition is Condition.EDITED and not force:
-            hint = "`sitepatch restore` takes our change out and keeps the edit"
-            plans.append(_refusal(item, going, "the file was edited by hand after it was patched", hint))
-        else:
-            plans.append(_restored(item, names, force=force))
-    answers += [answer for plan in plans for answer in plan.answers]
-    return [file for plan in plans for file in plan.files]
-
-
-def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> Tuple[bytes, bytes]:
-    """The bytes of a file before and after the named patchsets (all without a name).
-
-    With another patchset between them, these are the bytes before the first and after the last named one.
-    """
-    data = before = after = Store(site).pristine(receipt.pristine)
-    begun = False
-    for step in receipt.steps:
-        chosen = not names or step.patchset in names
-        if chosen and not begun:
-            before, begun = data, True
-        data = apply_splices(data, step.splices)
-        if chosen:
-            after = data
-    return before, after

@@ -1,113 +1,36 @@
-"""Derives the bytes of a file: its pristine bytes, then every patchset applied to it, in a fixed order. Writes nothing."""
+"""Derives the bytes of a file: its pristine bytes, then every patchset applied to it, in a fixed order."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from pathlib import Path
-from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import List, Mapping, Optional, Protocol, Sequence, Tuple
 
-from patcher.errors import Location, SitepatchError, StoreError
-from patcher.model import (
-    Answer,
-    Change,
-    FilePlan,
-    Located,
-    LockedFile,
-    Patchset,
-    PatchsetSource,
-    Receipt,
-    Requested,
-    Rewrite,
-    State,
-    Step,
-)
-from patcher.patchset.manifest import load_patchset
-from patcher.planner.assignments import Assignment, answer_of
+from patcher.errors import StoreError
+from patcher.facts import Assignment, TargetFile, sha256
+from patcher.model import KINDS, Answer, Change, FilePlan, Located, LockedFile, Rewrite, State, Step
+from patcher.planner.answers import answer_of
 from patcher.planner.carry import Carrier
 from patcher.splice import apply_splices
-from patcher.store.folder import HOME, sha256
-from patcher.store.receipt import new_receipt
-from patcher.store.status import Condition, classify, read_installed
-from patcher.store.store import Store
-from patcher.target.distribution import edited_message
-from patcher.target.record import recorded_hash
 
 
-class TargetFile(NamedTuple):
-    """A target file: its pristine bytes, its bytes now, and the steps that its receipt records.
+class Rewriter(Protocol):
+    """What the planner asks for while it decides."""
 
-    `current` is the sha256 (hex) of the result of the steps, "" without any; `origin` that of `Receipt`; `aside` are edited
-    bytes that would be lost, as in `FilePlan`.
-    """
+    def rewrite(self, data: bytes, assignment: Assignment) -> Rewrite:
+        """The result of an assignment's hunks on a text, all of them or none; PatchError where one is wrong in itself."""
 
-    pristine: bytes
-    now: bytes
-    steps: Tuple[Step, ...] = ()
-    current: str = ""
-    origin: str = "recorded"
-    aside: bytes = b""
+    def recorded(self, site: str, path: str, step: Step) -> Assignment:
+        """The assignment of a step that is applied; StoreError where the stored copy of its patchset is invalid."""
 
 
-def read_target(located: Located, path: str, receipt: Optional[Receipt], notes: List[str], *, force: bool) -> TargetFile:
-    """Read a target file, with its pristine bytes and its steps.
-
-    Args:
-        located: the package.
-        path: of the file, below the site directory.
-        receipt: of the file, if there is one.
-        notes: gets remarks.
-        force: accept a file that was edited by hand: before it was patched, with the edit; after that, without it.
-
-    Raises:
-        SitepatchError: the file was changed by hand, or its receipt cannot be trusted, so that its pristine bytes are not
-            known.
-    """
-    site = located.site
-    data = read_installed(site, path) or b""
-    recorded = recorded_hash(located, path)
-    if receipt is not None:
-        item = classify(site, receipt, data)
-        known = TargetFile(b"", data, receipt.steps, receipt.current, receipt.origin)
-        if item.condition is Condition.APPLIED:
-            return known._replace(pristine=Store(site).pristine(receipt.pristine))
-        if item.condition is Condition.EDITED and not force:
-            raise SitepatchError(
-                "the file was edited by hand after it was patched",
-                "`sitepatch restore` takes our change out and keeps the edit; --force drops the edit and keeps a copy of it",
-            )
-        if item.condition is Condition.EDITED:
-            return known._replace(pristine=Store(site).pristine(receipt.pristine), aside=data)
-        if item.condition is Condition.ASTRAY:
-            raise SitepatchError(*item.why)
-        lost = ", ".join(step.patchset for step in receipt.steps)
-        what = f"{item.installed} was installed over {item.release} and" if item.replaced else "a reinstall"
-        notes.append(f"{path}: {what} took {lost} away; what is named now is applied to the new file")
-    found = TargetFile(data, data, aside=edit_before_patch(site, receipt, data))
-    if recorded is None:
-        if located.recorded:  # else a note about the whole package says so
-            notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
-        return found._replace(origin="unrecorded")
-    if recorded != sha256(data):
-        if force:
-            where = f"{site}/{HOME}/pristine/{sha256(data)}"
-            notes.append(f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}")
-            return found._replace(origin="edited")
-        what, hint = edited_message(located, path)
-        raise SitepatchError(what, f"{hint}; or keep it: --force")
-    return found
-
-
-def edit_before_patch(site: str, receipt: Optional[Receipt], now: bytes) -> bytes:
-    """The bytes of a file that was edited by hand before it was patched, where only the store has them; else b""."""
-    if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(now):
-        return b""
-    with suppress(StoreError):  # `status` reports that it is lost
-        return Store(site).pristine(receipt.pristine)
-    return b""
+def apply_order(name: str, steps: Mapping[str, Step], assignments: Sequence[Assignment]) -> Tuple[int, str]:
+    """The sort key of a patchset in the fixed order of application to one file: its kind, then its name."""
+    every = (assignment.requested.patchset for assignment in assignments)
+    kind = next((patchset.kind for patchset in every if patchset.name == name), "")
+    return KINDS.index(kind or steps[name].kind), name
 
 
 def resolve(
-    site: str, path: str, found: TargetFile, order: Sequence[str], assignments: Mapping[str, Assignment]
+    site: str, path: str, found: TargetFile, order: Sequence[str], assignments: Mapping[str, Assignment], rewriter: Rewriter
 ) -> Tuple[bytes, Tuple[Step, ...], List[Answer]]:
     """Apply patchsets to the pristine bytes of a file.
 
@@ -120,6 +43,7 @@ def resolve(
         found: the file.
         order: the names of the patchsets, in the order of application.
         assignments: what to apply, by patchset; the others of `order` are applied as recorded.
+        rewriter: see there.
 
     Returns:
         the bytes, the steps that lead to them, and the answers for the hunks of `assignments`.
@@ -156,7 +80,7 @@ def resolve(
         if known is not None and (assignment is None or _is_current(known, assignment)):
             again: Optional[Step] = known
             if texts[name] != data:
-                assignment = assignment or _stored_assignment(site, path, known)
+                assignment = assignment or rewriter.recorded(site, path, known)
                 again = carrier.carried(known, assignment.hunks, texts[name], data) if carrier is not None else None
             if again is not None:
                 data = apply_splices(data, again.splices)
@@ -166,7 +90,7 @@ def resolve(
                     carrier.take(known.splices)
                 continue
         assert assignment is not None, "a step without one stands, or has got that of its copy"
-        result = _rewrite(data, assignment)
+        result = rewriter.rewrite(data, assignment)
         if carrier is not None and known is not None and result.splices == carrier.moved(known.splices):
             carrier.take(known.splices)
         elif carrier is not None:
@@ -184,25 +108,23 @@ def resolve(
 
 
 def file_plan(
-    located: Located, path: str, found: TargetFile, data: bytes, steps: Tuple[Step, ...], receipt: Optional[Receipt]
+    located: Located, path: str, found: TargetFile, data: bytes, steps: Tuple[Step, ...]
 ) -> Tuple[FilePlan, LockedFile]:
-    """The plan that makes a file of a package `data`, the result of `steps`, and what a lock has of it.
-
-    `receipt` is the present one, if any.
-    """
+    """The plan that makes a file of a package `data`, the result of `steps`, and what a lock has of it."""
     change = None
     pristine, current = sha256(found.pristine), sha256(data)
-    if data != found.now or (receipt.steps if receipt else ()) != steps:
+    applied = found.receipt.steps if found.receipt else ()
+    if data != found.now or applied != steps:
         old = pristine if found.now == found.pristine else sha256(found.now)
         if steps:
-            past = receipt if receipt is not None and receipt.pristine == pristine else None
-            new = new_receipt(located, path, past)
-            new = new._replace(pristine=pristine, current=current, steps=steps, origin=found.origin)
-            keep = found.pristine if past is None and found.pristine != found.now else None
-            change = Change(path, old, data, new, pristine=keep)
+            assert found.blank is not None  # whoever reads a file for a patchset gives it one
+            new = found.blank._replace(pristine=pristine, current=current, steps=steps, origin=found.origin)
+            stored = found.now == found.pristine or (found.receipt is not None and found.receipt.pristine == pristine)
+            change = Change(path, old, data, new, pristine=None if stored else found.pristine)
         else:
             change = Change(path, old, None, None, forget=data == found.now)
-    file = FilePlan(located.site, path, found.now, data, change, steps, found.aside if change else b"")
+    aside = found.aside if change and found.aside != data else b""
+    file = FilePlan(located.site, path, found.now, data, change, steps, aside)
     return file, LockedFile(located.package, located.distribution, located.version, path, pristine, current)
 
 
@@ -217,32 +139,3 @@ def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:
 
 def _is_current(step: Step, assignment: Assignment) -> bool:
     return step.digest == assignment.requested.patchset.digest and dict(step.options) == dict(assignment.requested.options)
-
-
-def _rewrite(data: bytes, assignment: Assignment) -> Rewrite:
-    from patcher.planner import rewriter  # with json, which a `restore` of nothing need not import
-
-    request = rewriter.request_of(assignment.requested, assignment.hunks, assignment.names)
-    return rewriter.rewrite_cached(data, request)
-
-
-def stored_patchset(site: str, step: Step) -> Patchset:
-    """The patchset of an applied step, from its copy in the store; its `source` is `the store`.
-
-    Raises:
-        StoreError: the copy is missing or damaged.
-    """
-    folder = Path(site) / HOME / "patchsets" / step.digest / step.patchset
-    return load_patchset(folder, PatchsetSource("the store"), Store(site).patchset_files(step.digest))
-
-
-def _stored_assignment(site: str, path: str, step: Step) -> Assignment:
-    """The assignment of an applied step, from the copy of its patchset in the store."""
-    patchset = stored_patchset(site, step)
-    for variant in patchset.variants:
-        hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
-        if hunks:
-            located = Located(variant.package, site, "", "", "")
-            return Assignment(Requested(patchset, step.options), located, path, hunks, variant.names)
-    problem = f"the stored copy of {step.patchset} does not mention this file"
-    raise SitepatchError.at(Location(path), problem, "restore all patchsets")

@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
 
 from patcher.errors import StoreError
+from patcher.facts import Condition, sha256
 from patcher.model import Change, FilePlan, Patchset, Plan
-from patcher.store.folder import sha256
-from patcher.store.status import Condition, classify, read_installed
+from patcher.store.status import classify, read_installed
 from patcher.store.store import Store
 from patcher.system.signals import ignored
 

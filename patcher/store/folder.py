@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Iterator, List, Optional, Tuple, Type
 
 from patcher.errors import Location, SitepatchError, StoreError
+from patcher.facts import sha256
 from patcher.store.meta import Meta, date, group_bits, mount, read_xattrs, set_owner, set_xattrs, stamp
 from patcher.system.ownership import check_store
 from patcher.system.reading import open_file, read_open
@@ -26,13 +27,6 @@ HOME_HINT = (
     "without one, install the patched packages again, the same builds, and move .sitepatch away"
 )
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-
-
-def sha256(data: bytes) -> str:
-    """Return the sha256 of `data` in hex."""
-    import hashlib  # reading an empty store does without
-
-    return hashlib.sha256(data).hexdigest()
 
 
 @contextmanager

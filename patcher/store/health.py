@@ -7,11 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterable, Iterator, List, Set, Tuple
 
 from patcher.errors import BusyError, StoreError
-from patcher.store.folder import HOME, sha256
+from patcher.facts import FileStatus, sha256
+from patcher.store.folder import HOME
 from patcher.store.journal import JOURNAL, SPARE
 from patcher.store.lock import holders
 from patcher.store.receipt import file_name
-from patcher.store.status import FileStatus, read_installed, stores
+from patcher.store.status import read_installed, stores
 from patcher.store.store import Store
 from patcher.store.tidy import EDITED
 from patcher.system.ownership import trusted_users

@@ -6,9 +6,10 @@ from collections import Counter
 from typing import List, Mapping, NamedTuple, Optional, Sequence
 
 from patcher.errors import OutdatedError, StoreError
+from patcher.facts import sha256
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
-from patcher.store.folder import Folder, sha256
+from patcher.store.folder import Folder
 from patcher.store.journal import FORGET, LINK, PUT, SPARE, WRITE, JournalEntry, backup, staged, temporary
 from patcher.system.decode import is_sha256
 

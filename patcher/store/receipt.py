@@ -8,8 +8,9 @@ from typing import Any, Callable, Dict, Mapping, Optional
 
 from patcher import __version__
 from patcher.errors import FormatError, Location, StoreError
+from patcher.facts import sha256
 from patcher.model import Located, Receipt, Splice, State, Step
-from patcher.store.folder import HOME, sha256
+from patcher.store.folder import HOME
 from patcher.system.decode import Items, Reader, Table, Values, decode_json, integer, one_of, option_value, sha256_hex, string
 
 RECEIPT_FORMAT = 1

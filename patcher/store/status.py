@@ -3,94 +3,19 @@
 from __future__ import annotations
 
 import os
-from enum import Enum
-from typing import TYPE_CHECKING, Container, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Container, Iterable, List, Optional, Sequence, Set, Tuple
 
 from patcher.errors import StoreError
+from patcher.facts import Condition, FileStatus, sha256
 from patcher.model import Receipt
-from patcher.store.folder import HOME, sha256
+from patcher.splice import apply_splices
+from patcher.store.folder import HOME
 from patcher.store.store import Store
 from patcher.system.reading import look_again, read_file
-from patcher.text.release import normalized, release_name
+from patcher.text.release import normalized
 
 if TYPE_CHECKING:
     from patcher.target.interpreter import Environment
-
-
-class Condition(str, Enum):
-    """How a file relates to its receipt."""
-
-    APPLIED = "applied"
-    OVERWRITTEN = "overwritten"
-    EDITED = "edited by hand"
-    MISSING = "missing"
-    ASTRAY = "astray"  # as patched in one release, but lying in another
-
-
-class FileStatus(NamedTuple):
-    """One receipt and the status of its file.
-
-    `data` are the bytes on disk, empty where it is missing, `installed` the version of the distribution that is there
-    now, "" where its metadata do not have one.
-    """
-
-    site: str
-    receipt: Receipt
-    condition: Condition
-    data: bytes
-    installed: str = ""
-
-    @property
-    def live(self) -> bool:
-        """Whether our change is in the file, edited by hand or not."""
-        return self.condition in (Condition.APPLIED, Condition.EDITED)
-
-    @property
-    def release(self) -> str:
-        """The distribution of the receipt and its version."""
-        return release_name(self.receipt.package, self.receipt.distribution, self.receipt.version)
-
-    @property
-    def replaced(self) -> bool:
-        """Whether another release is installed now than the one that was patched."""
-        return bool(self.installed) and self.installed != self.receipt.version
-
-    @property
-    def deleted(self) -> bool:
-        """Whether the file alone is gone: its directory is there, and RECORD lists it as it was before it was patched."""
-        path = self.receipt.path
-        there = self.condition is Condition.MISSING and os.path.isdir(os.path.dirname(os.path.join(self.site, path)))
-        return there and self.receipt.pristine in recorded_now(self.site, path)
-
-    @property
-    def meaning(self) -> str:
-        """What the condition means and what to do; "" where all is in order."""
-        return "; ".join(filter(None, self.why))
-
-    @property
-    def why(self) -> Tuple[str, str]:
-        """What the condition means and, apart, what to do; both "" where all is in order."""
-        name = self.receipt.distribution or self.receipt.package
-        if self.condition is Condition.OVERWRITTEN:
-            newer = f"{name} {self.installed} was installed over {self.receipt.version}"
-            how = newer if self.replaced else "a reinstall replaced the file"
-            return f"{how}, our change is gone", "apply again, or restore to forget it"
-        if self.condition is Condition.EDITED:
-            return "the file was changed after it was patched", "restore takes our change out and keeps the edit"
-        if self.condition is Condition.MISSING:
-            gone = self.receipt.origin != "unrecorded" and not self.installed
-            then = "restore puts it back as it was before it was patched" if self.deleted else "restore forgets it"
-            return f"{f'{name} is not installed' if gone else 'the file is not there'} any more", then
-        if self.condition is Condition.ASTRAY:
-            from patcher.target.distribution import reinstall_command  # `status` does without where all is in order
-
-            back = f"put back what belongs there: {reinstall_command(self.site, name, self.installed)}"
-            return f"the file is that of {self.release} as we patched it, but another build of it is installed", back
-        if self.receipt.origin == "edited":
-            return "the file was edited by hand before it was patched (unproven)", "restore gives the edited file back"
-        if self.receipt.origin == "unrecorded":
-            return "no RECORD proves the file of before (unproven)", "restore gives it back as it was found"
-        return "", ""
 
 
 def applied_names(items: Iterable[FileStatus]) -> List[str]:
@@ -141,7 +66,8 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
     installed = _installed(site, receipt)
     item = FileStatus(site, receipt, Condition.MISSING, data or b"", installed)
     if data is None:
-        return item
+        there = os.path.isdir(os.path.dirname(os.path.join(site, receipt.path)))
+        return item._replace(deleted=there and receipt.pristine in recorded_now(site, receipt.path))
     digest = sha256(data)
     if digest == receipt.pristine:
         return item._replace(condition=Condition.OVERWRITTEN)
@@ -155,7 +81,10 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
     if digest in recorded or (stale and digest != receipt.current):
         return item._replace(condition=Condition.OVERWRITTEN)
     if stale:
-        return item._replace(condition=Condition.ASTRAY)
+        from patcher.target.distribution import reinstall_command  # `status` does without where all is in order
+
+        name = receipt.distribution or receipt.package
+        return item._replace(condition=Condition.ASTRAY, reinstall=reinstall_command(site, name, installed))
     return item._replace(condition=Condition.APPLIED if digest == receipt.current else Condition.EDITED)
 
 
@@ -192,3 +121,20 @@ def recorded_now(site: str, path: str) -> Set[str]:
     from patcher.target.record import hashes_recorded
 
     return hashes_recorded(site, [path]).get(path, set())
+
+
+def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> Tuple[bytes, bytes]:
+    """The bytes of a file before and after the named patchsets (all without a name).
+
+    With another patchset between them, these are the bytes before the first and after the last named one.
+    """
+    data = before = after = Store(site).pristine(receipt.pristine)
+    begun = False
+    for step in receipt.steps:
+        chosen = not names or step.patchset in names
+        if chosen and not begun:
+            before, begun = data, True
+        data = apply_splices(data, step.splices)
+        if chosen:
+            after = data
+    return before, after

@@ -13,9 +13,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Container, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.errors import Location, OutdatedError, StoreError
+from patcher.facts import sha256
 from patcher.model import Change, Receipt
 from patcher.store import journal, permission, prepare, receipt
-from patcher.store.folder import HOME, Folder, sha256
+from patcher.store.folder import HOME, Folder
 from patcher.store.lock import locked
 from patcher.store.meta import Meta
 from patcher.store.tidy import EDITED, clean_up, is_tidy, tidy_edited

@@ -11,9 +11,9 @@ from patcher.author.diffs.apply import DiffResult, apply_hunks
 from patcher.author.diffs.unified import Section, UnifiedHunk
 from patcher.errors import AbsentError, SitepatchError
 from patcher.model import Located, Receipt
-from patcher.planner.resolve import read_target
 from patcher.store.status import read_installed
 from patcher.store.store import Store
+from patcher.survey.targets import read_target
 from patcher.target.environment import blocker, locate
 from patcher.target.interpreter import Environment
 from patcher.target.record import recorded_sources
@@ -149,17 +149,14 @@ class InstalledSources:
         """Apply a section to its file, unless that was edited by hand, or another file is imported in its place."""
         located, before, made = one.located, self._text(one), self._result(one, section.hunks)
         match = FileMatch(section, one.path, located, before, made.after, made.notes)
-        notes: List[str] = []
-        try:
-            if one.path not in self.patched:
-                read_target(located, one.path, self._receipt(located.site, one.path), notes, force=False)
-        except SitepatchError as error:
-            return match._replace(problem=error.message, hint=error.hint)
+        found = None if one.path in self.patched else read_target(located, one.path, self._receipt(located.site, one.path))
+        if found and found.problem:
+            return match._replace(problem=found.problem.message, hint=found.problem.hint)
         problem = blocker(located, one.path, self.env) or _encoding_problem(before, made.after, section.hunks)
         if problem:
             return match._replace(problem=problem)
         self.patched[one.path] = located, made.after
-        return match._replace(notes=(*made.notes, *notes))
+        return match._replace(notes=(*made.notes, *(found.notes if found else ())))
 
     def _missing(self, section: Section, parts: Sequence[str], found: Sequence[_Candidate]) -> FileMatch:
         """The answer where a section applies to none of the files that it may be for."""

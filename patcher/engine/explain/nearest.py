@@ -8,9 +8,9 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.explain.alignment import SIMILAR, AlignedPair, Aligner, similarity
 from patcher.engine.explain.difference import Describer, Mismatch, TextRange
-from patcher.engine.in_string import scope_ranges, string_parts
+from patcher.engine.in_string import string_parts
 from patcher.engine.lex import Lines
-from patcher.engine.match.find import FoundPlaces, surroundings
+from patcher.engine.match.find import FoundPlaces, scope_ranges, surroundings
 from patcher.engine.match.match import TooManySteps, blocks, implicit_run
 from patcher.engine.node import Node, is_expression
 from patcher.engine.source import Source
@@ -237,7 +237,7 @@ def _nearest_text(source: Source, hunk: Hunk) -> Optional[Tuple[int, str]]:
     """The line (1-based number, text) of a string of the scope that is most similar to the before side, None for none."""
     line_of_hunk = next(line.strip() for line in hunk.before.written.split("\n") if line.strip())
     best, found = _LIKE_TEXT, None
-    for part in string_parts(source, scope_ranges(source, hunk.text.scope)):
+    for part in string_parts(source.text, scope_ranges(source, hunk.text.scope)):
         for line in re.finditer(r"[^\r\n]+", part.text):
             blocks = SequenceMatcher(None, line_of_hunk, line.group(), autojunk=False).get_matching_blocks()
             like = sum(block.size for block in blocks if block.size > 1) / len(line_of_hunk)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Tuple
 
-from patcher.engine.in_string import scope_ranges, text_places
+from patcher.engine.in_string import text_places
 from patcher.engine.match.match import MAX_MATCHES, Matcher, MatchRange
 from patcher.engine.node import COMPOUND, Node
-from patcher.engine.source import Source
+from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
 
 
@@ -34,8 +34,8 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     """Search the definitions that `scope` names, whatever scope the hunk itself has (format rules 21 to 23)."""
     if hunk.text.in_string:
         ranges = scope_ranges(source, scope)
-        after = text_places(source, ranges, hunk.after) if hunk.proves_upstream else []
-        return _found(hunk, text_places(source, ranges, hunk.before), after)._replace(scopes=len(ranges))
+        after = text_places(source.text, ranges, hunk.after) if hunk.proves_upstream else []
+        return _found(hunk, text_places(source.text, ranges, hunk.before), after)._replace(scopes=len(ranges))
     blocks = scope_blocks(source, scope, hunk.before, hunk.after)
     matcher = Matcher(most=MAX_MATCHES)
     before = [place for block in blocks for place in side_places(hunk, hunk.before, block, matcher)]
@@ -84,6 +84,18 @@ def _covers(hunk: Hunk, after: MatchRange, before: MatchRange) -> bool:
     bound_code = [match.nodes.get(id(node)) for top in hunk.after.nodes for node in top.walk() if node.role in ("meta", "run")]
     bound = [code for found in bound_code for code in (found if isinstance(found, list) else [found]) if code is not None]
     return not any(code.begin <= before.start and before.end <= code.end for code in bound)
+
+
+def scope_ranges(source: Source, scope: str) -> List[Tuple[int, int]]:
+    """The character ranges of a scope: its definitions, or for `<module>` all text outside of their bodies (rule 2)."""
+    if scope != "<module>":
+        return [(one.start, one.end) for one in source.definitions() if in_scope(one.name, scope)]
+    found, start = [], 0
+    for body in source.bodies():
+        if body[0] >= start:
+            found.append((start, body[0]))
+            start = body[1]
+    return [*found, (start, len(source.text))]
 
 
 def scope_blocks(source: Source, scope: str, *sides: Side) -> List[Node]:

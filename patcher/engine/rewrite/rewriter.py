@@ -43,7 +43,7 @@ def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> Li
         Conflict: the change cannot be made safely here.
     """
     if hunk.text.in_string:
-        return [text_edit(source, hunk, place)]
+        return [text_edit(source.lines, hunk, place)]
     rewriter = _Rewriter(source, hunk, match)
     if hunk.form == "expression":
         rewriter.change(hunk.before.nodes[0], hunk.after.nodes[0])

@@ -23,11 +23,10 @@ from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
-from patcher.planner.adopt import HandEdit, plan_adopt
-from patcher.planner.plan import plan_apply
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
+from patcher.survey.plans import HandEdit, plan_adopt, plan_apply
 from patcher.target.interpreter import Environment
 from patcher.text.listed import shortened
 from patcher.verify.checks import VerifyOptions

@@ -17,9 +17,9 @@ from patcher.model import Plan, Requested, State
 from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
-from patcher.planner.plan import plan_pristine
 from patcher.project.selection import choose
 from patcher.store.retry import settled
+from patcher.survey.plans import plan_pristine
 from patcher.target.environment import locate
 from patcher.target.index import NoWheel, Pip
 from patcher.target.interpreter import Environment

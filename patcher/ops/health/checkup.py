@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 from patcher.errors import SitepatchError
+from patcher.facts import Condition, sha256
 from patcher.hook.installed import look_at_all
 from patcher.ops.events import SILENT, Events
 from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, DoctorOutcome, Examination, examine
@@ -20,12 +21,11 @@ from patcher.ops.place import Place
 from patcher.ops.status import outdated
 from patcher.patchset.places import patchset_folders
 from patcher.project.selection import OTHERS_HINT, others_change
-from patcher.store.folder import HOME, sha256
+from patcher.store.folder import HOME
 from patcher.store.health import UNDER_WAY, damaged, leftovers, orphans, unclaimed, unfinished
 from patcher.store.journal import JOURNAL, backup, temporary
 from patcher.store.lock import holders
 from patcher.store.retry import settled
-from patcher.store.status import Condition
 from patcher.store.store import Store
 from patcher.system import cache, mounts
 from patcher.system.reading import read_file

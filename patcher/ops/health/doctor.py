@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError, StoreError
+from patcher.facts import FileStatus
 from patcher.model import Located, Progress
 from patcher.patchset.sources import find_patchsets
 from patcher.store.folder import HOME
-from patcher.store.status import FileStatus, statuses
+from patcher.store.status import statuses
 from patcher.target.environment import find_file, locate
 from patcher.target.interpreter import Environment
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple, Sequence, Tuple
 
+from patcher.facts import FileStatus
 from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
 from patcher.ops.releases.outcome import is_absent, state_of
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import option_text
-from patcher.planner.plan import plan_apply
 from patcher.store.retry import settled
-from patcher.store.status import FileStatus
+from patcher.survey.plans import plan_apply
 from patcher.target.interpreter import Environment
 from patcher.text.release import release_name
 

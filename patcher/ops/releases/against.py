@@ -23,7 +23,7 @@ from patcher.ops.releases.outcome import (
     state_of,
 )
 from patcher.patchset.sources import choose_variant, pick_variants
-from patcher.planner.plan import plan_apply
+from patcher.survey.plans import plan_apply
 from patcher.target.index import Listing, NoWheel
 from patcher.target.interpreter import Environment
 from patcher.target.releases import was_yanked

@@ -13,9 +13,9 @@ from patcher.ops.place import Place
 from patcher.ops.releases.against import check_against, check_releases
 from patcher.ops.releases.outcome import Checked, is_absent
 from patcher.patchset.sources import find_patchsets
-from patcher.planner.plan import plan_apply
 from patcher.project.selection import choose
 from patcher.store.retry import settled
+from patcher.survey.plans import plan_apply
 
 
 class CheckRequest(NamedTuple):

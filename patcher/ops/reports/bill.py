@@ -12,13 +12,14 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 import patcher
 from patcher.author.export import PatchedFile, patch
 from patcher.errors import SitepatchError
+from patcher.facts import FileStatus
 from patcher.model import Requested
 from patcher.ops.place import Place
-from patcher.planner.resolve import stored_patchset
 from patcher.store.meta import source_date
 from patcher.store.retry import settled
-from patcher.store.status import FileStatus, statuses
+from patcher.store.status import statuses
 from patcher.store.store import Store
+from patcher.survey.targets import stored_patchset
 from patcher.text.release import normalized
 
 

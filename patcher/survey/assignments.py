@@ -1,28 +1,18 @@
-"""Patchsets + environment -> assignments: which hunks are for which file; and the answers, what they mean together."""
+"""Patchsets + environment -> assignments: which hunks are for which file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError
-from patcher.model import KINDS, Answer, FilePatch, HunkAnswer, HunkText, Located, Requested, State, Step, Variant
+from patcher.facts import Assignment, sha256
+from patcher.model import Answer, FilePatch, HunkText, Located, Requested, State, Variant
 from patcher.patchset.sources import matching_variants, pick_variants
-from patcher.store.folder import sha256
 from patcher.store.store import Store
 from patcher.system.reading import read_file
 from patcher.target.environment import blocker, check_not_shared, find_file, locate, nearest_file
 from patcher.target.interpreter import Environment
-
-
-class Assignment(NamedTuple):
-    """One patchset's hunks for one file."""
-
-    requested: Requested
-    located: Located
-    path: str
-    hunks: Tuple[HunkText, ...]
-    names: Tuple[str, ...]
 
 
 def assignments_of(env: Environment, requested: Requested, answers: List[Answer], notes: List[str]) -> List[Assignment]:
@@ -139,54 +129,3 @@ def _likeliest(requested: Requested, located: Located, patch: FilePatch, found: 
     known = {path: _traces(requested, located, path, patch) for path in found}
     best = [path for path in found if known[path] == max(known.values())]
     return best if known[best[0]][1] else best[:1]  # the first, where none has the code: its answers say so
-
-
-def apply_order(name: str, steps: Mapping[str, Step], assignments: Sequence[Assignment]) -> Tuple[int, str]:
-    """The sort key of a patchset in the fixed order of application to one file: its kind, then its name."""
-    every = (assignment.requested.patchset for assignment in assignments)
-    kind = next((patchset.kind for patchset in every if patchset.name == name), "")
-    return KINDS.index(kind or steps[name].kind), name
-
-
-def answer_of(patchset: str, path: str, one: HunkAnswer) -> Answer:
-    """The answer of a hunk, as a command reports it."""
-    words = one.problem, one.hint, one.hunk.when_present, one.gone, (one.hunk.origin, one.hunk.line)
-    return Answer(patchset, path, one.hunk.scope, one.state, one.places, *words)
-
-
-def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) -> List[Answer]:
-    """A conflict, with the reason, for every scope of assignments that cannot be carried out."""
-    return [
-        Answer(assignment.requested.patchset.name, assignment.path, scope, State.CONFLICT, (), error.message, error.hint)
-        for assignment in assignments
-        for scope in dict.fromkeys(hunk.scope for hunk in assignment.hunks)
-    ]
-
-
-def reconciled(answers: Sequence[Answer]) -> List[Answer]:
-    """The answers after comparing the hunks of each patchset across files (format rules 24 and 25).
-
-    A patchset of which only a part is upstream is a conflict. A deletion of code that is gone is upstream where all other
-    changes of its patchset are.
-    """
-    answers = _deleted(answers)
-    changing = {answer.patchset for answer in answers if answer.state is State.APPLICABLE}
-    problem = "this part of the patchset stands there already and other parts do not: upstream did it another way"
-    hint = "compare the release with the patchset; mark hunks that may be there with `when-present`"
-    return [
-        answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
-        if answer.state is State.UPSTREAM and not answer.when_present and answer.patchset in changing
-        else answer
-        for answer in answers
-    ]
-
-
-def _deleted(answers: Sequence[Answer]) -> List[Answer]:
-    """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
-    there = {answer.patchset for answer in answers if answer.state is State.UPSTREAM}
-    there -= {one.patchset for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
-    problem = "the code to delete is gone, and every other change of the patchset stands there already"
-    return [
-        answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and answer.patchset in there else answer
-        for answer in answers
-    ]

@@ -1,0 +1,146 @@
+"""What is read of an environment before anything is decided: plain values, which `patcher.planner` needs no I/O for."""
+
+# without `from __future__ import annotations`, as `patcher.model`
+from enum import Enum
+from typing import Mapping, NamedTuple, Optional, Tuple
+
+from patcher.errors import SitepatchError
+from patcher.model import Answer, HunkText, Located, Receipt, Requested, Step
+from patcher.text.release import release_name
+
+
+def sha256(data: bytes) -> str:
+    """The sha256 of `data` in hex, by which files are compared."""
+    import hashlib  # reading an empty store does without
+
+    return hashlib.sha256(data).hexdigest()
+
+
+class Condition(str, Enum):
+    """How a file relates to its receipt."""
+
+    APPLIED = "applied"
+    OVERWRITTEN = "overwritten"
+    EDITED = "edited by hand"
+    MISSING = "missing"
+    ASTRAY = "astray"  # as patched in one release, but lying in another
+
+
+class FileStatus(NamedTuple):
+    """One receipt and the status of its file.
+
+    `data` are the bytes on disk, empty where it is missing, `installed` the version of the distribution that is there
+    now, "" where its metadata do not have one. `deleted` is whether a missing file alone is gone: its directory is there, and
+    RECORD lists it as it was before it was patched. `reinstall` says, for one that is astray, how to put back what belongs
+    there.
+    """
+
+    site: str
+    receipt: Receipt
+    condition: Condition
+    data: bytes
+    installed: str = ""
+    deleted: bool = False
+    reinstall: str = ""
+
+    @property
+    def live(self) -> bool:
+        """Whether our change is in the file, edited by hand or not."""
+        return self.condition in (Condition.APPLIED, Condition.EDITED)
+
+    @property
+    def release(self) -> str:
+        """The distribution of the receipt and its version."""
+        return release_name(self.receipt.package, self.receipt.distribution, self.receipt.version)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether another release is installed now than the one that was patched."""
+        return bool(self.installed) and self.installed != self.receipt.version
+
+    @property
+    def meaning(self) -> str:
+        """What the condition means and what to do; "" where all is in order."""
+        return "; ".join(filter(None, self.why))
+
+    @property
+    def why(self) -> Tuple[str, str]:
+        """What the condition means and, apart, what to do; both "" where all is in order."""
+        name = self.receipt.distribution or self.receipt.package
+        if self.condition is Condition.OVERWRITTEN:
+            newer = f"{name} {self.installed} was installed over {self.receipt.version}"
+            how = newer if self.replaced else "a reinstall replaced the file"
+            return f"{how}, our change is gone", "apply again, or restore to forget it"
+        if self.condition is Condition.EDITED:
+            return "the file was changed after it was patched", "restore takes our change out and keeps the edit"
+        if self.condition is Condition.MISSING:
+            gone = self.receipt.origin != "unrecorded" and not self.installed
+            then = "restore puts it back as it was before it was patched" if self.deleted else "restore forgets it"
+            return f"{f'{name} is not installed' if gone else 'the file is not there'} any more", then
+        if self.condition is Condition.ASTRAY:
+            what = f"the file is that of {self.release} as we patched it, but another build of it is installed"
+            return what, f"put back what belongs there: {self.reinstall}"
+        if self.receipt.origin == "edited":
+            return "the file was edited by hand before it was patched (unproven)", "restore gives the edited file back"
+        if self.receipt.origin == "unrecorded":
+            return "no RECORD proves the file of before (unproven)", "restore gives it back as it was found"
+        return "", ""
+
+
+class Assignment(NamedTuple):
+    """One patchset's hunks for one file."""
+
+    requested: Requested
+    located: Located
+    path: str
+    hunks: Tuple[HunkText, ...]
+    names: Tuple[str, ...]
+
+
+class TargetFile(NamedTuple):
+    """A file that patchsets are for: its pristine bytes, its bytes now, and the steps that are applied in it.
+
+    `current` is the sha256 (hex) of the result of the steps, "" without any; `origin` that of `Receipt`; `aside` are edited
+    bytes that would be lost, as in `FilePlan`. `receipt` is the present one, also of what a reinstall took away; `blank` is
+    the one that it would get, without hashes and steps. `problem` is why it cannot be changed, `notes` are remarks.
+    """
+
+    pristine: bytes
+    now: bytes
+    steps: Tuple[Step, ...] = ()
+    current: str = ""
+    origin: str = "recorded"
+    aside: bytes = b""
+    receipt: Optional[Receipt] = None
+    blank: Optional[Receipt] = None
+    problem: Optional[SitepatchError] = None
+    notes: Tuple[str, ...] = ()
+
+
+class AppliedFile(NamedTuple):
+    """A file in which patchsets are applied that are to be reverted.
+
+    `pristine` are its pristine bytes, b"" where they are not needed; `aside` are edited bytes of before that only the store
+    has; `shipped` is whether RECORD lists the file as it is now, patched.
+    """
+
+    status: FileStatus
+    pristine: bytes = b""
+    aside: bytes = b""
+    shipped: bool = False
+
+
+class Facts(NamedTuple):
+    """What a plan is made from, by (site directory, path).
+
+    `assignments` are the requested patchsets' hunks, `targets` the files that they are for, `patched` the other files, in
+    which the patchsets `reverted` are to be reverted, all if none is named. `answers` are about packages and files that are
+    not there, `notes` remarks.
+    """
+
+    assignments: Mapping[Tuple[str, str], Tuple[Assignment, ...]]
+    targets: Mapping[Tuple[str, str], TargetFile]
+    answers: Tuple[Answer, ...] = ()
+    notes: Tuple[str, ...] = ()
+    patched: Tuple[AppliedFile, ...] = ()
+    reverted: Tuple[str, ...] = ()
