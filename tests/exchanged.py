@@ -104,15 +104,20 @@ def loaded(node: ast.AST) -> str:
 
 
 class _Exchange(ast.NodeTransformer):
-    """Puts one expression in place of each outermost match of another."""
+    """Puts one expression in place of each match of another, also inside what a placeholder stands for (rule 23).
+
+    Where it holds the other one as a whole, the code of that is written anew and what is inside it stays.
+    """
 
     def __init__(self, pattern: ast.expr, new: ast.expr) -> None:
         self.pattern, self.new = pattern, new
+        self.anew = any(unified(pattern, node, {}) for node in ast.walk(new))
 
     def visit(self, node: ast.AST) -> Any:
         names: Dict[str, ast.expr] = {}
         if isinstance(node, ast.expr) and unified(self.pattern, node, names):
-            return _Fill(names).visit(copy.deepcopy(self.new))
+            kept = names if self.anew else {name: self.visit(bound) for name, bound in names.items()}
+            return _Fill(kept).visit(copy.deepcopy(self.new))
         return self.generic_visit(node)
 
 
