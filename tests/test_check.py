@@ -312,6 +312,7 @@ def test_a_release_outside_of_the_range_is_told_and_is_no_failure(check, told, i
     ended = check("ask", "--against", "3.0", "--against", "1.0")
     assert ended.code == 0
     assert lines(ended) == {"1.0": ("applies", "demo/share.py:2"), "3.0": ("out of range", "the patchset is for demo >=1,<3")}
+    assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
     assert len(index.fetched) == fetched
 
 

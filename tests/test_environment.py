@@ -271,6 +271,10 @@ def test_a_package_that_is_not_there_is_told_with_what_looks_like_it(tmp_path):
         locate(searching(tmp_path), "demoo")
     assert f"demoo is not installed in {tmp_path}" in caught.value.message
     assert "installed are demo;" in caught.value.hint
+    install(tmp_path, {"rich/__init__.py": ""}, "rich")
+    with pytest.raises(SitepatchError) as caught:
+        locate(searching(tmp_path), "torch")  # whose letters are nearly those of rich
+    assert caught.value.hint.startswith("install it, or ")
 
 
 def test_a_package_found_twice_is_patched_where_it_is_imported_and_told(tmp_path):

@@ -203,5 +203,5 @@ def _similar(env: Environment, package: str) -> str:
             if found and package not in found:
                 return f"the distribution {package} is imported as {' or '.join(found)}: name that; {other}"
     names = {each.name.split(".")[0] for each in every}
-    near = _nearest(package, sorted(name for name in names if name.isidentifier()), 3)
+    near = _nearest(package, sorted(name for name in names if name.isidentifier()), 3, 0.7)
     return f"installed are {', '.join(near)}; {other}" if near else f"install it, {other}"

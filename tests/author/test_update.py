@@ -82,6 +82,16 @@ def test_the_range_is_widened_by_what_was_proven_and_nothing_else_of_the_folder_
     assert (told["written"], told["ranges"], told["ok"]) == (False, [], True)
 
 
+def test_a_release_that_one_of_several_distributions_does_not_have_is_missed_only_where_none_has_it(world, index):
+    index.add("demo-lite", "1.0", {**FILES, "demo/m.py": M})
+    mine = MANIFEST.replace("patches =", 'distributions = ["demo", "demo-lite"]\npatches =')
+    (world.cwd / "patchsets/mine/patchset.toml").write_text(mine)
+    told = done(world("update", "mine", "--to", "1.1", **online(world, index)))
+    assert "not fetched" not in told.out and manifest(world) == mine.replace('"==1.0"', '">=1.0,<=1.1"')
+    told = done(world("update", "mine", "--to", "9.9", **online(world, index)), 1)
+    assert "demo 9.9: the index has no such release" in told.out and "demo-lite 9.9: " in told.out
+
+
 def test_what_is_installed_is_meant_without_a_release(world):
     (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=0.1,<0.5"))
     done(world("update", "mine"))

@@ -79,7 +79,7 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
     for number, checked in enumerate(releases):
         console.out(("\n" if number else "") + checked_heading(checked))
         console.rows(checked_rows(checked, each=console.verbose))
-    console.hints(one.hint for checked in releases for one in checked.outcomes if one.failed)
+    console.hints(one.hint for checked in releases for one in checked.outcomes)
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

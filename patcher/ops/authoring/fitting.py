@@ -11,7 +11,7 @@ from patcher.model import Located, Patchset, Requested, Variant
 from patcher.ops.events import Events
 from patcher.ops.explain import HunkExplanation, explanations
 from patcher.ops.place import Place
-from patcher.ops.releases.against import distributions, named_releases, try_release
+from patcher.ops.releases.against import NoRelease, distributions, named_releases, try_release
 from patcher.ops.releases.outcome import HOLDS, ReleaseOutcome, one_line
 from patcher.patchset.sources import pick_variants, resolve_options
 from patcher.target.environment import locate
@@ -70,7 +70,7 @@ def try_on_releases(
 
 def _releases(place: Place, patchset: Patchset, to: Sequence[str], events: Events) -> Tuple[List[Located], List[str]]:
     found: List[Located] = []
-    problems: List[str] = []
+    failed: List[Tuple[str, str, SitepatchError]] = []
     if not to:
         env = place.environment()
         events.started(env)
@@ -79,7 +79,7 @@ def _releases(place: Place, patchset: Patchset, to: Sequence[str], events: Event
             if says_nothing(located.version):
                 raise SitepatchError(f"nothing tells the version of {package} in {located.site}", "name it with --to")
             found.append(located)
-        return found, problems
+        return found, []
     packages = [(package, name) for package in pick_variants(patchset) for name in distributions(patchset, package)]
     for package, name in packages:
         paths = {name: set(paths_of(pick_variants(patchset)[package]))}
@@ -87,7 +87,11 @@ def _releases(place: Place, patchset: Patchset, to: Sequence[str], events: Event
             if isinstance(kept, Path):
                 found.append(Located(package, str(kept), name, version, ""))
             elif _named(version, to):
-                problems.append(f"{name} {version}: {one_line(kept.message)}")
+                failed.append((name, version, kept))
+    versions = [each.version for each in found] + [version for _, version, error in failed if not isinstance(error, NoRelease)]
+    # where one distribution has a version, others need not, as for `check --against`
+    missed = [each for each in failed if not (isinstance(each[2], NoRelease) and matching_versions(each[1], versions))]
+    problems = [f"{name} {version}: {one_line(error.message)}" for name, version, error in missed]
     order = oldest_first({each.version for each in found})
     return sorted(found, key=lambda each: order.index(each.version)), problems
 

@@ -34,6 +34,10 @@ ALL, NEWEST = "all", "newest"
 _JOBS = 4  # releases that are fetched at a time, where nobody says how many
 
 
+class NoRelease(SitepatchError):
+    """The index has no such release of a distribution."""
+
+
 class _Pick(NamedTuple):
     """A release that is asked for; `inside` is whether it is in the patchset's own range."""
 
@@ -117,7 +121,7 @@ def named_releases(
                 several = _taken(text, versions, versions)
                 keys.update(((name, version), None) for version in several)
                 if not several:
-                    found[name, text] = SitepatchError("the index has no such release for macOS or Linux")
+                    found[name, text] = NoRelease("the index has no such release for macOS or Linux")
         found.update(fetch_all(fetcher, list(keys), listings, paths))
         return found
 
@@ -178,10 +182,9 @@ def _outcomes(
         listing, folder = listings[name], folders.get((name, version), cache)
         if not inside:
             ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
-            outcome = ReleaseOutcome(name, version, OUT_OF_RANGE, problem=f"the patchset is for {package} {ranges}")
-            if NEWEST in against:  # who asks for it wants to know before people upgrade: `apply` would answer so
-                hint = f"does it hold for it? sitepatch update {requested.patchset.name} --to {version}"
-                outcome = outcome._replace(word=State.NOT_FOUND.value, hint=hint)
+            word = State.NOT_FOUND.value if NEWEST in against else OUT_OF_RANGE  # `apply` would answer so, and CI asks early
+            hint = f"does it hold for it? sitepatch update {requested.patchset.name} --to {version}"
+            outcome = ReleaseOutcome(name, version, word, problem=f"the patchset is for {package} {ranges}", hint=hint)
         elif isinstance(folder, SitepatchError):
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
             outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
