@@ -297,7 +297,10 @@ def indented(line: str, unit: str, depth: int = 0) -> str:
 
 
 def kept_comments(before: Sequence[str], hunk: Sequence[Tuple[str, str]]) -> Tuple[str, ...]:
-    """The comments in the file alone that are between two kept lines of a hunk, or behind one."""
+    """The comments in the file alone that are between two kept lines of a hunk, or behind one.
+
+    Brackets that end what the line above says are kept only where that is: ` ):` may end another header after the change.
+    """
     signs = [tag for tag, _ in hunk if tag != "+"]
     found: List[str] = []
     row = 0
@@ -306,7 +309,8 @@ def kept_comments(before: Sequence[str], hunk: Sequence[Tuple[str, str]]) -> Tup
             if "#" in line and signs[max(0, row - 1) : row + 1] in ([" ", " "], [" "]):
                 found.append(line[1:].strip())
         else:
-            if LOOSE in line and signs[row] == " ":
+            ends = not line.split(LOOSE)[0].replace(CONTINUED, "").strip(" )]},:")
+            if LOOSE in line and signs[row - ends : row + 1] in ([" ", " "], [" "]):
                 found.append(line.split(LOOSE)[1].strip())
             row += 1
     return tuple(found)

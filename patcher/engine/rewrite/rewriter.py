@@ -76,7 +76,7 @@ def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
                 raise Conflict(f"{where}: the new code has quotes, a backslash or a line break that an f-string cannot hold")
 
 
-def _holds(node: Node, inner: Node) -> bool:
+def _has_part(node: Node, inner: Node) -> bool:
     """Whether the expression `inner` is a part of `node`."""
     parts = (part for child in node.children() for part in child.walk())
     return inner.kind not in COMPOUND | CLAUSES and any(same(part, inner) for part in parts)
@@ -95,7 +95,7 @@ class _Rewriter(Edits):
                 raise ReplaceWhole
             if before.kind in _CHAINS and change_chain(self, before, after):
                 return
-            if _holds(after, before) or _holds(before, after):
+            if _has_part(after, before) or _has_part(before, after):
                 raise ReplaceWhole  # the one that is part of the other keeps its bytes there
             self._fields(before, after)
         except ReplaceWhole:
