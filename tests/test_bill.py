@@ -71,3 +71,13 @@ def test_without_the_library_the_command_that_installs_it_is_said(site, tmp_path
     ended = sitepatch("report", "--cyclonedx", "x.json", "--target", site.path, cwd=tmp_path, PYTHONPATH=path)
     assert ended.code == 1 and "pip install 'cyclonedx-python-lib>=9'" in ended.err
     assert not (tmp_path / "x.json").exists()
+
+
+def test_a_patchset_of_two_distributions_is_one_patchset(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
+    folder = site.source(GUARD)
+    manifest, more = folder / "patchset.toml", '\n[[variant]]\npackage = "mmengine"\nversions = ">=0"\npatches = ["more.spatch"]\n'
+    manifest.write_text(manifest.read_text() + more)
+    (folder / "more.spatch").write_text("Why.\n\n--- mmengine/registry.py\n@@ <module> @@\n ...\n+MORE = 1\n")
+    done(site("apply", GUARD, "--no-verify"))
+    assert "2 distributions, 1 patchset\n" in done(site("report", "--cyclonedx", "bill.json")).out

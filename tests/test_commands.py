@@ -565,6 +565,13 @@ def test_new_names_its_environment_where_more_is_asked_for(site):
     assert done.code == 0 and re.search(f"^environment: .*: {site.path}$", done.err, re.MULTILINE), done
 
 
+@pytest.mark.parametrize("words", ["list", "hook status", "report --cyclonedx bill.json"])
+def test_what_answers_for_an_environment_names_it_where_more_is_asked_for(site, words):
+    words = [*words.split(), "--target", site.path]
+    assert re.search(f"^environment: .*: {site.path}$", sitepatch(*words, "-v", cwd=site.cwd).err, re.MULTILINE)
+    assert "environment: " not in sitepatch(*words, cwd=site.cwd).err
+
+
 def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):
     done = sitepatch("show", DDP, cwd=tmp_path)
     assert done.code == 0

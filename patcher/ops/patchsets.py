@@ -58,6 +58,7 @@ class ListOutcome(NamedTuple):
     `symptoms` are those that the text is about, each with the name of the patchset that cures it, "" for none.
     """
 
+    env: Environment
     patchsets: Tuple[Tuple[Patchset, Availability], ...]
     symptoms: Tuple[Tuple[Symptom, str], ...]
     broken: Mapping[str, SitepatchError]
@@ -80,7 +81,7 @@ def list_patchsets(request: ListRequest) -> ListOutcome:
     notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
     applied = applied_names(settled(env, lambda: statuses(env, [])))
     listed = sorted(((one, availability(env, one, applied)) for one in found), key=lambda each: each[1].rank)
-    return ListOutcome(tuple(listed), tuple(symptoms), broken, tuple(notes))
+    return ListOutcome(env, tuple(listed), tuple(symptoms), broken, tuple(notes))
 
 
 def _about(

@@ -86,6 +86,7 @@ def hook_wheel(console: Console, directory: str, out: str) -> int:
 def hook_status(console: Console) -> int:
     """Show the hooks, and what the next start of Python would do."""
     outcome = ops.installed_hooks(console.place)
+    console.about(outcome.env)
     console.rows([_row(folder, found) for folder, found in outcome.hooks])
     if not outcome.hooks:
         console.out(f"there is no hook in {', '.join(outcome.env.sites)}")

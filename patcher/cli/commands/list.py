@@ -34,6 +34,7 @@ def list_(console: Console, text: Tuple[str, ...]) -> int:
     """
     request = ListRequest(console.place, " ".join(text))
     outcome = list_patchsets(request)
+    console.about(outcome.env)
     console.rows([*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *_symptom_rows(outcome.symptoms)])
     nothing = request.text and not (outcome.patchsets or outcome.symptoms)
     if nothing:

@@ -60,10 +60,11 @@ def _write_bill(console: Console, path: str) -> int:
     """Write what is applied as a CycloneDX document."""
     made = bill(console.place)
     data = document(made)
+    console.about(made.env)
     console.notes(made.notes)
     if path != "-":
         console.file(path, data)
-        patchsets = count(sum(len(one.patches) for one in made.components), "patchset")
+        patchsets = count(len({each.patchset for one in made.components for each in one.patches}), "patchset")
         console.rows([Row("ok", (f"{count(len(made.components), 'distribution')}, {patchsets}",))])
     elif not console.as_json:
         click.echo(data, nl=False)

@@ -20,6 +20,7 @@ from patcher.store.retry import settled
 from patcher.store.status import statuses
 from patcher.store.store import Store
 from patcher.survey.targets import stored_patchset
+from patcher.target.interpreter import Environment
 from patcher.text.release import normalized
 
 
@@ -44,6 +45,7 @@ class Component(NamedTuple):
 class Bill(NamedTuple):
     """All that is applied in an environment, in a fixed order; `notes` are about files that are left out."""
 
+    env: Environment
     components: Tuple[Component, ...]
     notes: Tuple[str, ...]
 
@@ -63,7 +65,7 @@ def bill(place: Place) -> Bill:
     components = [Component(*key, tuple(_patches(several))) for key, several in sorted(found.items())]
     gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in items if not item.live]
     edited = [f"{item.receipt.path}: {item.meaning}" for item in items if item.live and item.meaning]
-    return Bill(tuple(components), (*gone, *edited))
+    return Bill(env, tuple(components), (*gone, *edited))
 
 
 def _patches(items: List[FileStatus]) -> List[AppliedPatch]:
