@@ -121,7 +121,10 @@ def _read(request: ImportRequest) -> List[Patch]:
     path = Path(request.patch)
     if path.is_dir():
         homes = [path / each / SERIES for each in ("", "patches", "debian/patches")]
-        path = next((each for each in homes if each.is_file()), homes[0])
+        if not any(each.is_file() for each in homes):
+            hint = "mails of git format-patch are read in a row: cat DIR/*.patch | sitepatch import - --name NAME"
+            raise UsageError.at(Location(str(path)), "found no quilt series in this directory", hint)
+        path = next(each for each in homes if each.is_file())
     if path.name != SERIES:
         return _parsed({str(path): _bytes(path)})
     names, problems = read_series(_bytes(path).decode("utf-8", "replace"))
