@@ -45,7 +45,7 @@ class Renderer:
 
         Parentheses that hold several lines together stay. Lines after the first are moved to the indentation of the place.
         """
-        if node.role or self._counterpart(node) is not None:
+        if node.role or self.counterpart(node) is not None:
             return self._filled(node, bare=True)
         return self.part(node, indent) if self._held(node) else self._part(node, node.start, node.end, indent)
 
@@ -83,7 +83,7 @@ class Renderer:
         if node.role == "option":
             text, tight = self._literal(node), self.binds(node)
         else:
-            counterpart = self._counterpart(node)
+            counterpart = self.counterpart(node)
             found = self._codes(node, counterpart)[0]
             self._keep(counterpart)
             text, tight = self._code(found), TIGHTEST if found.parenthesised else binding(found)
@@ -110,7 +110,7 @@ class Renderer:
         """Record that the code of a before node, with all its descendants, is kept."""
         self.kept.update((id(part), None) for part in (counterpart.walk() if counterpart is not None else ()))
 
-    def _counterpart(self, node: Node) -> Optional[Node]:
+    def counterpart(self, node: Node) -> Optional[Node]:
         """The node of the before side whose code is used for this node of the after side (rule 11)."""
         if node.role == "run":
             return self._counterparts.run(node.name)
@@ -137,7 +137,7 @@ class Renderer:
             if inside and side.text[side.lines.start(inside[0].begin) : inside[0].begin].strip():
                 start = inside[0].begin  # behind the header of a one-line suite, or a `;`
                 parts.append(indent)
-                if any(node.role == "meta" or self._counterpart(node) is not None for node in inside):
+                if any(node.role == "meta" or self.counterpart(node) is not None for node in inside):
                     raise self._behind(inside[0])
             if inside and side.text[inside[-1].end : end].lstrip(" \t")[:1] == ";":
                 end = inside[-1].end
@@ -172,7 +172,7 @@ class Renderer:
         return indent + self._unit * depth + inner[len(unit) * depth :]
 
     def _substitute(self, node: Node, edits: List[Edit], indent: str) -> None:
-        counterpart = self._counterpart(node)
+        counterpart = self.counterpart(node)
         if node.kind in WITH_LINES and (node.role == "meta" or counterpart is not None):
             self._statements([node], self._codes(node, counterpart), edits, indent)
         elif node.role == "run":
@@ -213,7 +213,7 @@ class Renderer:
             or not alone_on_lines(self.hunk.after.lines, node.begin, node.end)
         ):
             return []
-        counterpart = self._counterpart(node)
+        counterpart = self.counterpart(node)
         return self._codes(node, counterpart) if node.role == "meta" or counterpart is not None else []
 
     def _codes(self, node: Node, counterpart: Optional[Node]) -> List[Node]:
@@ -247,7 +247,7 @@ class Renderer:
         """Write neighbours that are kept as `codes`: with their lines and comments, at the new indentation (rule 19)."""
         node, side = nodes[0], self.hunk.after
         for each in nodes:
-            self._keep(self._counterpart(each))
+            self._keep(self.counterpart(each))
         self.together.update(zip(codes, codes[1:]))
         row = side.lines.start(node.begin)
         written = side.text[row : node.begin]
@@ -283,7 +283,7 @@ class Renderer:
         side = self.hunk.after
         context = side.numbers[side.lines.number(node.end - 1) - 1] in side.context
         comment = "" if context else side.text[node.end : self._past(node)].strip()
-        return [*[""] * (len(self._codes(node, self._counterpart(node))) - 1), comment]
+        return [*[""] * (len(self._codes(node, self.counterpart(node))) - 1), comment]
 
 
 def _neighbours(above: Node, below: Node) -> bool:

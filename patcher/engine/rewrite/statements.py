@@ -126,9 +126,7 @@ def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
     Raises:
         Conflict: see above.
     """
-    block = parent if parent is not None and parent.kind == "Block" else code.parent
-    inline = block is not None and block.name == "inline"
-    if inline or not alone_on_lines(edits.lines, code.begin, code.end):
+    if _shares_line(edits, code, parent if parent is not None and parent.kind == "Block" else code.parent):
         line = edits.lines.number(code.start)
         raise Conflict(
             f"the statement in line {line} shares its line with other code (a one-line suite or `;`), where none is "
@@ -136,11 +134,24 @@ def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
         )
 
 
+def _shares_line(edits: Edits, code: Node, block: Optional[Node]) -> bool:
+    """Whether a statement is in a one-line suite or on a line with `;`."""
+    inline = block is not None and block.name == "inline"
+    return inline or not alone_on_lines(edits.lines, code.begin, code.end)
+
+
 def _swap(edits: Edits, gap: Gap) -> None:
     """Replace the deleted statements of a gap in place by the inserted ones."""
     deleted = [code for node in gap.deleted for code in edits.codes(node)]
     if not deleted:
         raise Conflict("the run that is replaced is empty here")
+    old, new = gap.deleted[0], gap.inserted[0]
+    simple = len(deleted) == len(gap.inserted) == 1 and not {deleted[0].kind, new.kind} & COMPOUND
+    in_place = simple and not new.role and edits.render.counterpart(new) is None and old.role != "run"
+    if in_place and _shares_line(edits, deleted[0], deleted[0].parent):
+        _comments(edits, old, new)
+        edits.change(old, new)
+        return
     for code in deleted:
         _guard(edits, code, None)
     edits.deleted += gap.deleted
@@ -155,7 +166,6 @@ def _swap(edits: Edits, gap: Gap) -> None:
         else:
             regions += [(codes[0], codes[-1], True)] if kept else [(code, code, False) for code in codes]
     start = edits.lines.start(deleted[0].begin)
-    simple = len(deleted) == len(gap.inserted) == 1 and not {deleted[0].kind, gap.inserted[0].kind} & COMPOUND
     end = deleted[0].end if simple else lines_end(edits.lines, regions[0][1])
     if simple or (end == len(edits.text) and not edits.text.endswith(("\n", "\r"))):
         text = text.rstrip("\r\n")
