@@ -14,6 +14,7 @@ from patcher.model import (
     Located,
     Patchset,
     PatchsetSource,
+    Plan,
     Receipt,
     Requested,
     Rewrite,
@@ -78,6 +79,21 @@ def test_what_is_applied_stays_and_only_sync_reverts_it() -> None:
     assert file.after == BOTH and file.change and file.change.pristine is None
     plan, (locked,) = decide_sync(facts("a", target=applied("a", "b")[0]), Replace())
     assert plan.files[0].after == ONE and (locked.before, locked.after) == (sha256(TEXT), sha256(ONE))
+
+
+def test_a_file_in_which_none_of_the_named_is_applied_is_no_part_of_the_plan() -> None:
+    assert decide_restore([applied("a")[1]], ("b",), Replace()) == Plan((), ())
+
+
+def test_an_edit_by_hand_stays_unless_it_is_forced_away() -> None:
+    _, file = applied("a")
+    edited = file._replace(status=file.status._replace(condition=Condition.EDITED, data=ONE + b"c = 3\n"))
+    (kept,) = decide_restore([edited], (), Replace()).files
+    (forced,) = decide_restore([edited], (), Replace(), force=True).files
+    assert (kept.after, kept.aside, forced.after, forced.aside) == (TEXT + b"c = 3\n", b"", TEXT, ONE + b"c = 3\n")
+    earlier = facts("b")._replace(patched=(edited,), reverted=("a",))
+    assert [answer.patchset for answer in decide_apply(earlier, Replace()).failed] == ["a"]
+    assert not decide_apply(earlier, Replace(), force=True).failed
 
 
 def test_nothing_changes_where_all_is_as_requested() -> None:
