@@ -619,6 +619,17 @@ def test_a_text_that_was_edited_before_is_set_aside_once_a_reinstall_has_taken_i
     assert file.aside == b""
 
 
+@pytest.mark.parametrize("shipped", [A + MINE, TEXT])
+def test_an_edit_of_before_is_set_aside_where_a_restore_only_drops_the_receipt(world: World, shipped: str) -> None:
+    world.edit(TEXT + MINE)
+    requested = world.requested("a")
+    commit(plan_apply(world.env(), requested, force=True), [one.patchset for one in requested])
+    world.edit(shipped)
+    world.record(OLD, shipped)
+    plan = plan_restore(statuses(world.env()), [])
+    assert told(plan) == {OLD: (shipped, f"forgotten aside {TEXT}{MINE}", ())}
+
+
 def test_the_receipt_of_a_file_keeps_the_times_of_the_text_that_stood_before(world: World) -> None:
     def times() -> int:
         (item,) = (item for item in statuses(world.env()) if item.receipt.path == OLD)
