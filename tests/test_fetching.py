@@ -230,6 +230,17 @@ def test_a_listing_that_cannot_be_had_is_no_project_without_releases(index, monk
         pip.listing("demo", "3.10")
 
 
+@pytest.mark.parametrize("down", [False, True], ids=["forbidden", "nobody there"])
+def test_a_release_of_an_index_that_pip_passes_over_is_none_without_a_wheel(index, monkeypatch, down):
+    index.acts["demo"] = listing(403)
+    for name, value in {**index.variables(""), "PIP_RETRIES": "0"}.items():
+        monkeypatch.setenv(name, value)
+    if down:
+        monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple/")
+    with Pip() as pip, pytest.raises(SitepatchError, match="pip could not list the releases of demo: Could not fetch URL"):
+        pip.download("demo", "1.0")
+
+
 @pytest.mark.parametrize(
     ("more", "lists"),
     [
