@@ -80,7 +80,7 @@ def _one(random: Random, scope: str, lines: List[Line], first: int, last: int, l
         flags += " when-present"
     part = [(tag, text if text.startswith("\x01") else text[base:]) for tag, text in lines[begin:end]]
     for _ in range(random.choice([0, 1, 1, 2, 3])):
-        how = random.choice([_run, _run, _body, _clause, _metavariable, _metavariable, _bound, _arguments, _shared_arguments])
+        how = random.choice([_run, _run, _body, _clause, _metavariable, _metavariable, _bound, _arguments, _shared_arguments, _statement, _statement])
         part = how(random, part)
     return Text(scope, flags, part)
 
@@ -169,6 +169,47 @@ def _clause(random: Random, lines: List[Line]) -> List[Line]:
         return lines
     begin, end = random.choice(spots)
     return [*lines[:begin], *lines[end:]]
+
+
+def _statement(random: Random, lines: List[Line]) -> List[Line]:
+    """Whole statements of the context as `$NAME` or `$_`, or some that move as `$NAME` or `...`."""
+    wholes = [(tag, [_wholes(lines, at, tag) for at in range(len(lines))]) for tag in " -+"]
+    kept, old, new = ([part for parts in found for part in parts] for _, found in wholes)
+    name = f"$S{sum(text.count('$') for _, text in lines)}"
+    moves = [(one, two) for one in old for two in new if _moved(lines, one) == _moved(lines, two)]
+    if moves and random.random() < 0.8:
+        chosen = random.choice(moves)
+        name = random.choice([name, name, "..."]) if chosen[0][2] == 1 else "..."
+    else:
+        single = [part for part in kept if part[2] == 1]
+        chosen = (random.choice(single),) if single else ()
+        name = random.choice(["$_", name])
+    edge = any(not depth(lines[begin]) and not (_has_code(lines[:begin]) and _has_code(lines[end:])) for begin, end, _ in chosen)
+    for begin, end, _ in sorted(chosen if name != "..." or not edge else (), reverse=True):
+        lines = [*lines[:begin], (lines[begin][0], " " * depth(lines[begin]) + name), *lines[end:]]
+    return lines
+
+
+def _moved(lines: List[Line], part: Tuple[int, int, int]) -> List[str]:
+    begin, end, _ = part
+    return [text if text.startswith("\x01") else text[depth(lines[begin]) :] for _, text in lines[begin:end]]
+
+
+def _wholes(lines: List[Line], begin: int, tag: str) -> List[Tuple[int, int, int]]:
+    """The runs of whole statements of one tag that begin in a line: (first, past the last, how many)."""
+    found: List[Tuple[int, int, int]] = []
+    end, base = begin, depth(lines[begin])
+    while end < len(lines) and lines[end][0] == tag and depth(lines[end]) == base < 99:
+        code = lines[end][1].strip()
+        if ";" in code or "..." in code or code.startswith(("#", "@", "$")) or is_text(lines[end]) or CLAUSE.match(code):
+            break
+        end += 1
+        while end < len(lines) and (depth(lines[end]) > base or (depth(lines[end]) == base and CLAUSE.match(lines[end][1].strip()))):
+            end += 1
+        if {each for each, _ in lines[begin:end]} != {tag}:
+            break
+        found.append((begin, end, len(found) + 1))
+    return found if _has_code(lines[:begin] + lines[end:]) else []
 
 
 def is_text(line: Line) -> bool:

@@ -84,6 +84,35 @@ RULE_19 = {
     "a compound statement, with the comments at the end of its body": Changed(
         TAIL, "+if c:\n     if a:\n         ...\n", TAIL.replace("    if a:\n        x = 1\n        #", "    if c:\n        if a:\n            x = 1\n            #"),
     ),
+    "placeholders, with what stands between them once": Changed(
+        "def f(a):\n    x = 1\n\n    # about y\n    y = 2  # two\n    return a\n",
+        "-$S\n-$T\n+if a:\n+    $S\n+    $T\n return a\n",
+        "def f(a):\n    if a:\n        x = 1\n\n        # about y\n        y = 2  # two\n    return a\n",
+    ),
+    "placeholders that change places": Changed(
+        "def f(a):\n    x = 1\n    a.b = 2\n    y = 3  # three\n    a.c = 4\n    return a\n",
+        "-$S\n+$T\n a.b = 2\n-$T\n+$S\n a.c = 4\n-return a\n+return a.b\n",
+        "def f(a):\n    y = 3  # three\n    a.b = 2\n    x = 1\n    a.c = 4\n    return a.b\n",
+    ),
+    "a placeholder twice: the first has the comments": Changed(
+        "def f(a):\n    if a:\n        # why\n        x = 1  # one\n",
+        "-if a:\n-    $S\n+if a.b:\n+    $S\n+else:\n+    $S\n",
+        "def f(a):\n    if a.b:\n        # why\n        x = 1  # one\n    else:\n        x = 1\n",
+    ),
+    "a block for which a placeholder stands has its own in each place": Changed(
+        "def f(a):\n    if a:  # a\n        x = 1  # one\n    return a\n",
+        " $S\n+if a.b:\n+    $S\n-return a\n+return a.b\n",
+        "def f(a):\n    if a:  # a\n        x = 1  # one\n    if a.b:\n        if a:  # a\n            x = 1  # one\n    return a.b\n",
+    ),
+    "what is inserted like a placeholder that stays": Changed(
+        "def f(a):\n    # why\n    x = 1  # one\n    return a\n", " $S\n+if a:\n+    $S\n-return a\n+return a.b\n",
+        "def f(a):\n    # why\n    x = 1  # one\n    if a:\n        x = 1\n    return a.b\n",
+    ),
+    "a run that moves over a line that stays": Changed(
+        "def f(a):\n    if a:\n        # why\n        old(1)\n    x = 1  # one\n",
+        " def f(a):\n+    ...\n     if a:\n-        old(1)\n+        abs(1)\n-    ...\n",
+        "def f(a):\n    x = 1  # one\n    if a:\n        # why\n        abs(1)\n",
+    ),
     "neighbours that move down together": Changed(
         "def f(a):\n    x = 1\n\n    # about y\n    y = 2\n    a.b = 3\n    return a\n",
         "-x = 1\n-y = 2\n a.b = 3\n+x = 1\n+y = 2\n",

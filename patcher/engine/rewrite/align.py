@@ -100,7 +100,7 @@ def related(old: Value, new: Value) -> bool:
 def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], other: Set[int]) -> int:
     """How well two nodes pair; 0 if they must not. `kept` and `other` are the context lines that they have."""
     if old.role == "run" or new.role == "run":
-        return 1000 if old.role == new.role and old.name == new.name else 0
+        return 999 if old.role == new.role and old.name == new.name else 0
     if _one_line(hunk, old, new):
         return 1000
     if (kept or other) and not kept & other:

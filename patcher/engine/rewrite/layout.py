@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 from patcher.engine.lex import Lines, find_outside, lines_in_strings
 from patcher.engine.node import CLAUSES, COMPOUND, Node
@@ -59,7 +59,7 @@ def header_end(node: Node, text: str) -> int:
 
 
 def reindented(
-    lines: Lines, deleted: Sequence[Tuple[int, int]], codes: Sequence[Node], indent: str, comments: Sequence[str] = ()
+    lines: Lines, deleted: Sequence[Tuple[int, int]], codes: Sequence[Node], indent: str, comments: Sequence[Optional[str]] = ()
 ) -> str:
     """The lines of consecutive statements at another indentation, without the last line break.
 
@@ -68,7 +68,7 @@ def reindented(
         deleted: character ranges that are deleted; comments above and below the statements in one of them are included.
         codes: the statements.
         indent: the indentation that they get.
-        comments: for each statement its new trailing comment, "" to keep the old one.
+        comments: for each statement its new trailing comment, "" to keep the old one, None for none.
     """
     text, first = lines.text, codes[0].begin
     if not alone_on_lines(lines, first, codes[-1].end):
@@ -87,9 +87,9 @@ def reindented(
         end = min(max(around[1], end), body_end(lines, end, lines.indent(owner.begin)))
     region = text[start:end].rstrip("\r\n")
     for code, comment in reversed(list(zip(codes, comments))):
-        if comment:
+        if comment != "":
             begin, stop = code.end - start, len(text[start : lines.end(code.end - 1)].rstrip("\r\n"))
-            region = f"{region[:begin]}  {comment}{region[stop:]}"
+            region = region[:begin] + (f"  {comment}" if comment else "") + region[stop:]
     inside = set(lines_in_strings(region))
     out, offset = "", 0
     for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", region):

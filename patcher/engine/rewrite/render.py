@@ -9,7 +9,7 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.lex import Lines, breaks_line, logical_lines, meets
 from patcher.engine.match.match import Match
-from patcher.engine.node import WITH_LINES, Node, SyntaxProblem, is_expression
+from patcher.engine.node import COMPOUND, WITH_LINES, Node, SyntaxProblem, is_expression
 from patcher.engine.rewrite.counterparts import Counterparts
 from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, reindented
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
@@ -114,6 +114,8 @@ class Renderer:
         """The node of the before side whose code is used for this node of the after side (rule 11)."""
         if node.role == "run":
             return self._counterparts.run(node.name)
+        if node.role == "meta" and node.kind in WITH_LINES:
+            return self._counterparts.of(node)
         stays = node.kind in WITH_LINES and self.hunk.after.kept_line(node)
         if node.role or (not stays and not any(True for _ in node.children()) and node.kind != "String"):
             return None
@@ -214,7 +216,7 @@ class Renderer:
         ):
             return []
         counterpart = self.counterpart(node)
-        return self._codes(node, counterpart) if node.role == "meta" or counterpart is not None else []
+        return self._codes(node, counterpart) if counterpart is not None else []
 
     def _codes(self, node: Node, counterpart: Optional[Node]) -> List[Node]:
         found = self.match.names[node.name] if node.role == "meta" else self.match.nodes[id(counterpart)]
@@ -262,7 +264,8 @@ class Renderer:
             edits.append(Edit(node.start - 1, node.end, text))
         elif codes:
             comments = [text for each in nodes for text in self._comments(each)]
-            text = reindented(self._file, self.deleted_ranges, codes, self._indent(written, indent), comments)
+            around = self.deleted_ranges if self.counterpart(node) is not None else ()
+            text = reindented(self._file, around, codes, self._indent(written, indent), comments)
             edits.append(Edit(row, self._past(nodes[-1]), text))
         else:
             only = node.parent is not None and node.parent.items("body") == [node]
@@ -278,12 +281,14 @@ class Renderer:
         rest = self.hunk.after.text[node.end : self.hunk.after.lines.end(node.end - 1)].rstrip("\n")
         return node.end + (len(rest) if node.role != "run" and rest.lstrip().startswith("#") else 0)
 
-    def _comments(self, node: Node) -> List[str]:
-        """For each statement of the file that a kept one of the hunk covers, the trailing comment the hunk adds, or ""."""
-        side = self.hunk.after
+    def _comments(self, node: Node) -> List[Optional[str]]:
+        """The trailing comment of each statement of the file that a kept one of the hunk covers: see `reindented`."""
+        side, counterpart = self.hunk.after, self.counterpart(node)
+        codes = self._codes(node, counterpart)
         context = side.numbers[side.lines.number(node.end - 1) - 1] in side.context
         comment = "" if context else side.text[node.end : self._past(node)].strip()
-        return [*[""] * (len(self._codes(node, self.counterpart(node))) - 1), comment]
+        copied = counterpart is None and codes[-1].kind not in COMPOUND
+        return [*[""] * (len(codes) - 1), None if copied and not comment else comment]
 
 
 def _neighbours(above: Node, below: Node) -> bool:
