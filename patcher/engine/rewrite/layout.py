@@ -59,7 +59,11 @@ def header_end(node: Node, text: str) -> int:
 
 
 def reindented(
-    lines: Lines, deleted: Sequence[Tuple[int, int]], codes: Sequence[Node], indent: str, comments: Sequence[Optional[str]] = ()
+    lines: Lines,
+    deleted: Sequence[Tuple[int, int]],
+    codes: Sequence[Node],
+    indent: str,
+    comments: Sequence[Optional[str]] = (),
 ) -> str:
     """The lines of consecutive statements at another indentation, without the last line break.
 
