@@ -241,6 +241,14 @@ def test_a_release_of_an_index_that_pip_passes_over_is_none_without_a_wheel(inde
         pip.download("demo", "1.0")
 
 
+def test_a_release_that_the_index_does_not_have_is_told_as_such(index, monkeypatch):
+    index.add("demo", "1.0", files(PLAIN))
+    for name, value in index.variables("").items():
+        monkeypatch.setenv(name, value)
+    with Pip() as pip, pytest.raises(SitepatchError, match="^the index has no such release$"):
+        pip.download("demo", "1.0+corp")
+
+
 @pytest.mark.parametrize(
     ("more", "lists"),
     [

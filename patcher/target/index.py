@@ -145,8 +145,10 @@ class Pip:
                 return wheels[0], "yanked version" in said
             if "No matching distribution found" not in said or "Retry(total=0" in said:
                 raise SitepatchError(f"pip could not fetch it: {_reason(said)}", _hint(said))
-        if not url:
-            self.listing(distribution, pythons[0])  # says what is wrong where pip has passed over an index without a word
+        if not url:  # the listing says what is wrong where pip has passed over an index without a word
+            listing = self.listing(distribution, pythons[0])
+            if is_version(version) and canonical(version) not in map(canonical, listing.versions | listing.others):
+                raise NoWheel("the index has no such release")
         named = ", ".join(sorted(pythons, key=lambda python: int(python[2:])))
         where = "on macOS or Linux" if platforms is _PLATFORMS else f"for {', '.join(platforms)}"
         raise NoWheel(f"it has no wheel for Python {named} {where}, at most a source distribution")
