@@ -245,7 +245,7 @@ def test_a_release_that_the_index_does_not_have_is_told_as_such(index, monkeypat
     index.add("demo", "1.0", files(PLAIN))
     for name, value in index.variables("").items():
         monkeypatch.setenv(name, value)
-    with Pip() as pip, pytest.raises(SitepatchError, match="^the index has no such release$"):
+    with Pip() as pip, pytest.raises(SitepatchError, match="index has no such release"):
         pip.download("demo", "1.0+corp")
 
 
