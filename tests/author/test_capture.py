@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shlex
 import shutil
 import stat
 import subprocess
@@ -90,6 +91,14 @@ def test_a_patchset_that_was_captured_before_and_made_stricter_is_adopted_as_it_
     assert "captured  patchsets/mine, as it stands, for demo ==1.0" in told.out
     assert world.text() == EDIT
     assert "model = build(path)" in spatch.read_text()
+    done(world("status", "--check"))
+
+
+def test_the_command_that_puts_it_in_the_place_of_the_edit_works_as_it_is_told(world):
+    world.edit(f"# top\n{EDIT}")
+    told = done(world("capture", "demo", "--name", "mine", "--pristine", world.wheel, "--partial"))
+    how = shlex.split(told.out.split("put it in the place of the edit with: ")[1].split("\n")[0])
+    done(world(*how[1 : how.index("--target") if "--target" in how else None]))
     done(world("status", "--check"))
 
 

@@ -135,6 +135,7 @@ def _report(console: Console, made: CaptureOutcome, *, explain: bool) -> int:
         console.info(f"apply it with: {how}")
     elif made.folder:
         more = [] if request.output is None else ["--output", request.output]
+        more += [*(["--pristine", request.pristine] if request.pristine else []), *(["--partial"] if request.partial else [])]
         how = console.command("capture", *request.words, "--name", request.name, *more, "--adopt")
         console.info(f"put it in the place of the edit with: {how}")
     return console.answer(made.folder is not None, {"written": False, **_json(made, explain=explain)})
