@@ -184,6 +184,8 @@ def _statement(random: Random, lines: List[Line]) -> List[Line]:
         single = [part for part in kept if part[2] == 1]
         chosen = (random.choice(single),) if single else ()
         name = random.choice(["$_", name])
+    if name == "..." and any(tag != " " and text.strip() == "..." for tag, text in lines):
+        return lines  # two that move could be exchanged
     edge = any(not depth(lines[begin]) and not (_has_code(lines[:begin]) and _has_code(lines[end:])) for begin, end, _ in chosen)
     for begin, end, _ in sorted(chosen if name != "..." or not edge else (), reverse=True):
         lines = [*lines[:begin], (lines[begin][0], " " * depth(lines[begin]) + name), *lines[end:]]

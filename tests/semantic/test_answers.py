@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.engine.engine import fit_score
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
 from tests.semantic.helpers import check_refused, check_state, check_transformed, run
 
@@ -126,3 +128,9 @@ def test_a_hunk_of_more_than_a_thousand_lines_has_an_answer() -> None:
     lines = "".join(f" x{number} = 1\n" for number in range(1500))
     source = "def f(a):\n" + lines.replace(" x", "    x")
     check_transformed(f"{source}    old(a)\n", f"{lines}-old(a)\n+max(a, 1)\n", f"{source}    max(a, 1)\n")
+
+
+def test_hunks_fit_a_file_that_cannot_be_read_no_more_than_any_other() -> None:
+    hunks = parse_spatch("--- p/m.py\n@@ f @@\n-old(1)\n+max(1)\n", "p")[1][0].hunks
+    texts = [b"def f(:\n", b"def g(): pass\n", b"def f(): pass\n", b"def f(): old(1)\n"]
+    assert [fit_score(text, hunks, {}) for text in texts] == [(-1, 0, 0), (-1, 0, 0), (-1, 0, 1), (0, 1, 1)]

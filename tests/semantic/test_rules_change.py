@@ -20,6 +20,8 @@ RULE_11 = {
     ),
     "a string keeps its quotes": inside("return A('x', \"b\")", '-A("x", $Y)\n+max("x", $Y)\n', "return max('x', \"b\")"),
     "an operator alone is replaced": inside("return a  <  b", "-a < b\n+a <= b\n", "return a  <=  b"),
+    "what has nothing in common is written as in the hunk": inside("a.b  =  1", "-a.b = 1\n+c.d = 2\n", "c.d = 2"),
+    "an f-string of another text has the quotes of the hunk": inside('x = f"a {b}"', "-f'a {$X}'\n+f'\"a\" {$X}'\n", "x = f'\"a\" {b}'"),
     "both arguments change places": inside("return A(a, b)", "-A($A, $B)\n+max($B, $A)\n", "return max(b, a)"),
     "a returned tuple": inside("return (a,  b)", "-return a, b\n+return a, c\n", "return (a,  c)"),
     "a statement that is a call": inside("A( a,\n       b )\n    c()", "-A(a, $B)\n+A(1, $B)\n c()\n", "A( 1,\n       b )\n    c()"),

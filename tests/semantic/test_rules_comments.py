@@ -17,6 +17,9 @@ def beside(hunk: str, old: str, new: str) -> Changed:
 TAIL = "def f(a, c):\n    if a:\n        x = 1\n        # end of the body\n\n    # about y\n    y = 2\n"
 # Beside the hunk line that it touches: after the one above; before the one below, over its comments and decorators.
 RULE_18 = {
+    "below the line that names the interpreter": Changed("#!/bin/python\nimport a\n", "+import b\n import a\n", "#!/bin/python\nimport b\nimport a\n", {"scope": "<module>"}),
+    "below the one that names the encoding": Changed("# coding: utf-8\nimport a\n", "+import b\n import a\n", "# coding: utf-8\nimport b\nimport a\n", {"scope": "<module>"}),
+    "a blank line in a string parts nothing": inside("x = '''q\n\nr'''\n\n    a(x)", " x = '''q\n \n r'''\n+b()\n a(x)\n", "x = '''q\n\nr'''\n    b()\n\n    a(x)"),
     "after the statement above": beside(" x = a\n+print(x)\n", "x = a  # trailing\n", "x = a  # trailing\n    print(x)\n"),
     "before the statement below, above its comments": beside("+print(a)\n x = a\n", "    # about x\n", "    print(a)\n    # about x\n"),
     "a blank line parts it from the statement above": beside(" x = a\n \n+print(x)\n y = b\n", "\n    y = b\n", "\n    print(x)\n    y = b\n"),
@@ -113,6 +116,10 @@ RULE_19 = {
         " def f(a):\n+    ...\n     if a:\n-        old(1)\n+        abs(1)\n-    ...\n",
         "def f(a):\n    x = 1  # one\n    if a:\n        # why\n        abs(1)\n",
     ),
+    "a statement that moves has its own bytes, where no comment was": Changed(
+        "def f(a):\n    old( 1 )\n    a.b = 1\n    del a.c\n", "-old(1)\n+del a.c\n a.b = 1\n-del a.c\n+old(1)\n", "def f(a):\n    del a.c\n    a.b = 1\n    old( 1 )\n",
+    ),
+    "the upper one of two equal statements is inserted": inside("old(1)  # one", "+old(1)\n old(1)\n", "old(1)\n    old(1)  # one"),
     "neighbours that move down together": Changed(
         "def f(a):\n    x = 1\n\n    # about y\n    y = 2\n    a.b = 3\n    return a\n",
         "-x = 1\n-y = 2\n a.b = 3\n+x = 1\n+y = 2\n",
@@ -257,6 +264,7 @@ RULE_19 = {
 
 # Comments of inserted code come along, and no others are made.
 RULE_20 = {
+    "below a bracket that is alone on its line": inside("x = A(a)\n    c()", "-x = A(a)\n+x = A(\n+    b\n+)\n+# below\n c()\n", "x = A(b)\n    # below\n    c()"),
     "comments and blank lines come along": beside(
         " x = a\n+\n+# why\n+print(x)  # how\n", "# trailing\n", "# trailing\n\n    # why\n    print(x)  # how\n",
     ),

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from patcher.engine.explain.explain import explain_hunks
+from patcher.engine.match.find import surroundings
+from patcher.engine.source import Source
+from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import inside_flag, parse_spatch
 from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Form, cases, hold, inside, stays
@@ -86,3 +89,8 @@ def test_rule_29_the_flag_as_it_is_written() -> None:
     for flag in ("inside=scope", "inside=if", "inside=for/if/try"):
         hunk = parse_spatch(f"--- p/m.py\n@@ f @@ {flag}\n{STATEMENT}", "p")[1][0].hunks[0]
         assert hunk.inside is not None and inside_flag(hunk.inside) == flag
+
+
+def test_rule_29_what_stands_around_the_first_statement_of_a_file() -> None:
+    (hunk,) = compile_hunks(parse_spatch("--- p/m.py\n@@ <module> @@\n-y = old()\n+y = new()\n", "p")[1][0].hunks, {})
+    assert [keywords for _, keywords in surroundings(Source(MODULE.encode()), hunk)] == [("if",)]

@@ -63,6 +63,7 @@ RULE_23 = {
     "the outermost, one at the beginning of the other": inside("x = a.A().A()", "-$X.A()\n+b\n", "x = b", flags="count=all"),
     "the outermost, one at the end of the other": inside("x = not not a", "-not $X\n+b\n", "x = b", flags="count=all"),
     "one inside what another keeps": inside("x = A(A(a))", "-A($X)\n+max($X, 0)\n", "x = max(max(a, 0), 0)", flags="count=all"),
+    "one that begins where another inserts": inside("x = A(A(a))", "-A($X)\n+A(0, $X)\n", "x = A(0, A(0, a))", flags="count=all"),
     "as many as are expected, one inside what another keeps": inside("x = A(A(a))", "-A($X)\n+max($X, 0)\n", "x = max(max(a, 0), 0)", flags="count=2"),
     "statements, one inside what another keeps": inside("if a:\n        if a:\n            b()", "-if a:\n+if d:\n     ...\n", "if d:\n        if d:\n            b()", flags="count=all"),
     "one inside what is written anew": inside("x = A(A(a))", "-A($X)\n+abs(A($X))\n", "x = abs(A(A(a)))", flags="count=all"),
