@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 KINDS = (ast.Call, ast.BinOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Attribute, ast.IfExp, ast.List, ast.Dict, ast.UnaryOp)
 META = "META_"  # begins the name that stands for `$NAME`
+RUN = "..."  # what a `...` of arguments stands for, among the names
 
 
 def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]:
@@ -21,10 +22,12 @@ def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]
         return None
     pattern = copy.deepcopy(random.choice(found))
     names = _generalise(random, pattern)
+    runs = _with_run(random, pattern) if random.random() < 0.4 else []
     kept: List[ast.expr] = [ast.Name(name, ast.Load()) for name in names] + [pattern, ast.Constant(1)]
     parts = [random.choice(kept) for _ in range(2)]
+    some = random.sample([*parts[:1], *runs], 1 + len(runs))
     forms: List[ast.expr] = [
-        ast.Call(ast.Name("max", ast.Load()), parts, []),
+        ast.Call(ast.Name("max", ast.Load()), some if runs else parts, []),
         ast.BinOp(parts[0], random.choice([ast.Add(), ast.Mult(), ast.Pow()]), parts[1]),
         ast.BoolOp(random.choice([ast.And(), ast.Or()]), parts),
         ast.Attribute(parts[0], "y", ast.Load()),
@@ -33,7 +36,9 @@ def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]
         ast.Tuple(parts, ast.Load()),
         parts[0],
     ]
-    new = random.choice(forms)
+    new = random.choice(forms[:1] * 5 * len(runs) + forms)
+    if sum(map(_is_run, ast.walk(new))) > 1:  # it may move, and is never doubled
+        return None
     proves = not unified(new, pattern, {})  # rule 21; then code of this form counts as changed (rule 22)
     if proves and any(unified(new, node, {}) for node in ast.walk(tree)):
         return None
@@ -81,6 +86,22 @@ def _generalise(random: Random, pattern: ast.expr) -> List[str]:
     return [name for name in names if name in present]
 
 
+def _with_run(random: Random, pattern: ast.expr) -> List[ast.expr]:
+    """Put a `...` in place of some arguments of a call, of all of its keywords too; it, where it is there."""
+    calls = [node for node in ast.walk(pattern) if isinstance(node, ast.Call)]
+    if not calls:
+        return []
+    call = random.choice(calls)
+    first = random.randrange(len(call.args) + 1)
+    last = random.randrange(first, len(call.args) + 1)
+    call.args[first:last], call.keywords = [ast.Constant(...)], []
+    return [ast.Constant(...)]
+
+
+def _is_run(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
 def _replaceable(node: Any) -> bool:
     return isinstance(node, ast.expr) and not isinstance(node, (ast.Starred, ast.Slice, ast.FormattedValue))
 
@@ -90,6 +111,12 @@ def unified(pattern: Any, node: Any, names: Dict[str, ast.expr]) -> bool:
     if isinstance(pattern, ast.Name) and pattern.id.startswith(META):
         bound = names.setdefault(pattern.id, node)
         return _replaceable(node) and loaded(bound) == loaded(node)
+    if isinstance(pattern, ast.Call) and any(map(_is_run, pattern.args)) and isinstance(node, ast.Call):
+        at = next(at for at, one in enumerate(pattern.args) if _is_run(one))
+        past = len(node.args) - (len(pattern.args) - at - 1)
+        names[RUN] = ast.Call(ast.Name("max", ast.Load()), node.args[at:past], node.keywords)
+        parts = [pattern.func, *pattern.args[:at], *pattern.args[at + 1 :]]
+        return past >= at and unified(parts, [node.func, *node.args[:at], *node.args[past:]], names)
     if isinstance(pattern, list):
         return isinstance(node, list) and len(pattern) == len(node) and all(unified(a, b, names) for a, b in zip(pattern, node))
     if isinstance(pattern, ast.AST):
@@ -111,12 +138,14 @@ class _Exchange(ast.NodeTransformer):
 
     def __init__(self, pattern: ast.expr, new: ast.expr) -> None:
         self.pattern, self.new = pattern, new
-        self.anew = any(unified(pattern, node, {}) for node in ast.walk(new))
+        self.anew = any(ast.dump(node) == ast.dump(pattern) for node in ast.walk(new))
 
     def visit(self, node: ast.AST) -> Any:
         names: Dict[str, ast.expr] = {}
         if isinstance(node, ast.expr) and unified(self.pattern, node, names):
-            kept = names if self.anew else {name: self.visit(bound) for name, bound in names.items()}
+            kept = names if self.anew else {
+                name: self.generic_visit(bound) if name == RUN else self.visit(bound) for name, bound in names.items()
+            }
             return _Fill(kept).visit(copy.deepcopy(self.new))
         return self.generic_visit(node)
 
@@ -124,6 +153,16 @@ class _Exchange(ast.NodeTransformer):
 class _Fill(ast.NodeTransformer):
     def __init__(self, names: Dict[str, ast.expr]) -> None:
         self.names = names
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        run = self.names.get(RUN)
+        for at, one in enumerate(node.args):
+            if _is_run(one) and isinstance(run, ast.Call):
+                node.args[at : at + 1] = copy.deepcopy(run.args)
+                node.keywords += copy.deepcopy(run.keywords)
+                break
+        return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return copy.deepcopy(self.names.get(node.id, node))

@@ -15,10 +15,9 @@ _OPENED = re.compile(r"[A-Za-z]{0,3}('''|\"\"\"|'|\")")
 
 
 class StringPart(NamedTuple):
-    """A piece of a string literal outside of `{…}`: its character range in the file, that of the literal, and its text."""
+    """A piece of a string literal outside of `{…}`: where it begins in the file, the literal's character range, its text."""
 
     start: int
-    end: int
     literal: Tuple[int, int]
     text: str
 
@@ -34,7 +33,7 @@ def string_parts(text: str, ranges: Sequence[Tuple[int, int]]) -> List[StringPar
                 literal = (start + token.start, start + token.end)
                 for field in [*fields(token), (token.start + last, 0)]:
                     stop = field[0] - token.start
-                    found.append(StringPart(literal[0] + begin, literal[0] + stop, literal, token.text[begin:stop]))
+                    found.append(StringPart(literal[0] + begin, literal, token.text[begin:stop]))
                     begin = field[1] - token.start
     return found
 

@@ -236,6 +236,7 @@ RULE_16 = {
     "both sides of a run go": lists("old(a, 1, b)", "-x = old(a, ..., b)\n+x = old(...)\n", "old(1)"),
     "both sides of an empty run go": lists("old(a, b)", "-x = old(a, ..., b)\n+x = old(...)\n", "old()"),
     "one that has a line of its own goes": lists("old(\n        a,\n        b,  # b\n        c,\n    )", "-x = old($A, $B, $C)\n+x = old($A, $C)\n", "old(\n        a,\n        c,\n    )"),
+    "in the first column": lists("old(\na,\nb,\nc\n)", "-x = old(a, b, c)\n+x = old(a, c)\n", "old(\na,\nc\n)"),
     "the last line goes, with its comment": lists("old(\n        a,  # a\n        b  # b\n    )", "-x = old(a, b)\n+x = old(a)\n", "old(\n        a  # a\n    )"),
     "the last line goes, with its comma and comment": lists("old(\n        a,  # a\n        b,  # b\n    )", "-x = old(a, b)\n+x = old(a)\n", "old(\n        a,  # a\n    )"),
     "the last ones go": lists("old(\n        a, # a\n        b, # b\n        c # c\n    )", "-x = old(a, b, c)\n+x = old(a)\n", "old(\n        a # a\n    )"),

@@ -90,6 +90,8 @@ RULE_24 = {
 
 # Old code that is gone proves nothing; what is too little to name a place; what is renamed or moved is never guessed.
 RULE_25 = {
+    "a string of three characters names a place": inside("x = 'abc'", "-'abc'\n+'d'\n", "x = 'd'"),
+    "one of two does not": Refused("-'ab'\n+'d'\n", "too little to name a place"),
     "the code is not there": stays("x = a", "-A($X)\n+max($X)\n", State.NOT_FOUND, "`f` is there, but the code"),
     "a deletion whose code is not there": stays("x = a\n    b()", "-A($X)\n b()\n", State.NOT_FOUND),
     "a renamed scope": Stays("def g(a):\n    return old(a)\n", "-old($X)\n+max($X)\n", State.NOT_FOUND, "there is no `f` in this file"),
