@@ -111,6 +111,11 @@ RULE_19 = {
         "def f(a):\n    # why\n    x = 1  # one\n    return a\n", " $S\n+if a:\n+    $S\n-return a\n+return a.b\n",
         "def f(a):\n    # why\n    x = 1  # one\n    if a:\n        x = 1\n    return a.b\n",
     ),
+    "a context line that comes into a block like the one below": Changed(
+        "def f(a):\n    for c in a:\n        pass  # why\n    if a:\n        old(1)\n        pass\n",
+        "-for c in a:\n+if a:\n+    old(1)\n     pass\n-if a:\n-    old(1)\n-    pass\n",
+        "def f(a):\n    if a:\n        old(1)\n        pass  # why\n",
+    ),
     "a run that moves over a line that stays": Changed(
         "def f(a):\n    if a:\n        # why\n        old(1)\n    x = 1  # one\n",
         " def f(a):\n+    ...\n     if a:\n-        old(1)\n+        abs(1)\n-    ...\n",

@@ -184,8 +184,10 @@ def _certain(hunk: Hunk, old: Node, new: Node) -> bool:
     """Whether two nodes pair whatever is beside them: on one context line, or the same and on none."""
     if "run" in (old.role, new.role):  # the implicit body of a header is on the header's line
         return old.role == new.role and old.name == new.name
-    on_none = not hunk.before.kept_line(old) and not hunk.after.kept_line(new)
-    return _one_line(hunk, old, new) or (on_none and same(old, new))
+    if _one_line(hunk, old, new):
+        return True
+    sides = ((hunk.before, old), (hunk.after, new))
+    return same(old, new) and not any(side.kept_line(node) or side.context_lines(node) for side, node in sides)
 
 
 def _one_line(hunk: Hunk, old: Node, new: Node) -> bool:
