@@ -59,6 +59,13 @@ class FileStatus(NamedTuple):
         return bool(self.installed) and self.installed != self.receipt.version
 
     @property
+    def replacement(self) -> str:
+        """What put another file in the place of the patched one."""
+        name = self.receipt.distribution or self.receipt.package
+        newer = f"{name} {self.installed} was installed over {self.receipt.version}"
+        return newer if self.replaced else "a reinstall replaced the file"
+
+    @property
     def meaning(self) -> str:
         """What the condition means and what to do; "" where all is in order."""
         return "; ".join(filter(None, self.why))
@@ -68,9 +75,7 @@ class FileStatus(NamedTuple):
         """What the condition means and, apart, what to do; both "" where all is in order."""
         name = self.receipt.distribution or self.receipt.package
         if self.condition is Condition.OVERWRITTEN:
-            newer = f"{name} {self.installed} was installed over {self.receipt.version}"
-            how = newer if self.replaced else "a reinstall replaced the file"
-            return f"{how}, our change is gone", "apply again, or restore to forget it"
+            return f"{self.replacement}, our change is gone", "apply again, or restore to forget it"
         if self.condition is Condition.EDITED:
             return "the file was changed after it was patched", "restore takes our change out and keeps the edit"
         if self.condition is Condition.MISSING:
@@ -102,7 +107,8 @@ class TargetFile(NamedTuple):
 
     `current` is the sha256 (hex) of the result of the steps, "" without any; `origin` that of `Receipt`; `aside` are edited
     bytes that would be lost, as in `FilePlan`. `receipt` is the present one, also of what a reinstall took away; `blank` is
-    the one that it would get, without hashes and steps. `problem` is why it cannot be changed, `notes` are remarks.
+    the one that it would get, without hashes and steps. `problem` is why it cannot be changed, `notes` are remarks,
+    `if_changed` is one that holds where the file changes.
     """
 
     pristine: bytes
@@ -115,6 +121,7 @@ class TargetFile(NamedTuple):
     blank: Optional[Receipt] = None
     problem: Optional[SitepatchError] = None
     notes: Tuple[str, ...] = ()
+    if_changed: str = ""
 
 
 class AppliedFile(NamedTuple):

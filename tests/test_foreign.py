@@ -416,7 +416,8 @@ def shop(empty_shop):
 def forgets(shop):
     """`restore` drops the receipt and leaves all that pip installed alone."""
     before = outside(tree(shop.site))
-    assert "forgotten" in done(shop("restore")).out
+    restored = done(shop("restore"))
+    assert "forgotten" in restored.out and "processes that are running" not in restored.err
     assert outside(tree(shop.site)) == before
     assert not (shop.site / ".sitepatch").exists()
 
@@ -425,7 +426,7 @@ def test_a_reinstall_of_the_same_release_is_told_and_applied_again(shop):
     shop.install("1.0")
     told = done(shop("status", "--check"), 1)
     assert "a reinstall replaced the file, our change is gone; apply again, or restore to forget it" in told.out
-    assert "a reinstall took shop-abs away" in done(shop("apply", "shop-abs")).err
+    assert "a reinstall replaced the file and took shop-abs away" in done(shop("apply", "shop-abs")).err
     assert shop.state() == "applied"
     done(shop("restore"))
     assert shop.file.read_text() == CODE
@@ -442,10 +443,34 @@ def test_another_release_that_fits_is_told_and_never_gets_the_old_file_back(shop
     shop.install(version, FITS)
     assert f"hint: it fits shop {version}: sitepatch apply shop-abs --set 'word=it'\"'\"'s'" in done(shop("status")).out
     again = done(shop("apply", "shop-abs")).err
-    assert f"{version} was installed over shop 1.0" in again and "an option changes: word \"it's\" -> 'a'" in again
+    assert f"shop {version} was installed over 1.0 and took shop-abs away" in again and "an option changes: word \"it's\" -> 'a'" in again
     assert "abs(" in shop.file.read_text() and "later" in shop.file.read_text()
     done(shop("restore"))
     assert shop.file.read_text() == FITS
+
+
+def test_all_releases_that_came_are_named_where_a_patchset_is_for_several(tmp_path):
+    folder, manifest = tmp_path / "patches/both", 'schema = 1\nname = "both"\nversion = "1"\nkind = "fix"\nsummary = "For a test"\n'
+    folder.mkdir(parents=True)
+    for name in ("one", "two"):
+        manifest += f'[[variant]]\npackage = "{name}"\nversions = ""\npatches = ["{name}.spatch"]\n'
+        (folder / f"{name}.spatch").write_text(f"Why.\n\n--- {name}/__init__.py\n@@ <module> @@\n-A = 1\n+A = 2\n")
+    (folder / "patchset.toml").write_text(manifest)
+
+    def install(version, code):
+        for name in ("one", "two"):
+            shutil.rmtree(tmp_path / f"site/{name}-1.dist-info", ignore_errors=True)
+            for path, text in ((f"{name}/__init__.py", code), (f"{name}-{version}.dist-info/METADATA", f"Name: {name}\nVersion: {version}\n")):
+                (tmp_path / "site" / path).parent.mkdir(parents=True, exist_ok=True)
+                (tmp_path / "site" / path).write_text(text)
+
+    def run(*words):
+        return sitepatch(*words, "--target", "site", "--patch-dir", "patches", cwd=tmp_path)
+
+    install("1", "A = 1\n")
+    done(run("apply", "both"))
+    install("2", "A = 1\nB = 1\n")
+    assert "hint: it fits one 2 and two 2: sitepatch apply both" in done(run("status")).out
 
 
 def test_a_release_that_does_not_fit_is_told_and_left_alone(shop):

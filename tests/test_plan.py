@@ -457,7 +457,7 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
         (TEXT + MINE, (), False, (TEXT + MINE, "merged", ()), ""),
         (BOTH.replace("4", "5"), (), False, None, "the file was edited by hand where it was patched, at line 1: RETRIES = 5"),
         (BOTH.replace("4", "5"), (), True, (TEXT, "written aside " + BOTH.replace("4", "5"), ()), ""),
-        (TEXT, (), False, (TEXT, "forgotten", ()), "a reinstall replaced the file, our change is gone; only the receipt is dropped"),
+        (TEXT, (), False, (TEXT, "forgotten", ()), "a reinstall replaced the file, our change is gone; only the receipt is left to drop"),
         (None, (), False, (TEXT, "written", ()), "the file is not there any more; it is put back as it was before it was patched"),
     ],
 )
@@ -482,7 +482,7 @@ def test_a_deleted_file_that_is_not_recorded_as_it_was_is_forgotten(world: World
     world.record(OLD, B)
     plan = plan_restore([item for item in statuses(world.env()) if item.receipt.path == OLD], ())
     assert told(plan) == {OLD: ("", "forgotten", ())}
-    assert plan.notes == (f"{OLD}: the file is not there any more; only the receipt is dropped",)
+    assert plan.notes == (f"{OLD}: the file is not there any more; only the receipt is left to drop",)
 
 
 def test_a_release_that_has_our_very_bytes_keeps_them_when_all_is_restored(world: World) -> None:
@@ -490,7 +490,7 @@ def test_a_release_that_has_our_very_bytes_keeps_them_when_all_is_restored(world
     world.record(OLD, BOTH)
     plan = plan_restore(statuses(world.env()), ())
     assert told(plan) == {OLD: (BOTH, "forgotten", ()), NEW: (TEXT, "written", ())}
-    assert plan.notes == (f"{OLD}: 0.10.7 has it as patched; only the receipt is dropped",)
+    assert plan.notes == (f"{OLD}: 0.10.7 has it as patched; only the receipt is left to drop",)
     astray = plan_restore([item._replace(condition=Condition.ASTRAY) for item in statuses(world.env())], ("a",))
     assert astray.files == () and [(answer.patchset, answer.path) for answer in astray.failed] == [("a", OLD)]
 
@@ -506,7 +506,7 @@ def test_sync_plans_what_is_asked_for_and_nothing_else(world: World) -> None:
     assert [each.path for each in held] == [NEW, OLD] == sorted([OLD, NEW])
     world.edit(TEXT, NEW)
     assert plan_sync(world.env(), world.requested("a"))[0].notes == (
-        f"{NEW}: a reinstall replaced the file, our change is gone; only the receipt is dropped",
+        f"{NEW}: a reinstall replaced the file, our change is gone; only the receipt is left to drop",
     )
     world.edit(BOTH + MINE)
     (answer,) = plan_sync(world.env(), world.requested("a"))[0].failed
@@ -617,6 +617,12 @@ def test_a_text_that_was_edited_before_is_set_aside_once_a_reinstall_has_taken_i
     assert told(plan_apply(world.env(), requested, force=True)) == {OLD: (A + MINE, "written", ("a",))}
     (file,) = plan_apply(world.env(), requested, force=True).files
     assert file.aside == b""
+
+
+def test_the_remark_that_the_store_keeps_an_edit_is_made_where_it_does(world: World) -> None:
+    world.edit(A + MINE)  # upstream did the same, as it seems
+    plan = plan_apply(world.env(), world.requested("a"), force=True)
+    assert (plan.answers[0].state, plan.files[0].change, plan.notes) == (State.UPSTREAM, None, ())
 
 
 @pytest.mark.parametrize("shipped", [A + MINE, TEXT])

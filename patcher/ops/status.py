@@ -198,23 +198,25 @@ def _applied_patchset(
     advice = ""
     if state == OUTDATED:
         problems, advice = [*problems, newer[step.digest]], f"sitepatch apply {step.patchset}"
-    replaced = next((item for item, _ in several if item.replaced), first)
-    if state == Condition.OVERWRITTEN.value and replaced.replaced:
-        state, advice = _in_release(env, replaced, step)
+    replaced = [item for item, _ in several if item.replaced]
+    if state == Condition.OVERWRITTEN.value and replaced:
+        state, advice = _in_releases(env, replaced, step)
     releases = tuple(dict.fromkeys(item.release for item, _ in several))
     about = (first.site, step.patchset, step.version, step.digest)
     return AppliedPatchset(*about, state, releases, files, step.options, tuple(problems), advice)
 
 
-def _in_release(env: Environment, item: FileStatus, step: Step) -> Tuple[str, str]:
-    """The word and the advice for a patchset over which another release was installed: does that one need it?"""
+def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> Tuple[str, str]:
+    """The word and the advice for a patchset over which other releases were installed: do those need it?"""
     import shlex
 
     from patcher.ops.releases.outcome import one_line, state_of  # what is as it was applied needs no plan
     from patcher.survey.plans import plan_apply
     from patcher.survey.targets import stored_patchset
 
-    release = release_name(item.receipt.package, item.receipt.distribution, item.installed)
+    item = items[0]
+    names = (release_name(one.receipt.package, one.receipt.distribution, one.installed) for one in items)
+    release = " and ".join(dict.fromkeys(names))
     try:
         patchset = stored_patchset(item.site, step)
         plan = plan_apply(env, [Requested(patchset, step.options)])

@@ -70,7 +70,9 @@ def _derived(
         order = order_in(found, here, exact=exact)
         data, steps, hunk_answers = resolve(site, path, found, order, by_name, rewriter)
         answers += hunk_answers
-        yield file_plan(here[0].located, path, found, data, steps)
+        made = file_plan(here[0].located, path, found, data, steps)
+        notes += [found.if_changed] if found.if_changed and made[0].change else []
+        yield made
 
 
 def order_in(found: TargetFile, assignments: Sequence[Assignment], *, exact: bool = False) -> List[str]:
@@ -133,7 +135,7 @@ def _restored(file: AppliedFile, names: Sequence[str], rewriter: Rewriter, *, fo
     if file.shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
         change = Change(receipt.path, old, None, None, forget=True)
         why = item.why[0] if not file.shipped else f"{item.installed or 'what is installed'} has it as patched"
-        note = f"{receipt.path}: {why}; only the receipt is dropped"
+        note = f"{receipt.path}: {why}; only the receipt is left to drop"
         return Plan((FilePlan(site, receipt.path, item.data, item.data, change, (), file.aside),), (), (note,))
     if item.condition is Condition.ASTRAY:
         return _refusal(item, names, *item.why)

@@ -66,11 +66,16 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
     ranges = ", ".join(variant.versions for variant in variants)
     have = f"{located.package} {located.version or '(version unknown)'} is installed"
     if not any(matched for _, matched, _ in known):
-        raise AbsentError(f"{have}; this patchset is for {located.package} {ranges}", "there is nothing to change")
+        raise AbsentError(f"{have}; this patchset is for {located.package} {ranges}", update_hint(requested, located.version))
     if len(best) > 1:
         problem = f"{have}, a version that says nothing, and its code fits the variants for {ranges} alike"
         raise SitepatchError(problem, "install a build that has its version")
     return best[0]
+
+
+def update_hint(requested: Requested, version: str) -> str:
+    """What to do where a release is in no range of a patchset."""
+    return f"does it hold for it? sitepatch update {requested.patchset.name} --to {version}" if version else ""
 
 
 def _variant_traces(requested: Requested, variant: Variant, located: Located) -> Tuple[int, int, int]:

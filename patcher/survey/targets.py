@@ -68,8 +68,7 @@ def _read(located: Located, path: str, receipt: Optional[Receipt], notes: List[s
         if item.condition is Condition.ASTRAY:
             raise SitepatchError(*item.why)
         lost = ", ".join(step.patchset for step in receipt.steps)
-        what = f"{item.installed} was installed over {item.release} and" if item.replaced else "a reinstall"
-        notes.append(f"{path}: {what} took {lost} away; what is named now is applied to the new file")
+        notes.append(f"{path}: {item.replacement} and took {lost} away; what is named now is for the new file")
     found = TargetFile(data, data, aside=_edit_before_patch(site, receipt, data))
     if recorded is None:
         if located.recorded:  # else a note about the whole package says so
@@ -78,8 +77,8 @@ def _read(located: Located, path: str, receipt: Optional[Receipt], notes: List[s
     if recorded != sha256(data):
         if force:
             where = f"{site}/{HOME}/pristine/{sha256(data)}"
-            notes.append(f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}")
-            return found._replace(origin="edited")
+            kept = f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}"
+            return found._replace(origin="edited", if_changed=kept)
         what, hint = edited_message(located, path)
         raise SitepatchError(what, f"{hint}; or keep it: --force")
     return found

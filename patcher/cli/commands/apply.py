@@ -109,7 +109,8 @@ def _show_restore_plan(console: Console, outcome: Outcome) -> None:
 
 def _show_restored(console: Console, outcome: Outcome) -> None:
     console.info_rows([_restored_row(file) for file in outcome.changed])
-    console.note(RUNNING)
+    if not all(file.change and file.change.forget for file in outcome.changed):
+        console.note(RUNNING)
     for hook in outcome.hooks:
         console.note(f"the next start of Python applies them again, as {hook} asks for: sitepatch hook remove {hook}")
 

@@ -23,6 +23,7 @@ from patcher.ops.releases.outcome import (
     state_of,
 )
 from patcher.patchset.sources import choose_variant, pick_variants
+from patcher.survey.assignments import update_hint
 from patcher.survey.plans import plan_apply
 from patcher.target.index import Listing, NoWheel
 from patcher.target.interpreter import Environment
@@ -183,8 +184,8 @@ def _outcomes(
         if not inside:
             ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
             word = State.NOT_FOUND.value if NEWEST in against else OUT_OF_RANGE  # `apply` would answer so, and CI asks early
-            hint = f"does it hold for it? sitepatch update {requested.patchset.name} --to {version}"
-            outcome = ReleaseOutcome(name, version, word, problem=f"the patchset is for {package} {ranges}", hint=hint)
+            problem = f"the patchset is for {package} {ranges}"
+            outcome = ReleaseOutcome(name, version, word, problem=problem, hint=update_hint(requested, version))
         elif isinstance(folder, SitepatchError):
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
             outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
