@@ -111,6 +111,9 @@ RULE_19 = {
         "def f(a):\n    # why\n    x = 1  # one\n    return a\n", " $S\n+if a:\n+    $S\n-return a\n+return a.b\n",
         "def f(a):\n    # why\n    x = 1  # one\n    if a:\n        x = 1\n    return a.b\n",
     ),
+    "a run from where another statement comes": Changed(
+        "def f(a):\n    old(1)  # one\n    a.b = 2\n    del a.c\n", " def f(a):\n-    ...\n+    del a.c\n     a.b = 2\n-    del a.c\n+    ...\n", "def f(a):\n    del a.c\n    a.b = 2\n    old(1)  # one\n",
+    ),
     "a context line that comes into a block like the one below": Changed(
         "def f(a):\n    for c in a:\n        pass  # why\n    if a:\n        old(1)\n        pass\n",
         "-for c in a:\n+if a:\n+    old(1)\n     pass\n-if a:\n-    old(1)\n-    pass\n",

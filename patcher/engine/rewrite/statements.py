@@ -146,8 +146,8 @@ def _swap(edits: Edits, gap: Gap) -> None:
     if not deleted:
         raise Conflict("the run that is replaced is empty here")
     old, new = gap.deleted[0], gap.inserted[0]
-    simple = len(deleted) == len(gap.inserted) == 1 and not {deleted[0].kind, new.kind} & COMPOUND
-    in_place = simple and not new.role and edits.render.counterpart(new) is None and old.role != "run"
+    simple = len(deleted) == len(gap.inserted) == 1 and not {deleted[0].kind, new.kind} & COMPOUND and old.role != "run"
+    in_place = simple and not new.role and edits.render.counterpart(new) is None
     if in_place and _shares_line(edits, deleted[0], deleted[0].parent):
         _comments(edits, old, new)
         edits.change(old, new)
