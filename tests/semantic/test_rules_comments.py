@@ -111,6 +111,11 @@ RULE_19 = {
         "def f(a):\n    # why\n    x = 1  # one\n    return a\n", " $S\n+if a:\n+    $S\n-return a\n+return a.b\n",
         "def f(a):\n    # why\n    x = 1  # one\n    if a:\n        x = 1\n    return a.b\n",
     ),
+    "what moves together from where another statement comes, with what is between": Changed(
+        "def f(a):\n    if a:\n        while a.b:\n            old(1)\n        else:\n            old(2)\n            # three\n            old(3)\n",
+        "-if a:\n-    while a.b:\n-        old(1)\n+for c in a:\n+    if a:\n+        while a.b:\n+            old(1)\n+        else:\n+            old(2)\n+            old(3)\n     else:\n-        old(2)\n-        old(3)\n+        pass\n",
+        "def f(a):\n    for c in a:\n        if a:\n            while a.b:\n                old(1)\n            else:\n                old(2)\n                # three\n                old(3)\n        else:\n            pass\n",
+    ),
     "a run from where another statement comes": Changed(
         "def f(a):\n    old(1)  # one\n    a.b = 2\n    del a.c\n", " def f(a):\n-    ...\n+    del a.c\n     a.b = 2\n-    del a.c\n+    ...\n", "def f(a):\n    del a.c\n    a.b = 2\n    old(1)  # one\n",
     ),

@@ -17,7 +17,7 @@ from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, is_express
 from patcher.engine.rewrite.align import alignments, related
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.elements import change_chain, change_elements
-from patcher.engine.rewrite.layout import breaks_f_string, header_end
+from patcher.engine.rewrite.layout import breaks_f_string, header_end, lines_end
 from patcher.engine.rewrite.precedence import with_parentheses
 from patcher.engine.rewrite.statements import change_lines
 from patcher.engine.source import Source
@@ -56,8 +56,18 @@ def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> Li
         change_lines(rewriter, hunk.before.nodes, hunk.after.nodes, place.siblings, parent)
     for node in rewriter.deleted:
         rewriter.check_written(node)
+    _remove_between(rewriter)
     _check_f_strings(rewriter, place.siblings)
     return sorted(rewriter.made, key=lambda edit: (edit.start, edit.end))
+
+
+def _remove_between(edits: Edits) -> None:
+    """Remove the comments between neighbours that move together: they go along."""
+    for above, below in edits.render.together:
+        start, end = lines_end(edits.lines, above), edits.lines.start(below.begin)
+        moved = all(any(edit.start <= code.begin < edit.end for edit in edits.made) for code in (above, below))
+        if start < end and moved and not any(edit.start <= start and end <= edit.end for edit in edits.made):
+            edits.add(start, end, "")
 
 
 def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:

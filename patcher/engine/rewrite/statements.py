@@ -184,14 +184,12 @@ def _swap(edits: Edits, gap: Gap) -> None:
 def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
     edits.deleted += gap.deleted
     codes = [code for node in gap.deleted for code in edits.codes(node)]
-    for code, below in zip(codes, [*codes[1:], None]):
+    for code in codes:
         _guard(edits, code, None)
         block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
         end = lines_end(edits.lines, code)
         last = len(edits.text[:end].rstrip("\r\n")) if code.kind in COMPOUND else code.end
         removed = Removed(code.begin, last, block) if block is not None else None
-        if below is not None and (code, below) in edits.render.together:
-            end = edits.lines.start(below.begin)
         edits.add(edits.lines.start(code.begin), end, "", removed)
 
 
