@@ -327,7 +327,7 @@ def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label
     with pytest.raises(SitepatchError, match=r"is another build .*demo/__init__.py differs"):
         export(asked(env, "two", output="other"))
     (env.site / "demo-1.0+cu1.dist-info/direct_url.json").unlink()
-    with pytest.raises(SitepatchError, match=r"demo 1.0\+cu1: it has no wheel") as caught:  # the index has another build alone
+    with pytest.raises(SitepatchError, match=r"demo 1.0\+cu1: the index has no such release") as caught:  # the index has another build alone
         export(asked(env, "two", output="other"))
     assert "--wheel" in caught.value.hint
 
