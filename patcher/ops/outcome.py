@@ -1,17 +1,13 @@
 """Requests and outcomes of the verbs that change an environment."""
 
-from __future__ import annotations
+# without `from __future__ import annotations`, as `patcher.model`
+from pathlib import Path
+from typing import List, NamedTuple, Optional, Tuple
 
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
-
+from patcher.model import FilePlan, Plan, Requested
 from patcher.ops.place import Place
+from patcher.target.interpreter import Environment
 from patcher.verify.checks import VerifiedCommit, VerifyOptions
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from patcher.model import FilePlan, Plan, Requested
-    from patcher.target.interpreter import Environment
 
 
 class ApplyRequest(NamedTuple):

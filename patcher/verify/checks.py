@@ -1,13 +1,11 @@
 """The data of a verification: the files, the settings, the results."""
 
-from __future__ import annotations
+# without `from __future__ import annotations`, as `patcher.model`
+from typing import Iterable, List, NamedTuple, Optional, Tuple
 
-from typing import TYPE_CHECKING, Iterable, List, NamedTuple, Optional, Tuple
-
-if TYPE_CHECKING:
-    from patcher.errors import StoreError
-    from patcher.model import FilePlan, Progress
-    from patcher.target.interpreter import Environment
+from patcher.errors import StoreError
+from patcher.model import FilePlan, Progress
+from patcher.target.interpreter import Environment
 
 COMPILE, IMPORT, PROBE = "compile", "import", "probe"
 
