@@ -70,6 +70,16 @@ def collection():
     return module
 
 
+def test_a_host_differs_from_a_lock_where_it_has_not_what_the_lock_needs(folder):
+    lock = folder / "sitepatch.lock"
+    head = "format = 1\n" + '[[patchset]]\nname = "absent"\nversion = "1"\nsha256 = "' + "0" * 64 + '"\noptions = {}\n'
+    for text, needed in ((head, True), (head + "optional = true\n", False)):
+        lock.write_text(text)
+        found = done(report(folder, "--lock", "sitepatch.lock", "-v"), 1).out
+        assert ("absent is in the lock, and not applied" in found) == needed
+        assert "two is applied, and not in the lock" in found
+
+
 def test_every_answer_that_is_not_as_asked_for_gives_the_module_a_message():
     problem, seen = collection().problem, 0
     for path in sorted(GOLDEN.glob("*.json")):

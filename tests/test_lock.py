@@ -87,7 +87,7 @@ def test_the_lock_tells_each_patchset_and_each_file_before_and_after_and_changes
     made = lockfile.load_lock(site.cwd / "sitepatch.lock")
     listed = json.loads(done(sitepatch("list", "--json", cwd=site.cwd)).out)["patchsets"]
     known = {one["name"]: (one["version"], one["digest"]) for one in listed}
-    assert [tuple(one) for one in made.patchsets] == [(DDP, *known[DDP], {"params": 7, "lang": "en"}, None), (GUARD, *known[GUARD], {}, None)]
+    assert [tuple(one) for one in made.patchsets] == [(DDP, *known[DDP], {"params": 7, "lang": "en"}, None, False), (GUARD, *known[GUARD], {}, None, False)]
     pristine = {held.path: sha256(site.path / held.path) for held in made.files}
     assert {held.path: held.before for held in made.files} == pristine
     assert {held[:3] for held in made.files} == {("mmengine", "mmengine", "0.10.7"), ("torch", "torch", "2.7.1")}
@@ -126,6 +126,27 @@ def test_options_of_every_type_come_back_as_they_were(tmp_path):
     assert [type(value) for value in back.patchsets[0].options.values()] == [int, float, bool, str]
     one, other = (lockfile.Lock((lockfile.Pinned("a", "1", ZERO, {"n": n}),), ()) for n in (1, True))
     assert lock_differences(one, other) == ["a: found n = true, the lock has 1"]
+
+
+def test_what_is_optional_is_so_in_the_lock_and_makes_no_other_result(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    asks(site, DDP, f"{GUARD} optional")
+    done(site("lock"))
+    path = site.cwd / "sitepatch.lock"
+    assert {one.name: one.optional for one in lockfile.load_lock(path).patchsets} == {DDP: False, GUARD: True}
+    done(site("lock", "--check"))
+    other = path.read_text().replace('"mmengine"', '"other"')
+    path.write_text(path.read_text() + other[other.index("[[target]]") :])
+    asks(site, f"{DDP} optional", f"{GUARD} optional")
+    told = done(site("lock", "--check"), 1)
+    assert f"{DDP} is optional, and in the lock it is not" in told.out + told.err
+    done(site("sync", "--locked"))
+    done(site("lock"))
+    made = lockfile.load_lock(path)
+    assert [one.optional for one in made.patchsets] == [True, True]
+    assert len(made.targets) == 2, "the release of another environment stays"
+    asks(site, DDP, f"{GUARD} optional")
+    assert f"{DDP} is not optional, and in the lock it is" in done(site("lock", "--check"), 1).out
 
 
 def test_an_old_lock_stands_until_the_new_one_is_whole(site, lock):
@@ -369,7 +390,7 @@ BAD = {
     "upper case": (f'after = "{ONE}"', f'after = "{"A" * 64}"', [f'target[0].file[0].after: found "{"A" * 29}…{"A" * 29}", expected a sha256 in lower-case hex']),
     "a type": ('version = "2"', "version = 2", ["target[0].version: found 2, expected a string"]),
     "a path that leaves": ('path = "pkg/m.py"', 'path = "../m.py"', ['target[0].file[0].path: found "../m.py", expected a path below a site directory (the path is not a plain path below the site directory)']),
-    "an unknown key": ('name = "a"', 'name = "a"\nnam = 1', ["patchset[0].nam: found an unknown key, expected one of name, version, sha256, options, distribution; did you mean \"name\"?"]),
+    "an unknown key": ('name = "a"', 'name = "a"\nnam = 1', ["patchset[0].nam: found an unknown key, expected one of name, version, sha256, options, distribution, optional; did you mean \"name\"?"]),
     "a missing key": ('version = "1.0"\n', "", ["patchset[0].version: found nothing, expected a string"]),
     "an option that is a list": ("n = 1", "n = [1]", ["patchset[0].options.n: found a list, expected a number, a string, true or false"]),
     "a table that is none": ("[[patchset]]", "[patchset]", ["patchset: found a table, expected a list of tables, written [[patchset]]"]),

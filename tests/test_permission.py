@@ -157,7 +157,7 @@ def test_a_file_or_a_directory_that_is_immutable_or_append_only(site, monkeypatc
     told = "the directory is immutable" if said else f"user {os.getuid()} may not write here"
     assert found(site)[0].startswith(f"SITE: {told}")
     monkeypatch.setattr(os, "fstatvfs", lambda fd: SimpleNamespace(f_flag=os.ST_RDONLY | os.ST_NOSUID))
-    assert found(site)[0] == "SITE: the filesystem is mounted read-only; mount it writable, or change a copy with --target"
+    assert found(site)[0] == "SITE: the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`"
 
 
 @pytest.mark.parametrize(

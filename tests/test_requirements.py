@@ -42,6 +42,7 @@ def problems(*paths):
         (f"mmengine==0.10.7  # sitepatch: {DDP}\n", [(DDP, (), False, 1)]),
         (f"mmengine==0.10.7 ; python_version < '4'  #sitepatch:{DDP}\n", [(DDP, (), False, 1)]),
         (f"\nmmengine==0.10.7 \\\n    --hash=sha256:{'0' * 64} \\\n    --hash=sha256:{'1' * 64}  # sitepatch: {DDP}\n", [(DDP, (), False, 2)]),
+        (f"# Sitepatch: {DDP}\n", [(DDP, (), False, 1)]),
         (f"# sitepatch: {DDP}  # it is why we are here\n", [(DDP, (), False, 1)]),
         (f"torch  # the build of the vendor  # sitepatch: {GUARD}\n", [(GUARD, (), False, 1)]),
         (f"# sitepatch: {DDP} # sitepatch: {GUARD}\n", [(DDP, (), False, 1), (GUARD, (), False, 1)]),

@@ -15,7 +15,7 @@ from patcher.ops.outcome import Effect, Outcome
 from patcher.ops.place import Place
 from patcher.patchset.toml import options_text
 from patcher.project import lockfile
-from patcher.project.differing import elsewhere, lock_differences
+from patcher.project.differing import lock_differences, same_result
 from patcher.project.request import ProjectFiles, ProjectRequest, read_request
 from patcher.store.retry import undisturbed
 from patcher.store.status import applied_names, statuses
@@ -159,7 +159,7 @@ def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:
     new = lockfile.make_lock(asked_for.patchsets, locked_files)
     problems: List[str] = []
     if request.check and old:
-        problems = [*lock_differences(old, new, complete=not plan.failed), *elsewhere(old, new)]
+        problems = [*lock_differences(old, new, complete=not plan.failed), *same_result(old, new)]
     place = request.place._replace(patch_dirs=asked_for.patch_dirs)
     names = tuple(one.patchset.name for one in asked_for.patchsets)
     outcome = LockOutcome(place, path, plan, names, new.files, new, tuple(problems))

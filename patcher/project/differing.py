@@ -38,18 +38,21 @@ def lock_differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[st
     return found
 
 
-def elsewhere(lock: Lock, now: Lock) -> List[str]:
-    """The patchsets with the files of the lock that another distribution has installed, one line each.
+def same_result(lock: Lock, now: Lock) -> List[str]:
+    """What `lock` would write otherwise though `sync --locked` accepts it, one line each.
 
-    They write the same, so `sync --locked` accepts them; `lock` would write another lock.
+    That is a patchset with the files of the lock that another distribution has installed, or one that is `optional` in one
+    of the two: they write the same.
     """
     pinned = {one.name: one for one in lock.patchsets}
-    pairs = [(pinned[new.name], new) for new in now.patchsets if new.name in pinned]
-    return [
-        f"{new.name}: found it in {_shown(new.distribution)}, the lock has {_shown(old.distribution)}"
-        for old, new in pairs
-        if new.sha256 == old.sha256 and new.distribution != old.distribution
-    ]
+    found: List[str] = []
+    for old, new in ((pinned[new.name], new) for new in now.patchsets if new.name in pinned):
+        if new.sha256 == old.sha256 and new.distribution != old.distribution:
+            found.append(f"{new.name}: found it in {_shown(new.distribution)}, the lock has {_shown(old.distribution)}")
+        if new.optional != old.optional:
+            how = "is optional, and in the lock it is not" if new.optional else "is not optional, and in the lock it is"
+            found.append(f"{new.name} {how}")
+    return found
 
 
 def _shown(one: Optional[Distribution]) -> str:

@@ -16,7 +16,18 @@ from patcher.patchset.places import MANIFEST, providing_distribution
 from patcher.patchset.toml import read_toml, written_toml
 from patcher.store.folder import Folder
 from patcher.store.receipt import path_below
-from patcher.system.decode import Reader, Table, Values, integer, option_value, sha256_hex, shown_value, string, tables
+from patcher.system.decode import (
+    Reader,
+    Table,
+    Values,
+    boolean,
+    integer,
+    option_value,
+    sha256_hex,
+    shown_value,
+    string,
+    tables,
+)
 from patcher.target.distribution import identity
 from patcher.target.record import hashes_recorded
 
@@ -33,8 +44,9 @@ _PATCHSET = Table(
         "sha256": sha256_hex,
         "options": Values(option_value),
         "distribution": _DISTRIBUTION,
+        "optional": boolean,
     },
-    optional=("distribution",),
+    optional=("distribution", "optional"),
 )
 _FILE = Table({"path": path_below, "before": sha256_hex, "after": sha256_hex})
 _TARGET = Table({"package": string, "distribution": string, "version": string, "file": tables("target.file", _FILE)})
@@ -55,7 +67,8 @@ class Distribution(NamedTuple):
 class Pinned(NamedTuple):
     """A patchset in a lock; `sha256` (hex) is its digest, over all of its files.
 
-    `distribution` is None for one that was not installed: in a folder, built in.
+    `distribution` is None for one that was not installed: in a folder, built in. Where `optional`, a machine without its
+    packages has it not.
     """
 
     name: str
@@ -63,6 +76,7 @@ class Pinned(NamedTuple):
     sha256: str
     options: Mapping[str, OptionValue]
     distribution: Optional[Distribution] = None
+    optional: bool = False
 
 
 Target = Tuple[LockedFile, ...]
@@ -84,8 +98,8 @@ class Lock(NamedTuple):
 def make_lock(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> Lock:
     """The lock of the requested patchsets and of the files that a plan makes with them, of one build of each release."""
     pinned = (
-        Pinned(one.patchset.name, one.patchset.version, one.patchset.digest, dict(one.options), _distribution(one.patchset))
-        for one in requested
+        Pinned(each.name, each.version, each.digest, dict(options), _distribution(each), optional)
+        for each, options, optional in requested
     )
     files: Dict[Tuple[str, str, str], List[LockedFile]] = {}
     for one in sorted(set(locked)):
@@ -125,7 +139,7 @@ def merged(old: Lock, new: Lock) -> Lock:
 
 
 def _texts(lock: Lock) -> List[str]:
-    return [_patchset(one._replace(distribution=None)) for one in lock.patchsets]
+    return [_patchset(one._replace(distribution=None, optional=False)) for one in lock.patchsets]
 
 
 # to text and back -----------------------------------------------------------------------------------------------------
@@ -140,6 +154,7 @@ def encode_lock(lock: Lock) -> str:
 
 def _patchset(one: Pinned) -> str:
     head = _table("patchset", zip(("name", "version", "sha256"), one[:3]))
+    head += "optional = true\n" if one.optional else ""
     head += _inline("options", sorted(one.options.items()))
     return head + (_inline("distribution", one.distribution._asdict().items()) if one.distribution else "")
 

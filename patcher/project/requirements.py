@@ -13,7 +13,7 @@ from patcher.project.selection import raise_all
 from patcher.system.reading import TEXT, read_file
 
 _PATCH_DIR = "--patch-dir"
-_DIRECTIVE = re.compile(r"(?:^|\s)#\s*sitepatch:")
+_DIRECTIVE = re.compile(r"(?:^|\s)#\s*sitepatch:", re.I)
 _REMARK = re.compile(r"(^|\s)#.*")
 _NOT_OURS_TO_JUDGE = ("no such option", "${")
 """What newer releases of pip may know, and what they fill in from the environment."""

@@ -17,7 +17,7 @@ MOUNTED = "another file is mounted over it; change that file where it is mounted
 _HELP = {
     errno.ENOSPC: "free some space on that disk, then run this again",
     errno.EDQUOT: "the disk quota of this account is used up; free some space, then run this again",
-    errno.EROFS: "the filesystem is mounted read-only; mount it writable, or change a copy with --target",
+    errno.EROFS: "the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`",
     errno.EACCES: "run this as the owner of the directory, or use a virtual environment of your own",
     errno.EPERM: "the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else",
     errno.EISDIR: HOME_HINT,

@@ -230,7 +230,7 @@ def _edited(env: Environment, request: CaptureRequest, events: Events) -> Tuple[
     texts = find_originals(search.files, request.pristine, events.note)
     files = [Captured(*each) for each in zip(search.files, texts) if each[0].data != each[1].data]
     if not files:
-        what = f"nothing was edited: {search.looked} Python files are as they were installed, or as a patchset made them"
+        what = f"nothing was edited; Python files: {search.looked}, each as it was installed or as a patchset made it"
         raise SitepatchError("\n".join([what, *search.notes]), "to edit a copy: sitepatch edit PACKAGE --name NAME")
     notes = [f"{one.file.path}: compared with {one.before.where}" for one in files]
     for one in files:

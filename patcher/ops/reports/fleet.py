@@ -112,7 +112,7 @@ def _differences(answer: Mapping[str, Any], lock: Lock) -> List[str]:
     """What a host has otherwise than the lock, one line each."""
     now = {one["name"]: Pinned(one["name"], one["version"], one["digest"], one["options"]) for one in answer["patchsets"]}
     locked = {one.name: one for one in lock.patchsets}
-    found = [f"{name} is in the lock, and not applied" for name in locked if name not in now]
+    found = [f"{name} is in the lock, and not applied" for name in locked if name not in now and not locked[name].optional]
     found += [f"{name} is applied, and not in the lock" for name in now if name not in locked]
     for name in sorted({*now} & {*locked}):
         found += changed(locked[name], now[name])
