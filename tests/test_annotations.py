@@ -57,7 +57,7 @@ def placed(ended, root="patchsets/ask/"):
     return [line.replace(f" file={root}", " ").partition(",title=")[0] for line in found if " file=" in line]
 
 
-def test_what_does_not_fit_is_told_in_the_line_of_the_hunk(site):
+def test_what_does_not_fit_is_reported_in_the_line_of_the_hunk(site):
     told = done(site("check", "ask", "--format", "github", GITHUB_WORKSPACE=""), 1)
     assert sorted(placed(told)) == [f"error deep/a%2Cb.spatch,line={line}" for line in (10, 4, 7)]
     assert "title=ask does not fit mmengine/runner/runner.py Runner.wrap_model::not found: " in told.out
@@ -69,7 +69,7 @@ def test_what_does_not_fit_is_told_in_the_line_of_the_hunk(site):
         assert placed(done(site(*words, "--format", "github", GITHUB_WORKSPACE=""), code)) == ["error deep/a%2Cb.spatch,line=11"], "broken"
 
 
-def test_lint_and_lock_tell_it_too(site):
+def test_lint_and_lock_report_it_too(site):
     told = done(sitepatch("lint", "ask", "--format", "github", cwd=site.cwd, GITHUB_WORKSPACE=""), 1)
     assert "error patchset.toml" in placed(told) and "warning deep/a%2Cb.spatch,line=7" in placed(told), told
     assert "::error file=patchsets/ask/patchset.toml,title=ask%3A unused-option::no hunk writes $size%0Aremove [options.size]\n" in told.out

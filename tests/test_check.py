@@ -211,7 +211,7 @@ OUTCOMES = (
 )  # fmt: skip
 
 
-def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_told_one_by_one(patchsets):
+def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_reported_one_by_one(patchsets):
     checked = Checked(load_patchset(patchsets / "ask", "here"), OUTCOMES)
     assert [(row.word, row.cells[1:]) for row in checked_rows(checked, each=False)] == [
         ("applies", ("1.0 to 1.1 (2 releases, 1 yanked)", f"{SHARE}  demo/other.py")),
@@ -228,7 +228,7 @@ def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told
     assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
 
 
-def test_ci_is_told_in_annotations_or_as_tests(patchsets, tmp_path):
+def test_ci_is_answered_in_annotations_or_as_tests(patchsets, tmp_path):
     verdicts = of_releases(Checked(load_patchset(patchsets / "ask", "here"), OUTCOMES[:6]))
     assert github(verdicts, {}) == [
         "::error title=ask does not fit demo 1.2::not found: demo/share.py: gone%0Alook%0Aagain",
@@ -307,7 +307,7 @@ def test_without_a_variable_the_cache_is_where_the_system_has_such_things(check,
 
 
 # which releases -------------------------------------------------------------------------------------------------------
-def test_a_release_outside_of_the_range_is_told_and_is_no_failure(check, told, index):
+def test_a_release_outside_of_the_range_is_reported_and_is_no_failure(check, told, index):
     fetched = len(index.fetched)
     ended = check("ask", "--against", "3.0", "--against", "1.0")
     assert ended.code == 0
@@ -367,7 +367,7 @@ def test_a_project_that_the_index_does_not_have(check):
     assert "applies  demo  1.0  demo/share.py:2" in ended.out
 
 
-def test_wrong_values_are_told_all_at_once_before_anything_is_done(check, index):
+def test_wrong_values_are_reported_all_at_once_before_anything_is_done(check, index):
     fetched = len(index.fetched)
     ended = check("ask", "--against", "2..0", "--against", "1.0", "--against", "=>2", "--against", "", "--against", "latest")
     assert (ended.code, ended.out) == (2, "")
@@ -623,7 +623,7 @@ def test_an_interpreter_without_pip_says_so(index, patchsets, tmp_path):
     assert "ensurepip" in ended.err
 
 
-def test_a_pip_that_is_too_old_is_told_once(check, tmp_path):
+def test_a_pip_that_is_too_old_is_reported_once(check, tmp_path):
     (tmp_path / "pip").mkdir()  # what pip 20.3 says
     (tmp_path / "pip/__init__.py").touch()
     (tmp_path / "pip/__main__.py").write_text("import sys\nsys.exit('\\nno such option: --ignore-requires-python')\n")
@@ -633,7 +633,7 @@ def test_a_pip_that_is_too_old_is_told_once(check, tmp_path):
 
 
 # here -----------------------------------------------------------------------------------------------------------------
-def test_here_it_tells_what_apply_would_find_and_writes_nothing(tmp_path):
+def test_here_it_reports_what_apply_would_find_and_writes_nothing(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     before = site.tree()
     ended = site("check", DDP)
@@ -644,7 +644,7 @@ def test_here_it_tells_what_apply_would_find_and_writes_nothing(tmp_path):
     assert site("check", DDP).out.count("applied") == 9
 
 
-def test_here_without_a_name_an_absent_package_is_told_and_is_no_fault(tmp_path):
+def test_here_without_a_name_an_absent_package_is_reported_and_is_no_fault(tmp_path):
     site = Site(tmp_path, "accelerate-1.15.0")
     ended = site("check")
     assert ended.code == 0
@@ -666,7 +666,7 @@ def test_here_what_does_not_fit_fails_with_and_without_a_name(tmp_path):
         assert re.search(rf"conflict +{DDP} +{RUNNER}", ended.out)
 
 
-def test_a_broken_patchset_is_told_and_the_others_are_checked(tmp_path):
+def test_a_broken_patchset_is_reported_and_the_others_are_checked(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     (tmp_path / "patchsets/bad").mkdir(parents=True)
     (tmp_path / "patchsets/bad/patchset.toml").write_text("schema = 2\n")

@@ -57,7 +57,7 @@ def files_of(found):
 
 
 # several options and patchsets ----------------------------------------------------------------------------------------
-def test_another_option_changes_what_is_applied_and_restore_still_finds_the_way_back(site):
+def test_another_option_changes_what_is_applied_and_restore_gives_back_the_original(site):
     before = site.tree()
     assert site("apply", DDP).code == 0
     assert site("apply", DDP, "--set", f"{DDP}.params=9", "--set", "lang=zh").code == 0
@@ -143,7 +143,7 @@ def test_looking_ahead_leaves_the_tree_untouched(musa, words):
     assert not (musa.path / ".sitepatch").exists()
 
 
-def test_looking_at_what_stands_leaves_the_tree_untouched(site):
+def test_looking_at_what_is_applied_leaves_the_tree_untouched(site):
     site("apply", DDP)
     before = site.tree()
     for words in (
@@ -188,7 +188,7 @@ def test_exit_code_stat_and_page(site):
     assert '_sitepatch_ddp_report("Runner.wrap_model"' in page.text("ins") and "Show where every parameter lives" in page.text("p")
 
 
-def test_diff_of_one_that_stands_shows_its_own_change_alone(musa):
+def test_diff_of_one_that_is_applied_shows_its_own_change_alone(musa):
     musa("apply", *ALL)
     shown = musa("diff", GUARD).out
     assert "torch/multiprocessing/reductions.py" in shown
@@ -196,7 +196,7 @@ def test_diff_of_one_that_stands_shows_its_own_change_alone(musa):
 
 
 # what does not need a change ------------------------------------------------------------------------------------------
-def test_what_is_not_needed_is_told_and_is_no_failure(tmp_path):
+def test_what_is_not_needed_is_reported_and_is_no_failure(tmp_path):
     site = Site(tmp_path, "torch-2.5.0")
     before = site.tree()
     done = site("apply", GUARD)
@@ -206,7 +206,7 @@ def test_what_is_not_needed_is_told_and_is_no_failure(tmp_path):
     assert site.tree() == before
 
 
-def test_what_is_fixed_upstream_is_told_and_is_no_failure(musa):
+def test_what_is_fixed_upstream_is_reported_and_is_no_failure(musa):
     path = "torch/multiprocessing/reductions.py"
     fixed = musa.file(path).read_bytes().replace(b"storage.is_musa", b'getattr(storage, "is_musa", False)')
     ship(musa, path, fixed)
@@ -248,7 +248,7 @@ def test_an_unknown_patchset_is_refused_with_a_suggestion(site, command):
     assert done.err.startswith('error: there is no patchset "mmengine-dpp-debug"')
 
 
-def test_every_unknown_name_is_told_in_one_run(site):
+def test_every_unknown_name_is_reported_in_one_run(site):
     refused(site, 2, ["apply", "one", DDP, "two"], '"one"', '"two"')
     refused(site, 2, ["restore", "one", DDP, "two"], '"one"', '"two"')
 
@@ -272,7 +272,7 @@ def test_an_unknown_option_or_value_is_refused(site, setting, message):
     refused(site, 2, ["apply", DDP, "--set", setting], message)
 
 
-def test_all_wrong_settings_are_told_in_one_run(site):
+def test_all_wrong_settings_are_reported_in_one_run(site):
     refused(site, 2, ["apply", DDP, "--set", "a=1", "--set", "lang=jp"], f"{DDP}.a", "en or zh")
 
 
@@ -414,7 +414,7 @@ def test_a_wrong_option_of_a_command_is_wrong_usage(tmp_path):
 
 
 # status ---------------------------------------------------------------------------------------------------------------
-def test_a_reinstall_is_told_and_can_be_patched_again_or_forgotten(site):
+def test_a_reinstall_is_reported_and_can_be_patched_again_or_forgotten(site):
     shutil.copytree(str(site.path), str(site.cwd / "pristine"))
     site("apply", DDP)
     shutil.copy2(str(site.cwd / "pristine" / RUNNER), str(site.file()))
@@ -432,7 +432,7 @@ def test_a_reinstall_is_told_and_can_be_patched_again_or_forgotten(site):
     assert site.tree() == tree(site.cwd / "pristine")
 
 
-def test_a_file_that_was_deleted_by_mistake_is_told_and_put_back(site):
+def test_a_file_that_was_deleted_by_mistake_is_reported_and_put_back(site):
     before = site.tree()
     site("apply", DDP)
     site.file().unlink()
@@ -449,7 +449,7 @@ def test_a_file_that_was_deleted_by_mistake_is_told_and_put_back(site):
     assert site.tree() == before
 
 
-def test_a_newer_patchset_is_told_as_outdated_and_apply_brings_it_up_to_date(site):
+def test_a_newer_patchset_is_reported_as_outdated_and_apply_brings_it_up_to_date(site):
     site("apply", DDP)
     site.source(DDP, toml=[(f'version = "{DDP_VERSION}"', 'version = "99.1"')])
     told = site("status")
@@ -462,7 +462,7 @@ def test_a_newer_patchset_is_told_as_outdated_and_apply_brings_it_up_to_date(sit
     assert f"applied  {DDP} 99.1  mmengine 0.10.7  3 files" in site("status").out
 
 
-def test_a_lost_copy_of_a_patchset_is_told_and_does_not_keep_restore_from_working(site):
+def test_a_lost_copy_of_a_patchset_is_reported_and_does_not_keep_restore_from_working(site):
     before = site.tree()
     site("apply", DDP)
     for copy in (site.path / ".sitepatch" / "patchsets").iterdir():
@@ -487,7 +487,7 @@ def test_an_interrupted_run_is_finished_by_the_next_command_that_says_so(site, c
 
 
 # list, show, help -----------------------------------------------------------------------------------------------------
-def test_list_tells_every_patchset_what_fits_first_and_where_it_is_from(musa):
+def test_list_shows_every_patchset_what_fits_first_and_where_it_is_from(musa):
     assert musa("apply", DDP, "--no-verify").code == 0
     path = musa.path / "mmengine-0.10.7.dist-info" / "METADATA"
     path.write_text(path.read_text().replace("0.10.7", "2.0"))
@@ -531,7 +531,7 @@ def test_what_is_broken_is_one_line_and_keeps_nothing_else_from_being_used(site)
     assert site("restore", **path).code == 0
 
 
-def test_list_tells_a_broken_folder_and_ends_with_1(site):
+def test_list_shows_a_broken_folder_and_ends_with_1(site):
     site.source(DDP, toml=[('kind = "debug"', 'kind = "debog"')])
     done = sitepatch("list", cwd=site.cwd)
     assert done.code == 1
@@ -790,7 +790,7 @@ def test_the_module_runs_like_the_command(tmp_path):
     assert done.stdout.decode() == f"sitepatch, version {__version__}\n"
 
 
-def test_the_demo_tells_the_whole_story_and_leaves_nothing(tmp_path):
+def test_the_demo_shows_the_whole_story_and_leaves_nothing(tmp_path):
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     done = sitepatch("demo", "--offline", cwd=tmp_path, TMPDIR=str(temporary))

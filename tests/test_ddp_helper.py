@@ -255,7 +255,7 @@ def test_who_gave_the_device_ids(capsys, monkeypatch):
     assert origin({"device_ids": [0]})[0] == "config"
 
 
-def test_the_start_of_the_process_group_is_told_and_goes_into_the_report(capsys, monkeypatch):
+def test_the_start_of_the_process_group_is_reported_and_goes_into_the_report(capsys, monkeypatch):
     report, note = helpers()
     distributed = types.ModuleType("torch.distributed")
     distributed.is_initialized = lambda: False
@@ -292,7 +292,7 @@ def test_a_missing_local_rank_is_reported_and_not_raised(report, monkeypatch):
     assert found["env"]["LOCAL_RANK"] is None
 
 
-def test_parameters_that_raise_half_way_are_told_as_far_as_they_were_read(report):
+def test_parameters_that_raise_half_way_are_reported_as_far_as_they_were_read(report):
     class Broken(Model):
         def named_parameters(self):
             yield "first", Tensor()
@@ -503,7 +503,7 @@ def test_a_strategy_that_wraps_nothing_reports_where_the_model_is_then(capsys):
     assert lines[-1] == "[rank 1] not distributed: nothing is wrapped, since the launcher is none"
 
 
-def test_what_a_wrapping_raises_is_told_and_goes_on(capsys):
+def test_what_a_wrapping_raises_is_reported_and_goes_on(capsys):
     kind = type("DDPStrategy", (Strategy,), {"wrap": Strategy.wrap})
     scope()["_sitepatch_ddp_watch"](kind, "wrap")
     with pytest.raises(ValueError, match="not\nthis model"):

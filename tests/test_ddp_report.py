@@ -190,7 +190,7 @@ def test_what_a_wrapping_raised_is_no_well_and_belongs_to_its_process():
     assert codes(*texts, raised(texts[1], error, pid=7), raised(texts[1], error, sequence=1)) == []
 
 
-def test_a_refusal_that_the_report_tells_is_one_of_its_rank():
+def test_a_refusal_that_the_report_has_is_one_of_its_rank():
     text = ours(report(0, model("cpu"), [0], world=1, get_device="cpu"))
     assert codes(text + raised(text, REFUSAL.strip())) == [("cpu-with-device-ids", "0")], "told in our words alone"
     right = [ours(report(rank, model(f"musa:{rank}"), [rank])) for rank in range(2)]
@@ -211,12 +211,12 @@ def test_a_refusal_that_the_report_tells_is_one_of_its_rank():
         ("", "npu:0", [0], []),
     ],
 )
-def test_what_ddp_refuses_is_told_by_the_release_of_torch(torch, on, device_ids, found):
+def test_what_ddp_refuses_follows_the_release_of_torch(torch, on, device_ids, found):
     assert codes(report(0, model(on), device_ids, world=1, torch=torch)) == found
 
 
 @pytest.mark.parametrize("device_ids", [None, []])
-def test_gcu_that_stands_idle_while_ddp_takes_the_model_on_the_cpu(device_ids):
+def test_gcu_that_is_idle_while_ddp_takes_the_model_on_the_cpu(device_ids):
     texts = [report(rank, model("cpu"), device_ids, get_device="cpu", current={"gcu": rank}) for rank in range(2)]
     assert codes(*texts) == [("accelerator-unused", "0-1")]
 
@@ -370,11 +370,11 @@ def test_missing_ranks_are_named():
         (lambda: object(), None, "model-unreadable"),
     ],
 )
-def test_what_the_helper_warned_of_is_told_too(make, ids, code):
+def test_what_the_helper_warned_of_is_reported_too(make, ids, code):
     assert code in [one for one, _ in codes(report(0, make(), ids, world=1))]
 
 
-def test_a_warning_of_a_later_version_is_told_by_its_code():
+def test_a_warning_of_a_later_version_is_known_by_its_code():
     assert codes(report(0, model("cuda:0"), [0], world=1, schema=5, warnings=["too-new"])) == [("too-new", "0")]
 
 
@@ -624,7 +624,7 @@ def piped(data, *words, cwd, **more):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-def test_what_is_told_and_the_exit_codes(tmp_path):
+def test_what_is_reported_and_the_exit_codes(tmp_path):
     well_, wrong = tmp_path / "well.log", tmp_path / "wrong.log"
     well_.write_text("".join(lines(2)))
     wrong.write_text("".join(report(rank, model("cpu"), [rank], get_device="cpu", current={"gcu": rank}) for rank in range(2)))
@@ -672,7 +672,7 @@ def test_a_directory_is_all_files_below_it(tmp_path):
     assert [(log["log"], log["reports"]) for log in answer["logs"]] == [("logs/0.log", 1), ("logs/deep/1.log.gz", 1)]
 
 
-def test_files_that_are_not_there_are_told_all_at_once(tmp_path):
+def test_files_that_are_not_there_are_reported_all_at_once(tmp_path):
     (tmp_path / "log").write_text("")
     done = sitepatch("diagnose", "log", "one", "two", cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
@@ -695,7 +695,7 @@ def test_logs_without_a_line_of_ours(tmp_path):
     assert (done.code, done.out) == (0, "nothing that is known is wrong in 9 lines of 1 log\n")
 
 
-def test_cut_lines_are_told_with_file_and_line_and_end_with_1(tmp_path):
+def test_cut_lines_are_reported_with_file_and_line_and_end_with_1(tmp_path):
     first, second = lines(2)
     (tmp_path / "log").write_text(first + "x\n" + first[:99] + "\n" + second + second[:30])
     done = sitepatch("diagnose", "log", cwd=tmp_path)

@@ -152,13 +152,13 @@ def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch,
      ("2026-11-22T10:00:00.123456789Z [default3]: ", 3), ('{"log":"[default3]:', 3), ("[pod/train-0/main] 2026-11-22T10:00:00+08:00 3: ", 3),
      ("2026-11-22T10:00:00.1Z stderr F [1,3]<stderr>:", 3), ("[2026]: ", None), ("train.py:3: ", None), ("[rank12345678]: ", None)],
 )  # fmt: skip
-def test_the_rank_is_told_by_the_line(known, prefix, rank):
+def test_the_rank_is_known_by_the_line(known, prefix, rank):
     (one,) = found(known, prefix + REFUSED)
     assert one.ranks == ((rank,) if rank is not None else ())
 
 
 @pytest.mark.parametrize(("name", "rank"), [("/r/none_x/attempt_0/3/stderr.log", 3), ("logs/rank_3.log", 3), ("rank3.log.gz", 3), ("rank_3_of_8.log", 3), ("frank3.log", None), ("log", None)])
-def test_the_rank_is_told_by_the_file(known, name, rank):
+def test_the_rank_is_known_by_the_file(known, name, rank):
     log = read_log(name, io.BytesIO(REFUSED.encode()), known.patterns)
     assert log.sightings[0].ranks == ((rank,) if rank is not None else ())
 
@@ -410,7 +410,7 @@ def test_ranks_whose_tracebacks_run_into_each_other(known):
     assert failures(known, mixed + text[at:]) == [first]
 
 
-def test_the_failure_is_told_first_and_ends_with_1(tmp_path):
+def test_the_failure_is_reported_first_and_ends_with_1(tmp_path):
     (tmp_path / "log").write_text(TORCHRUN[0][1], encoding="utf-8")
     done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
     assert done.code == 1 and done.out.splitlines()[:4] == [
@@ -453,7 +453,7 @@ def test_a_rank_that_waited_is_not_the_one_that_failed(known, heading, text, aro
     assert causes(known, around(text)) == heading
 
 
-def test_the_rank_that_was_waited_for_is_told_first(tmp_path):
+def test_the_rank_that_was_waited_for_is_reported_first(tmp_path):
     def told(text):
         (tmp_path / "log").write_text(text, encoding="utf-8")
         done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
@@ -598,7 +598,7 @@ def test_an_environment_is_looked_at_only_where_something_is_to_be_cured(tmp_pat
     assert "nowhere" in sitepatch("diagnose", "log", "--python", "nowhere", cwd=tmp_path).err
 
 
-def test_where_an_accelerator_is_installed_its_own_patchset_is_told(tmp_path):
+def test_where_an_accelerator_is_installed_its_own_patchset_is_reported(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     (site.path / "torch_gcu").mkdir()
     answer = told(site, FRAME + REFUSED)
@@ -606,7 +606,7 @@ def test_where_an_accelerator_is_installed_its_own_patchset_is_told(tmp_path):
     assert answer["findings"][0]["patchset"] == "mmengine-device"
 
 
-def test_what_is_told(tmp_path):
+def test_what_is_reported(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     (tmp_path / "job.log").write_text("".join(f"[rank{rank}]: {REFUSED}" for rank in (0, 1, 2, 5)) + FRAME)
     done = site("diagnose", "job.log")
@@ -631,7 +631,7 @@ def test_the_page_has_it_too(tmp_path):
 
 
 # what is read ---------------------------------------------------------------------------------------------------------
-def test_a_directory_that_may_not_be_read_is_told(tmp_path, monkeypatch):
+def test_a_directory_that_may_not_be_read_is_reported(tmp_path, monkeypatch):
     (tmp_path / "one").mkdir()
     scan = os.scandir
 
@@ -711,7 +711,7 @@ def test_list_finds_what_a_text_is_about(tmp_path, text, patchsets, symptom):
     assert symptom in [one["symptom"] for one in answer["symptoms"]] or not (symptom or answer["symptoms"])
 
 
-def test_list_tells_what_a_text_means(tmp_path):
+def test_list_shows_what_a_text_means(tmp_path):
     out = sitepatch("list", "is_musa", cwd=tmp_path).out
     assert "torch-musa-guard" in out and "it means: a vendor's PyTorch asks" in out
     assert "is-musa-not-defined: a vendor's PyTorch asks" in sitepatch("show", "torch-musa-guard", cwd=tmp_path).out

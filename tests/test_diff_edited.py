@@ -69,7 +69,7 @@ def test_by_default_the_packages_of_patchsets_are_looked_at_and_all_where_it_is_
     assert (world("diff", "--edited", "nowhere").code, world("diff", "mine", "--all").code) == (1, 2)
 
 
-def test_what_was_edited_stands_apart_from_what_a_patchset_changed(world):
+def test_what_was_edited_is_shown_apart_from_what_a_patchset_changed(world):
     done(world("apply", "mine", "--no-verify"))
     plain = done(world("diff")).out
     world.edit(world.text().replace("    if strict:\n", ADDED[1:] + "    if strict:\n"))

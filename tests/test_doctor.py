@@ -326,7 +326,7 @@ def test_what_became_of_patched_files(patched, tmp_path):
     )
 
 
-def test_a_patchset_that_is_newer_than_what_stands(patched):
+def test_a_patchset_that_is_newer_than_what_is_applied(patched):
     patched.source(GUARD, toml=[('version = "1.0"', 'version = "1.1"')])
     expect(doctor(patched), (NOTE, "applied", rf"{GUARD} 1.1 .*is another one than is applied"))
 
@@ -356,7 +356,7 @@ def test_bytecode_of_an_older_source(patched, mode, level):
         expect(doctor(patched), (PROBLEM, "bytecode", f"{pyc} is not of the {file} that stands there"))
 
 
-def test_bytecode_that_no_loader_would_take_is_not_told(patched):
+def test_bytecode_that_no_loader_would_take_is_not_reported(patched):
     file = patched.file()
     pyc = Path(importlib.util.cache_from_source(str(file)))
     stale(file, pyc, py_compile.PycInvalidationMode.TIMESTAMP)

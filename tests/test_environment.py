@@ -265,7 +265,7 @@ def test_a_module_that_is_standard_only_in_the_target_is_refused_too(tmp_path):
         locate(searching(tmp_path / "lib", tmp_path / "site"), "newmodule")
 
 
-def test_a_package_that_is_not_there_is_told_with_what_looks_like_it(tmp_path):
+def test_a_package_that_is_not_there_is_reported_with_what_looks_like_it(tmp_path):
     install(tmp_path, DEMO)
     with pytest.raises(SitepatchError) as caught:
         locate(searching(tmp_path), "demoo")
@@ -277,7 +277,7 @@ def test_a_package_that_is_not_there_is_told_with_what_looks_like_it(tmp_path):
     assert caught.value.hint.startswith("install it, or ")
 
 
-def test_a_package_found_twice_is_patched_where_it_is_imported_and_told(tmp_path):
+def test_a_package_found_twice_is_patched_where_it_is_imported_and_reported(tmp_path):
     first, second = tmp_path / "user", tmp_path / "system"
     install(first, DEMO, version="2.0")
     install(second, DEMO, version="1.0")
@@ -323,7 +323,7 @@ def test_of_a_namespace_package_the_distribution_of_the_files_counts(tmp_path, i
             assert "name a file" in caught.value.hint
 
 
-def test_a_patched_file_tells_its_distribution_by_its_pristine_copy(tmp_path):
+def test_a_patched_file_gives_its_distribution_by_its_pristine_copy(tmp_path):
     for name, version in (("first", "1.0"), ("second", "2.0")):
         install(tmp_path, {"demo/__init__.py": "", "demo/m.py": f"x = {version}\n"}, name, version)
     assert locate(directory(tmp_path), "demo", ["demo/m.py"]).distribution == "second"
@@ -336,7 +336,7 @@ def test_a_patched_file_tells_its_distribution_by_its_pristine_copy(tmp_path):
     assert locate(directory(tmp_path), "demo", ["demo/m.py"]).distribution == "second"
 
 
-def test_a_distribution_is_told_by_what_is_imported_of_it(tmp_path):
+def test_a_distribution_is_known_by_what_is_imported_of_it(tmp_path):
     install(tmp_path, {**DEMO, "_other.py": "", "demo/__pycache__/m.py": ""}, "Some-dist")
     with pytest.raises(SitepatchError, match=r"some\.dist is not installed") as caught:
         locate(directory(tmp_path), "some.dist")
@@ -514,7 +514,7 @@ def literal(site: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [egg_directory, egg_file, debian, pyproject, pkg_info, egg, literal])
-def test_without_a_record_the_version_is_told_by_what_there_is(tmp_path, how):
+def test_without_a_record_the_version_is_known_by_what_there_is(tmp_path, how):
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / "__init__.py").write_text("")
     env = directory(tmp_path)
@@ -628,7 +628,7 @@ def test_a_directory_that_is_a_link_out_of_the_site_is_refused_and_one_within_is
         ("runner/data.txt", None),
     ],
 )
-def test_a_file_that_would_not_be_imported_is_told(tmp_path, beside, reason):
+def test_a_file_that_would_not_be_imported_is_reported(tmp_path, beside, reason):
     install(tmp_path, DEMO)
     if beside:
         (tmp_path / "demo" / beside).parent.mkdir(exist_ok=True)
@@ -638,7 +638,7 @@ def test_a_file_that_would_not_be_imported_is_told(tmp_path, beside, reason):
     assert found is None if reason is None else reason in (found or "")
 
 
-def test_what_is_no_python_source_or_lies_in_the_standard_library_is_told(tmp_path):
+def test_what_is_no_python_source_or_lies_in_the_standard_library_is_reported(tmp_path):
     install(tmp_path, {**DEMO, "demo/data.json": ""})
     env = directory(tmp_path)
     located = locate(env, "demo")

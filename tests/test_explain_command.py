@@ -85,7 +85,7 @@ def test_an_option_is_seen_in_the_change(site):
     assert told(site, DDP, "--set", "parms=9", code=2).err.startswith("error: ")
 
 
-def test_what_is_applied_is_known_from_receipts_and_found_in_the_file_as_it_stands(site):
+def test_what_is_applied_is_known_from_receipts_and_found_in_the_file_as_it_is(site):
     other = tutorial(site.cwd)
     for names in ([DDP], [DDP, other]):
         assert site("apply", *names).code == 0
@@ -98,7 +98,7 @@ def test_what_is_applied_is_known_from_receipts_and_found_in_the_file_as_it_stan
     assert "recorded in the receipt" in told(site, DDP, code=0).out
 
 
-def test_a_patchset_that_another_stands_above_is_explained_on_the_text_it_was_matched_against(site):
+def test_a_patchset_that_another_is_applied_after_is_explained_on_the_text_it_was_matched_against(site):
     other = tutorial(site.cwd)
     assert site("apply", other).code == 0
     before = hunks(site, DDP, code=0)
@@ -117,7 +117,7 @@ def test_places_are_moved_by_all_that_was_applied_since():
     assert _now(TargetFile(pristine, apply_splices(data, [later]), steps), "a", [first]) == (4,)
 
 
-def test_upstream_tells_where_the_after_side_stands(musa):
+def test_upstream_reports_where_the_after_side_stands(musa):
     drifted(musa, (b"storage.is_musa", b'getattr(storage, "is_musa", False)'), path=REDUCTIONS)
     (hunk,) = hunks(musa, GUARD, code=0)
     assert (hunk["state"], hunk["places"]) == ("upstream", [31])
@@ -125,7 +125,7 @@ def test_upstream_tells_where_the_after_side_stands(musa):
     assert "the after side stands there already" in told(musa, GUARD, code=0).out
 
 
-def test_not_needed_tells_what_is_absent_and_what_is_nearly_it(tmp_path):
+def test_not_needed_reports_what_is_absent_and_what_is_nearly_it(tmp_path):
     site = Site(tmp_path, "torch-2.5.0")
     done = told(site, GUARD, code=0)
     assert done.out.startswith(f"not needed  {REDUCTIONS}  reduce_storage\n")
@@ -154,7 +154,7 @@ def test_a_renamed_argument_is_shown_on_both_sides_with_a_marker(site):
     assert text.strip() == "$MODEL = MMDistributedDataParallel(module=$M, device_ids=$IDS, ...)"
 
 
-def test_apply_tells_the_same_in_short_and_names_the_command(site):
+def test_apply_reports_the_same_in_short_and_names_the_command(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
     before = site.tree()
     done = site("apply", DDP)
@@ -277,7 +277,7 @@ def test_colours_are_for_terminals(site):
     assert "\x1b[32m+" in painted
 
 
-def test_quiet_tells_what_does_not_fit_alone(site):
+def test_quiet_reports_what_does_not_fit_alone(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
     done = told(site, DDP, "-q", code=1)
     assert done.out.startswith("not found") and "applicable" not in done.out

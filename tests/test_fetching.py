@@ -241,7 +241,7 @@ def test_a_release_of_an_index_that_pip_passes_over_is_none_without_a_wheel(inde
         pip.download("demo", "1.0")
 
 
-def test_a_release_that_the_index_does_not_have_is_told_as_such(index, monkeypatch):
+def test_a_release_that_the_index_does_not_have_is_reported_as_such(index, monkeypatch):
     index.add("demo", "1.0", files(PLAIN))
     for name, value in index.variables("").items():
         monkeypatch.setenv(name, value)
@@ -272,7 +272,7 @@ def test_other_pythons_are_asked_only_where_they_have_releases_that_the_first_ha
         assert len(asked) == lists + 1
 
 
-def test_where_an_index_is_down_half_way_the_others_are_told_and_kept_and_nothing_half(index, monkeypatch, tmp_path):
+def test_where_an_index_is_down_half_way_the_others_are_reported_and_kept_and_nothing_half(index, monkeypatch, tmp_path):
     for version in ("1.0", "1.1", "1.2"):
         index.add("demo", version, files(PLAIN))
     down = {NAME.replace("1.0", "1.1"): lambda handler, data: send(handler, 503, b""), NAME.replace("1.0", "1.2"): reset}

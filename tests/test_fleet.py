@@ -32,7 +32,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_hosts_that_are_alike_are_one_line_and_what_is_astray_is_told(folder):
+def test_hosts_that_are_alike_are_one_line_and_what_is_astray_is_reported(folder):
     ended = done(report(folder), 1)
     same, other = ended.out.splitlines()[0], ended.out.splitlines()[1:]
     assert re.sub(" +", " ", same) == "applied 5 hosts: n0, n1, n2, 2 more two 1.0 lang=en value=2, other 1.0 demo 1.0"

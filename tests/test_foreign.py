@@ -95,7 +95,7 @@ def test_what_was_edited_before_is_not_lost_when_a_reinstall_takes_the_file_away
         shutil.rmtree(str(site.path / ".sitepatch"))
 
 
-def test_a_file_that_nothing_is_recorded_for_is_patched_and_told_as_unproven(site):
+def test_a_file_that_nothing_is_recorded_for_is_patched_and_reported_as_unproven(site):
     (record,) = site.path.glob("*.dist-info/RECORD")
     record.write_text("".join(line for line in record.read_text().splitlines(True) if not line.startswith(RUNNER)))
     before = site.tree()
@@ -204,7 +204,7 @@ def test_one_of_two_patchsets_is_taken_out_of_an_edited_file_then_the_other(site
         site.file().write_bytes(pristine)
 
 
-def test_restore_with_force_keeps_a_copy_in_the_store_that_outlives_it_and_is_told(site):
+def test_restore_with_force_keeps_a_copy_in_the_store_that_outlives_it_and_is_reported(site):
     before = site.tree()
     done(site("apply", DDP))
     with site.file().open("ab") as file:
@@ -252,7 +252,7 @@ def test_apply_on_a_file_edited_after_is_refused_and_with_force_keeps_a_copy(sit
     assert outside(site.tree()) == before
 
 
-def test_a_forced_apply_that_is_rolled_back_leaves_the_edited_file_and_its_way_back(site):
+def test_a_forced_apply_that_is_rolled_back_leaves_the_edited_file_and_what_restores_it(site):
     pristine = site.file().read_bytes()
     done(site("apply", DDP))
     site.file().write_bytes(site.file().read_bytes() + MINE)
@@ -269,7 +269,7 @@ def test_a_forced_apply_that_is_rolled_back_leaves_the_edited_file_and_its_way_b
     assert site.file().read_bytes() == pristine + MINE
 
 
-def test_what_status_needs_for_a_restore_and_is_lost_or_damaged_is_told(site):
+def test_what_status_needs_for_a_restore_and_is_lost_or_damaged_is_reported(site):
     done(site("apply", DDP))
     for folder, harm in (("pristine", "the pristine copy is damaged"), ("patchsets", "the stored patchset is damaged")):
         copy = sorted((site.path / ".sitepatch" / folder).iterdir())[0]
@@ -305,7 +305,7 @@ def test_status_does_not_wait_for_a_run_that_is_under_way(site):
     done(site("status", "--check"))
 
 
-def test_status_tells_an_interrupted_run_where_it_may_not_write():
+def test_status_reports_an_interrupted_run_where_it_may_not_write():
     public = Path(tempfile.mkdtemp())  # pytest's own folders are closed to others
     public.chmod(0o755)
     site = Site(public, "mmengine-0.10.7")
@@ -422,7 +422,7 @@ def forgets(shop):
     assert not (shop.site / ".sitepatch").exists()
 
 
-def test_a_reinstall_of_the_same_release_is_told_and_applied_again(shop):
+def test_a_reinstall_of_the_same_release_is_reported_and_applied_again(shop):
     shop.install("1.0")
     told = done(shop("status", "--check"), 1)
     assert "a reinstall replaced the file, our change is gone; apply again, or restore to forget it" in told.out
@@ -433,7 +433,7 @@ def test_a_reinstall_of_the_same_release_is_told_and_applied_again(shop):
 
 
 @pytest.mark.parametrize("version", ["2.0", "0.9"])
-def test_another_release_that_fits_is_told_and_never_gets_the_old_file_back(shop, version):
+def test_another_release_that_fits_is_reported_and_never_gets_the_old_file_back(shop, version):
     shop.install(version, FITS)
     told = done(shop("status", "--check"), 1).out
     assert f"shop {version} was installed over 1.0" in told and f"hint: it fits shop {version}: sitepatch apply shop-abs" in told
@@ -473,7 +473,7 @@ def test_all_releases_that_came_are_named_where_a_patchset_is_for_several(tmp_pa
     assert "hint: it fits one 2 and two 2: sitepatch apply both" in done(run("status")).out
 
 
-def test_a_release_that_does_not_fit_is_told_and_left_alone(shop):
+def test_a_release_that_does_not_fit_is_reported_and_left_alone(shop):
     shop.install("3.0", OTHER)
     before = tree(shop.site)
     refusal = done(shop("apply", "shop-abs"), 1)
@@ -484,7 +484,7 @@ def test_a_release_that_does_not_fit_is_told_and_left_alone(shop):
     forgets(shop)
 
 
-def test_a_release_with_the_same_bytes_is_told_with_its_version(shop):
+def test_a_release_with_the_same_bytes_is_reported_with_its_version(shop):
     shop.install("1.1")
     assert "shop 1.1 was installed over 1.0" in done(shop("status", "--check"), 1).out
     done(shop("apply", "shop-abs"))
@@ -494,7 +494,7 @@ def test_a_release_with_the_same_bytes_is_told_with_its_version(shop):
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_a_release_that_ships_our_very_bytes_is_not_taken_back_to_the_old_ones(shop, version):
+def test_a_release_that_ships_our_very_bytes_is_not_restored_to_the_old_ones(shop, version):
     shop.install(version, shop.file.read_text())
     told = done(shop("status")).out
     dropped = "hint: shop 2.0 has the change itself; drop it: sitepatch restore shop-abs, and no project has to ask for it any more"
@@ -551,7 +551,7 @@ def test_a_forced_reinstall_after_an_edit_is_no_edit(shop):
 
 
 # what stands ----------------------------------------------------------------------------------------------------------
-def test_a_hunk_that_was_not_needed_is_told_so_again_and_not_as_applied(site):
+def test_a_hunk_that_was_not_needed_is_reported_so_again_and_not_as_applied(site):
     extra = "\n@@ Runner.wrap_model @@ when-present\n-self.no_such_thing_here()\n+self.nor_this()\n"
     patchset(site.cwd, "ids-fix", FIX + extra)
     words = ["apply", "ids-fix", "--patch-dir", "patches", "--json"]
@@ -560,7 +560,7 @@ def test_a_hunk_that_was_not_needed_is_told_so_again_and_not_as_applied(site):
     assert [each["state"] for each in again] == ["applied", "not needed"]
 
 
-def test_status_tells_of_an_edited_text_that_was_set_aside_while_that_is_news(site, monkeypatch):
+def test_status_reports_an_edited_text_that_was_set_aside_while_that_is_news(site, monkeypatch):
     import time
 
     from click.testing import CliRunner

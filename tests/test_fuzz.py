@@ -54,7 +54,7 @@ def test_a_hang_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     assert finding.key == "hang"
 
 
-def test_an_error_for_the_person_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_for_the_user_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(*_: object) -> None:
         raise PatchError("case.spatch:1: wrong")
 

@@ -517,7 +517,7 @@ def test_a_precomputed_change_that_does_not_lead_to_its_bytes_is_not_made(place)
 
 
 # the commands ---------------------------------------------------------------------------------------------------------
-def test_status_tells_what_the_next_start_would_do_and_remove_removes_all_of_it(place):
+def test_status_reports_what_the_next_start_would_do_and_remove_removes_all_of_it(place):
     before = tree(place.site)
     assert "there is no hook" in place.sitepatch("hook", "status", "--python", place.python).out
     place.install()

@@ -141,7 +141,7 @@ def test_a_hostile_patchset_and_hostile_source_are_made_printable_on_a_terminal(
     assert (raw_controls(text), forged(text)) == ([], False), text
 
 
-def test_what_stands_applied_and_what_its_receipt_records_is_made_printable_on_a_terminal(site):
+def test_what_is_applied_and_what_its_receipt_records_is_made_printable_on_a_terminal(site):
     assert on_a_terminal(site, "apply", NAME, "--target", site.path, "--no-verify")[0] == 0
     (site.path / ".sitepatch" / "edited").mkdir()
     (site.path / ".sitepatch" / "edited" / "m\x1b[2K.py").write_text("")

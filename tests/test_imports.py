@@ -282,7 +282,7 @@ def test_the_help_and_the_completion_of_no_command_need_a_syntax_tree():
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
-def test_where_something_stands_status_reads_receipts_and_nothing_heavier(site):
+def test_where_something_is_applied_status_reads_receipts_and_nothing_heavier(site):
     site("apply", DDP)
     found = loaded(site, "status", "--target", site.path)
     assert "json" in found  # this test can see what is imported

@@ -85,7 +85,7 @@ def test_a_result_comes_back_as_the_engine_made_it(every):
     assert table.find(KEY, TEXT, REQUEST) is None
 
 
-def test_inserted_text_stands_in_a_table_once():
+def test_inserted_text_is_in_a_table_once():
     other = b"# moved\n" + TEXT
     moved = tuple(Splice(start + 8, end + 8, new) for start, end, new in MADE.splices)
     answers = (MADE.answers[0]._replace(places=(3,), splices=moved), MADE.answers[1])
@@ -132,7 +132,7 @@ def test_a_table_with_a_value_of_another_kind_gives_the_same_result_or_none(valu
 
 
 @pytest.mark.parametrize("what", ["format", "state", "places", "splices", "owner", "key", "deep"])
-def test_what_was_forged_without_its_seal_is_not_believed(what):
+def test_what_was_forged_without_its_seal_is_refused(what):
     table = json.loads(write_table({KEY: MADE}))
     (row,) = table["results"].values()
     key = KEY
@@ -388,7 +388,7 @@ def test_the_table_that_ships_is_of_the_patchset_as_it_is(name):
     assert tables.TABLE not in patchset.files
 
 
-def test_only_the_table_of_the_built_in_folder_is_believed(tmp_path, monkeypatch, worked):
+def test_only_the_table_of_the_built_in_folder_is_trusted(tmp_path, monkeypatch, worked):
     site = Site(tmp_path, "mmengine-0.10.7")
     copy = site.source(DDP)
     (path,) = [each for each in tables.results(DDP, [site.path]).values() if each[2].splices][:1]

@@ -118,7 +118,7 @@ def test_help_is_chinese_and_no_wider_than_the_terminal(tmp_path, words):
     assert max(map(width, told)) <= 60
 
 
-def test_what_an_error_means_is_told_in_chinese_and_to_programs_in_english(tmp_path):
+def test_what_an_error_means_is_reported_in_chinese_and_to_programs_in_english(tmp_path):
     (tmp_path / "train.log").write_text("RuntimeError: Address already in use\n")
     told = sitepatch("diagnose", "train.log", "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh")
     assert told.code == 1 and "含义：各 rank 会合用的端口被占用" in told.out and "提示：换一个 --master_port" in told.out

@@ -78,7 +78,7 @@ def sha256(path):
 
 
 # what it holds --------------------------------------------------------------------------------------------------------
-def test_the_lock_tells_each_patchset_and_each_file_before_and_after_and_changes_nothing_else(site):
+def test_the_lock_lists_each_patchset_and_each_file_before_and_after_and_changes_nothing_else(site):
     asks(site, f"{DDP} params=7", GUARD)
     before = site.tree()
     told = done(site("lock"))
@@ -95,7 +95,7 @@ def test_the_lock_tells_each_patchset_and_each_file_before_and_after_and_changes
     assert {held.path: held.after for held in made.files} == {held.path: sha256(site.path / held.path) for held in made.files}
 
 
-def test_the_same_lock_is_written_whatever_stands_applied_and_in_whatever_order_it_is_asked_for(site, lock):
+def test_the_same_lock_is_written_whatever_is_applied_and_in_whatever_order_it_is_asked_for(site, lock):
     text = lock.read_bytes()
     info = lock.stat()
     assert done(site("lock")).out == "sitepatch.lock: nothing to do, it is as it would be written\n"
@@ -108,7 +108,7 @@ def test_the_same_lock_is_written_whatever_stands_applied_and_in_whatever_order_
     assert lockfile.encode_lock(lockfile.load_lock(lock)).encode() == text
 
 
-def test_what_does_not_fit_is_told_and_nothing_is_locked(site):
+def test_what_does_not_fit_is_reported_and_nothing_is_locked(site):
     asks(site, DDP, GUARD)
     site.file().write_text("def wrap_model():\n    pass\n")
     told = done(site("lock"), 1)
@@ -149,7 +149,7 @@ def test_what_is_optional_is_so_in_the_lock_and_makes_no_other_result(tmp_path):
     assert f"{DDP} is not optional, and in the lock it is" in done(site("lock", "--check"), 1).out
 
 
-def test_an_old_lock_stands_until_the_new_one_is_whole(site, lock):
+def test_an_old_lock_stays_until_the_new_one_is_whole(site, lock):
     text = lock.read_bytes()
     asks(site, DDP)
     os.chmod(site.cwd, 0o555)
@@ -250,7 +250,7 @@ def test_what_is_in_another_release_of_the_distribution_is_refused_with_both_nam
 
 
 # --locked -------------------------------------------------------------------------------------------------------------
-def test_what_is_asked_for_and_is_not_as_locked_is_told_all_at_once_and_nothing_is_done(site, lock):
+def test_what_is_asked_for_and_is_not_as_locked_is_reported_all_at_once_and_nothing_is_done(site, lock):
     asks(site, f"{DDP} params=8 lang=zh", DYNAMO)
     assert refused(site) == [
         f'{DDP}: found lang = "zh", the lock has "en"', f"{DDP}: found params = 8, the lock has 7",
@@ -344,7 +344,7 @@ def record(site, path, data):
     file.write_text("\n".join(lines))
 
 
-def test_a_file_that_only_the_lock_has_is_told(site, lock):
+def test_a_file_that_only_the_lock_has_is_reported(site, lock):
     one = f'[[target.file]]\npath = "mmengine/x.py"\nbefore = "{ZERO}"\nafter = "{ONE}"\n'
     lock.write_text(lock.read_text().replace('version = "0.10.7"\n', f'version = "0.10.7"\n\n{one}'))
     assert refused(site) == ["mmengine 0.10.7: mmengine/x.py is in the lock, and no patchset is for it"]
@@ -356,7 +356,7 @@ def test_a_result_that_is_not_the_locked_one_is_refused(site, lock):
     assert refused(site) == [f"mmengine 0.10.7: {RUNNER} would become sha256 {made.after}, the lock has {ZERO}"]
 
 
-def test_what_does_not_fit_is_told_beside_what_differs(site, lock):
+def test_what_does_not_fit_is_reported_beside_what_differs(site, lock):
     site.file("torch/multiprocessing/reductions.py").write_text("x = 1\n")
     asks(site, f"{DDP} params=8", GUARD)
     before = site.tree()
@@ -418,7 +418,7 @@ def test_a_lock_that_was_edited_is_refused_with_all_that_is_wrong(tmp_path, name
     assert exit_code(caught.value) == 2
 
 
-def test_what_stands_twice_in_a_lock_is_refused(tmp_path):
+def test_what_is_twice_in_a_lock_is_refused(tmp_path):
     path = tmp_path / "sitepatch.lock"
     path.write_text(GOOD + GOOD.partition("format = 1\n")[2] + GOOD[GOOD.index("[[target.file]]") :])
     with pytest.raises(SitepatchError) as caught:

@@ -292,7 +292,7 @@ def test_a_warning_and_a_log_record_name_the_file_and_the_line(over):
     assert f"{over.site}/demo/m.py m 13\n" in said
 
 
-def test_coverage_tells_the_patched_lines(own):
+def test_coverage_reports_the_patched_lines(own):
     coverage = pytest.importorskip("coverage")
     script = own.folder / "measured.py"
     script.write_text("import inspect, sys, demo.m as m\nm.answer()\nprint(inspect.getmodule(m.answer.__code__).__name__)\n")

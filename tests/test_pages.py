@@ -95,7 +95,7 @@ def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
     assert "<ul><li>one</li></ul><pre>a  b\n  c  d</pre><pre>- x\n    kept  so</pre>" in page
 
 
-def test_what_people_edited_stands_apart_and_a_text_that_nothing_gives_is_named():
+def test_what_people_edited_is_shown_apart_and_a_text_that_nothing_gives_is_named():
     (made,), (edited,) = differing(("m.py", b"a\n", b"b\n")), differing(("m.py", b"b\n", b"c\n"), names=())
     edits = HandEditDiff("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "lost.py", "pkg 1.0")
     page = review.review_page("t", DiffOutcome(ENV, applied=(made,), edits=edits), [])

@@ -182,7 +182,7 @@ SECOND = TOML.index("[[variant]]", TOML.index("[[variant]]") + 1)
         ('package = "demo"', 'package = "else"', r'variant\[0\].patches\[0\]: found "demo/runner.py" \(line 3\), '),
     ],
 )
-def test_a_mistake_is_told_by_its_key_with_what_was_found_and_expected(tmp_path, old, new, line):
+def test_a_mistake_is_reported_by_its_key_with_what_was_found_and_expected(tmp_path, old, new, line):
     assert old in TOML
     message = refusal(write(tmp_path, TOML.replace(old, new, 1)))
     place = re.escape(str(tmp_path / "demo-fix" / "patchset.toml"))
@@ -231,7 +231,7 @@ def test_a_symptom_is_read(tmp_path):
         ('[[symptom]]\nname', SYMPTOM + '[[symptom]]\nname', r'symptom\[1\].name: found "it-fails", expected a name that no other'),
     ],
 )
-def test_a_mistake_in_a_symptom_is_told(tmp_path, old, new, line):
+def test_a_mistake_in_a_symptom_is_reported(tmp_path, old, new, line):
     assert old in SYMPTOM
     message = refusal(write(tmp_path, TOML + SYMPTOM.replace(old, new, 1)))
     assert re.search(line, message, re.DOTALL), message
@@ -246,7 +246,7 @@ def test_a_symptom_that_nothing_cures_says_what_to_do(tmp_path):
     assert "advice: found" in str(refused.value) and "options.a: found an unknown option" in str(refused.value)
 
 
-def test_all_mistakes_are_told_together(tmp_path):
+def test_all_mistakes_are_reported_together(tmp_path):
     toml = TOML.replace('"1.0"', '"x"').replace("default = 5", 'default = "5"').replace("sub/second", "sub/gone")
     folder = write(tmp_path, toml)
     (folder / "first.spatch").write_text("no file line here\n")
@@ -274,7 +274,7 @@ def test_a_toml_that_ends_too_early_names_its_last_line(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["patchset.toml", "first.spatch"])
-def test_bytes_that_are_not_utf8_are_told_by_line(tmp_path, name):
+def test_bytes_that_are_not_utf8_are_reported_by_line(tmp_path, name):
     folder = write(tmp_path)
     (folder / name).write_bytes(b"# ok\n# caf\xe9\n" + (folder / name).read_bytes())
     assert f"{folder / name}:2: found the byte 0xe9, expected UTF-8" in refusal(folder)
@@ -420,7 +420,7 @@ def test_variants_are_grouped_by_package(tmp_path):
 # ---------------------------------------------------------------- places
 
 
-def test_the_first_place_wins_and_the_others_are_told(tmp_path):
+def test_the_first_place_wins_and_the_others_are_reported(tmp_path):
     named, local = tmp_path / "named", tmp_path / "patchsets"
     write(named), write(local, TOML.replace("schema = 1", "schema = 1  # another"))
     write(local, TOML.replace("demo-fix", "only-local"), "only-local")
@@ -490,7 +490,7 @@ def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, v
     assert found.shadows == ()
 
 
-def test_an_entry_point_that_leads_nowhere_is_told_and_keeps_nothing_else_from_being_used(tmp_path, monkeypatch):
+def test_an_entry_point_that_leads_nowhere_is_reported_and_keeps_nothing_else_from_being_used(tmp_path, monkeypatch):
     add_wheel(tmp_path / "site", "[sitepatch.patchsets]\nvendor = gone.away\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
     write(tmp_path / "patchsets")
@@ -556,14 +556,14 @@ def test_settings_are_read_by_the_type_of_the_option(tmp_path):
         ("param", "1", 'found an unknown option, expected one of params, lang, ratio, loud; did you mean "params"?'),
     ],
 )
-def test_a_wrong_setting_is_told_with_what_was_expected(tmp_path, key, text, line):
+def test_a_wrong_setting_is_reported_with_what_was_expected(tmp_path, key, text, line):
     made = manifest.load_patchset(write(tmp_path), "here")
     with pytest.raises(UsageError) as caught:
         patchset.resolve_options(made, {f"demo-fix.{key}": text})
     assert caught.value.message == f"--set demo-fix.{key}: {line}"
 
 
-def test_all_wrong_settings_are_told_together(tmp_path):
+def test_all_wrong_settings_are_reported_together(tmp_path):
     made = manifest.load_patchset(write(tmp_path), "here")
     with pytest.raises(UsageError) as caught:
         patchset.resolve_options(made, {"demo-fix.params": "x", "demo-fix.none": "x"})

@@ -254,7 +254,7 @@ def two_versions(site):
 
 
 @pytest.mark.parametrize("make", [compiled, frozen, sourceless, zipped, two_versions])
-def test_what_would_not_run_or_nobody_can_tell_is_refused_with_the_reason(tmp_path, make):
+def test_what_would_not_run_or_nobody_can_know_is_refused_with_the_reason(tmp_path, make):
     python, site = venv(tmp_path / "env")
     path, reason, origin = make(site)
     module = path[:-3].replace("/", ".")

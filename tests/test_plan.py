@@ -183,7 +183,7 @@ def test_a_file_that_two_sections_name_gets_the_hunks_of_both(site: Site, tmp_pa
     assert not (site.path / ".sitepatch").exists()
 
 
-def test_a_package_in_a_directory_that_a_pth_adds_is_patched_and_taken_back(tmp_path: Path) -> None:
+def test_a_package_in_a_directory_that_a_pth_adds_is_patched_and_restored(tmp_path: Path) -> None:
     lay_out("mmengine-0.10.7", tmp_path / "elsewhere")
     venv.create(tmp_path / "env", with_pip=False)
     (packages,) = (tmp_path / "env").glob("lib/python*/site-packages")
@@ -525,7 +525,7 @@ def test_a_plan_anew_is_of_the_text_that_upstream_shipped(world: World) -> None:
     assert [answer.path for answer in plan_pristine(world.env(), world.requested("b"))[0].failed] == [OLD], "nothing is forced"
 
 
-def test_what_an_earlier_version_changed_and_this_one_does_not_is_taken_back(world: World) -> None:
+def test_what_an_earlier_version_changed_and_this_one_does_not_is_restored(world: World) -> None:
     world.apply("a", "b")
     patchset(world.folder, "b", f"--- {OLD}\n@@ <module> @@\n-RETRIES = 3\n+RETRIES = 9\n", "debug", version="2")
     new = BOTH.replace("4", "9")
@@ -545,7 +545,7 @@ def test_what_an_earlier_version_changed_and_this_one_does_not_is_taken_back(wor
     assert [answer.path for answer in plan.failed] == ["mmengine/none.py"] and plan.files == ()
 
 
-def test_what_a_new_version_no_longer_needs_to_change_is_taken_back_or_forgotten(world: World) -> None:
+def test_what_a_new_version_no_longer_needs_to_change_is_restored_or_forgotten(world: World) -> None:
     world.apply("a")
     patchset(world.folder, "a", f"--- {OLD}\n@@ load @@ when-present\n-gone(1)\n+gone(2)\n", version="2")
     assert told(plan_apply(world.env(), world.requested("a"))) == {OLD: (TEXT, "written", ())}
@@ -586,7 +586,7 @@ def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: Worl
     assert change and change.receipt and change.receipt.origin == "unrecorded"
 
 
-def test_what_stands_in_an_edited_file_stays_and_what_a_reinstall_took_away_is_told(world: World) -> None:
+def test_what_is_in_an_edited_file_stays_and_what_a_reinstall_removed_is_reported(world: World) -> None:
     world.apply("b")
     world.edit(BOTH)
     edits = {(str(world.site), OLD): HandEdit(TEXT.encode(), BOTH.encode())}
@@ -674,7 +674,7 @@ def test_where_a_step_is_made_anew_its_copy_gives_the_hunks_of_that_file(world: 
         resolve(str(world.site), "mmengine/x.py", bent, ["b"], {}, REWRITER)
 
 
-def test_a_file_that_nothing_proves_is_told_once(world: World) -> None:
+def test_a_file_that_nothing_proves_is_reported_once(world: World) -> None:
     world.record(OLD, None)
     assert plan_apply(world.env(), world.requested("a")).notes == (
         f"{OLD}: no hash is recorded for it, so nothing proves that it is as upstream shipped it",

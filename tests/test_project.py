@@ -8,7 +8,7 @@ from patcher.project.pyproject import Project, ProjectEntry, chosen, parse_entry
 from tests.command import DDP, DYNAMO
 
 
-def test_a_wish_is_a_name_its_options_and_whether_its_package_may_be_absent():
+def test_a_request_is_a_name_its_options_and_whether_its_package_may_be_absent():
     assert parse_entry(f"{DDP} params=10 optional", Location("f", 1)) == ProjectEntry(DDP, ("params=10",), True, Location("f", 1))
     assert parse_entry(f"{DDP} title='a b'", Location("f", 1)).settings == ("title=a b",)
 
@@ -17,7 +17,7 @@ def test_a_wish_is_a_name_its_options_and_whether_its_package_may_be_absent():
     ("text", "found"),
     [("", "nothing"), ("a=1", "a=1"), (f"{DDP} optinal", '"optinal"'), (f"{DDP} x='a", "no closing quotation"), (f"{DDP} =1", "=1")],
 )
-def test_a_wish_that_cannot_be_read_says_what_was_found(text, found):
+def test_a_request_that_cannot_be_read_says_what_was_found(text, found):
     with pytest.raises(SitepatchError) as caught:
         parse_entry(text, Location("requirements.txt", 3))
     assert caught.value.message.startswith("requirements.txt:3: found ")
@@ -44,7 +44,7 @@ def test_a_project_without_the_table_is_another_thing_than_one_that_asks_for_not
     assert read_project(write(tmp_path, "[tool.sitepatch]\n")) == Project((), ())
 
 
-def test_all_that_is_wrong_with_the_table_is_told_at_once(tmp_path):
+def test_all_that_is_wrong_with_the_table_is_reported_at_once(tmp_path):
     path = write(tmp_path, '[tool.sitepatch]\npatchset = 1\npatch-dir = 1\npatchsets = ["a=1", ""]\n')
     with pytest.raises(SitepatchError) as caught:
         read_project(path)
@@ -55,13 +55,13 @@ def test_all_that_is_wrong_with_the_table_is_told_at_once(tmp_path):
     assert exit_code(caught.value) == 2
 
 
-def test_wishes_become_patchsets_with_their_options():
+def test_requests_become_patchsets_with_their_options():
     found, notes = chosen([parse_entry(f"{DDP} params=10", Location("a", 1)), parse_entry(DDP, Location("b", 1)), parse_entry(DYNAMO, Location("b", 2))], ())
     assert [(one.patchset.name, one.options.get("params")) for one in found] == [(DDP, 10), (DYNAMO, None)]
     assert notes == []
 
 
-def test_what_cannot_be_had_is_told_with_the_place_that_asks_for_it():
+def test_what_cannot_be_had_is_reported_with_the_place_that_asks_for_it():
     with pytest.raises(SitepatchError) as caught:
         chosen([parse_entry(f"{DDP} params=1", Location("a", 1)), parse_entry(f"{DDP} params=2", Location("b", 7)), parse_entry("nothing-such", Location("c", 1))], ())
     assert "b:7: mmengine-ddp-debug params=2: a:1 has params=1" in caught.value.message

@@ -337,7 +337,7 @@ def test_who_only_looks_waits_for_a_commit_no_longer_than_a_moment(site):
     assert site("status", "--check").code == 0
 
 
-def test_who_only_looks_tells_at_once_of_a_run_that_nobody_finishes(site):
+def test_who_only_looks_reports_at_once_a_run_that_nobody_finishes(site):
     assert site("apply", DDP).code == 0
     (site.path / ".sitepatch/journal.json").write_text("{}")
     env, looks = discover(None, str(site.path)), []

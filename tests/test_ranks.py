@@ -128,12 +128,12 @@ def test_a_process_that_a_rank_leaves_behind_is_not_waited_for(trial):
     assert time.monotonic() - begun < 200
 
 
-def test_a_wrong_sum_is_told(trial):
+def test_a_wrong_sum_is_reported(trial):
     found, _ = trial("0 all-reduce wrong")
     assert found["verdict"] == "rank 0 failed in the all-reduce: RuntimeError: the all-reduce gave 4.0 on rank 0, expected 3.0"
 
 
-def test_what_all_ranks_fail_in_is_told_once_and_the_command_is_that_of_the_cure(trial):
+def test_what_all_ranks_fail_in_is_reported_once_and_the_command_is_that_of_the_cure(trial):
     done = sitepatch("diagnose", "--ranks", "3", "--backend", "eccl", *PLACE, cwd=trial.cwd, **trial.variables((), 0))
     assert done.code == 1 and done.out.count("Traceback") <= 1
     assert "\nadvice  unknown-backend  rank0:" in done.out and "ranks 0-2, 3 lines" in done.out

@@ -85,7 +85,7 @@ def test_what_pip_may_know_or_fetch_is_passed_over_aloud(write):
 
 
 # what is wrong --------------------------------------------------------------------------------------------------------
-def test_everything_that_is_wrong_is_told_with_its_line(write):
+def test_everything_that_is_wrong_is_reported_with_its_line(write):
     write(
         r=f"-r none.txt\n-c sub/c.txt\n# sitepatch: {DDP} optinal\n# sitepatch:\nfoo bar\n--requirement\n# sitepatch: --patch-dir\n",
         sub__c="-r missing.txt\n",

@@ -77,7 +77,7 @@ def test_of_several_pythons_one_is_to_be_named(root):
     assert Place(target=str(root / VENV)).environment()[1:4] == ((str(root / VENV),), (str(root / VENV),), (3, 7))
 
 
-def test_what_was_looked_for_is_told_where_there_is_no_python(root):
+def test_what_was_looked_for_is_reported_where_there_is_no_python(root):
     error = refused(root)
     assert "found an image without a Python in it" in error.message and "usr/lib/python3/dist-packages" in error.hint
 

@@ -19,7 +19,7 @@ def changed(before, after):
     return {name for name in before if before[name] != after.get(name)}
 
 
-def test_what_is_applied_can_be_seen_and_taken_back_to_the_byte_the_mode_and_the_mtime(site):
+def test_what_is_applied_can_be_seen_and_restored_to_the_byte_the_mode_and_the_mtime(site):
     before = site.tree()
     ahead = site("diff", DDP)
     assert (ahead.code, site.tree()) == (0, before)

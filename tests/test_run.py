@@ -138,7 +138,7 @@ def test_a_patch_that_does_not_fit_runs_nothing(project):
     assert ended.out == ""
 
 
-def test_a_command_that_cannot_be_run_is_told_before_anything_is_applied(project):
+def test_a_command_that_cannot_be_run_is_reported_before_anything_is_applied(project):
     assert "no-such-thing: command not found" in done(project.run("no-such-thing"), 127).err
     assert "./no/such: command not found" in done(project.run("./no/such"), 127).err
     assert "found a directory" in done(project.run(project.folder), 126).err
@@ -202,7 +202,7 @@ def test_with_a_lock_anything_that_differs_runs_nothing(project):
 
 
 # another interpreter --------------------------------------------------------------------------------------------------
-def test_an_interpreter_of_another_environment_is_told(project, tmp_path):
+def test_an_interpreter_of_another_environment_is_reported(project, tmp_path):
     python, _ = venv(tmp_path / "second")
     script = tmp_path / "tool"
     script.write_text(f"#!{python}\nprint('ran')\n")

@@ -56,7 +56,7 @@ def sources(site):
 
 
 # the three things that it does ----------------------------------------------------------------------------------------
-def test_what_is_missing_is_applied_what_changed_is_updated_and_what_is_not_asked_for_is_taken_back(site, tmp_path):
+def test_what_is_missing_is_applied_what_changed_is_updated_and_what_is_not_asked_for_is_restored(site, tmp_path):
     before = site.tree()
     asks(site, f"{DDP} params=7", GUARD)
     first = done(site("sync"))
@@ -79,7 +79,7 @@ def test_what_is_missing_is_applied_what_changed_is_updated_and_what_is_not_aske
     assert site.tree() == before
 
 
-def test_what_was_applied_by_hand_is_taken_back_and_that_is_said_before_it_is_done(site):
+def test_what_was_applied_by_hand_is_restored_and_that_is_said_before_it_is_done(site):
     done(site("apply", GUARD))
     between = site.tree()
     asks(site, DDP)
@@ -132,7 +132,7 @@ def test_requirements_and_the_project_together_ask_and_a_directory_of_patchsets_
         ('[tool.sitepatch]\npatchsets = ["a", "b"]\n', [], ['[0]: there is no patchset "a"', '[1]: there is no patchset "b"']),
     ],
 )  # fmt: skip
-def test_where_nothing_is_asked_for_nothing_is_done_and_the_way_is_told(site, project, words, texts):
+def test_where_nothing_is_asked_for_nothing_is_done_and_the_message_says_how_to_ask(site, project, words, texts):
     done(site("apply", DDP))
     before = site.tree()
     (site.cwd / "r.txt").write_text("mmengine==0.10.7\n")
@@ -213,7 +213,7 @@ def test_an_edit_by_hand_stays_where_our_change_goes_and_stops_us_where_it_is_as
     assert standing(site).keys() == {DDP}
 
 
-def test_an_edit_of_our_own_change_keeps_all_of_it_from_being_taken_back(site):
+def test_an_edit_of_our_own_change_keeps_all_of_it_from_being_restored(site):
     done(site("apply", DDP, GUARD))
     edited = site.file(UTILS)
     text = edited.read_text()
@@ -284,7 +284,7 @@ def test_what_fails_to_verify_leaves_everything_as_it_stood(venv):
     assert venv.tree() == pristine
 
 
-def test_a_probe_from_a_directory_that_the_project_names_is_not_run_but_one_that_the_person_names_is(venv):
+def test_a_probe_from_a_directory_that_the_project_names_is_not_run_but_one_that_the_user_names_is(venv):
     venv.patchset("probed", "three = 3", probe="print('ran')\n")
     asks(venv, "probed", more='patch-dir = "mine"')
     alone = sitepatch("sync", "--probe", "--python", venv.python, cwd=venv.cwd)
@@ -349,7 +349,7 @@ def test_the_options_complete_with_tab(site):
 
 
 # how it is told -------------------------------------------------------------------------------------------------------
-def test_json_tells_what_was_done(site):
+def test_json_reports_what_was_done(site):
     done(site("apply", GUARD))
     asks(site, DDP)
     told = json.loads(done(site("sync", "--json")).out)
@@ -367,7 +367,7 @@ def test_json_tells_what_was_done(site):
     assert f"{DDP}: found params = 9, the lock has 5" in refused["error"]["message"]
 
 
-def test_quiet_says_nothing_but_errors_and_help_says_that_what_is_not_asked_for_is_taken_back(site):
+def test_quiet_says_nothing_but_errors_and_help_says_that_what_is_not_asked_for_is_restored(site):
     asks(site, DDP)
     for words in (["lock"], ["lock", "--check"], ["sync"], ["sync", "--locked"]):
         told = done(site(*words, "-q"))

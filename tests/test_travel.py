@@ -217,7 +217,7 @@ def test_a_forged_receipt_leads_nowhere(site, tmp_path, path, word):
     assert b"_sitepatch_ddp_report" not in site.file(UTILS).read_bytes()
 
 
-def test_a_receipt_whose_splices_were_changed_is_not_believed(site, tmp_path):
+def test_a_receipt_whose_splices_were_changed_is_refused(site, tmp_path):
     patchset(tmp_path, "ids-fix", FIX)
     done(site("apply", DDP, "ids-fix", "--patch-dir", "patches"))
     receipt = store_file(site, "receipts", RUNNER.encode())
@@ -467,7 +467,7 @@ def test_what_another_format_has_is_refused_with_the_release_that_wrote_it(site,
         refused(site, words, told, "reads format 1", "use that release of sitepatch")
 
 
-def test_two_packages_of_one_directory_keep_their_own_way_back(tmp_path):
+def test_two_packages_of_one_directory_are_each_restored_by_themselves(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     done(site("apply", DDP))
     lay_out("torch-2.7.1-musa", site.path)  # installed later, beside what stands patched

@@ -202,7 +202,7 @@ def test_where_nothing_is_written_nothing_is_verified(venv):
 
 
 @pytest.mark.once
-def test_verify_looks_at_what_stands_applied(venv):
+def test_verify_looks_at_what_is_applied(venv):
     first = venv.patchset("first", MARK)
     second = venv.patchset("second", "two += 1", path="demo/n.py", imports=["demo.n"])
     assert venv("apply", first, second, "--no-verify").code == 0
@@ -252,7 +252,7 @@ def test_odd_modules_that_import_are_good(venv, code):
 
 
 # what fails -----------------------------------------------------------------------------------------------------------
-def test_a_patch_that_breaks_the_import_is_taken_back_to_the_byte_the_mode_and_the_mtime(venv):
+def test_a_patch_that_breaks_the_import_is_rolled_back_to_the_byte_the_mode_and_the_mtime(venv):
     name = venv.patchset("bad", "def inner():\n    raise RuntimeError('boom')\ninner()")
     done = rolled_back(venv, ["apply", name], "failed  import demo.m: RuntimeError: boom", "in inner")
     assert "verify/child" not in done.out and "importlib" not in done.out, "the traceback begins in the package"
@@ -275,7 +275,7 @@ def test_a_patch_that_breaks_the_import_is_taken_back_to_the_byte_the_mode_and_t
         ("def f():\n    return f()\nf()", "RecursionError"),
     ],
 )
-def test_however_an_import_ends_it_is_told_and_taken_back(venv, code, text):
+def test_however_an_import_ends_it_is_reported_and_rolled_back(venv, code, text):
     rolled_back(venv, ["apply", venv.patchset("bad", code)], text)
 
 
@@ -357,7 +357,7 @@ def test_a_link_is_a_link_again_and_what_it_leads_to_was_never_touched(venv):
     assert (cache.read_bytes(), cache.stat().st_mtime_ns) == kept
 
 
-def test_an_interpreter_that_cannot_be_run_proves_nothing_so_the_patch_is_taken_back(venv):
+def test_an_interpreter_that_cannot_be_run_proves_nothing_so_the_patch_is_rolled_back(venv):
     name = venv.patchset("good", "three = 3")
     (venv.site / "gone.pth").write_text("import os, sys; sys.prefix != sys.base_prefix and os.unlink(sys.executable)\n")
     before = venv.tree()
@@ -375,7 +375,7 @@ def test_one_of_several_that_breaks_takes_all_of_the_commit_back(venv):
 
 
 # what was broken before -----------------------------------------------------------------------------------------------
-def test_a_module_that_was_broken_before_is_told_and_the_patch_stays(tmp_path):
+def test_a_module_that_was_broken_before_is_reported_and_the_patch_stays(tmp_path):
     venv = Venv(tmp_path, files={**PRISTINE, "demo/m.py": "import no_such_device\n", "demo/sub.py": "from demo import m\n"})
     name = venv.patchset("fine", "three = 3", imports=["demo.m", "demo.sub", "demo.n"])
     done = venv("apply", name)
@@ -404,7 +404,7 @@ def test_the_text_of_before_that_imports_well_makes_it_the_fault_of_the_patch_al
     rolled_back(venv, ["apply", "patch"], "failed  import demo.look: AssertionError: the new text")
 
 
-def test_syntax_that_an_older_target_lacks_is_taken_back(tmp_path):
+def test_syntax_that_an_older_target_lacks_is_rolled_back(tmp_path):
     newest, code = ((3, 10), "match one:\n    case 1:\n        pass")
     if sys.version_info < newest or not older_python(newest):
         newest, code = ((3, 8), "(three := 3)")
@@ -441,7 +441,7 @@ def older_python(than):
 
 # what stood before ----------------------------------------------------------------------------------------------------
 @pytest.mark.once
-def test_what_stood_in_the_file_before_stands_again(venv):
+def test_what_was_in_the_file_before_is_there_again(venv):
     pristine = venv.tree()
     venv.patchset("first", "three = 3")
     venv.patchset("bad", "four = 4\nraise RuntimeError('boom')")
@@ -471,7 +471,7 @@ def test_an_update_that_fails_leaves_the_version_that_stood_with_its_stored_copy
     assert venv.tree() == pristine
 
 
-def test_what_was_changed_meanwhile_is_not_overwritten_and_the_way_back_is_told(venv):
+def test_what_was_changed_meanwhile_is_not_overwritten_and_the_message_says_how_to_restore_it(venv):
     code = "import os\nwith open(__file__, 'a') as file:\n    wrote = file.write('# mine')\nraise RuntimeError('boom')"
     done = venv("apply", venv.patchset("bad", code))
     assert done.code == 1, done
@@ -582,14 +582,14 @@ def test_a_probe_runs_only_when_it_is_asked_for(venv):
         ("print('what it saw', flush=True)\nimport os\nos.abort()", "the process was killed by SIGABRT"),
     ],
 )
-def test_a_probe_that_fails_takes_apply_back_and_is_told_by_verify(venv, probe, text):
+def test_a_probe_that_fails_rolls_apply_back_and_is_reported_by_verify(venv, probe, text):
     name = venv.patchset("bad", "three = 3", probe=probe)
     rolled_back(venv, ["apply", name, "--probe"], text, "what it saw")
     probe_fails_after_apply(venv, name, text)
 
 
 @pytest.mark.once
-def test_a_probe_that_hangs_takes_apply_back_and_is_told_by_verify(venv):
+def test_a_probe_that_hangs_rolls_apply_back_and_is_reported_by_verify(venv):
     name = venv.patchset("bad", "three = 3", probe=f"print('what it saw', flush=True)\n{HANG}")
     _, seconds = ended_by_time(venv, ["apply", name, "--probe"], "failed  probe bad: ", "what it saw")
     probe_fails_after_apply(venv, name, f"gave no answer in {seconds} seconds", "--timeout", seconds)
@@ -650,7 +650,7 @@ def test_an_interrupt_of_verify_itself_ends_the_child_and_changes_nothing(venv):
 
 
 @pytest.mark.once
-def test_killed_while_verifying_it_stands_applied_and_the_child_ends_by_itself(venv):
+def test_killed_while_verifying_it_is_applied_and_the_child_ends_by_itself(venv):
     name = venv.patchset("slow", HANG)
     for seconds in (2, 20, 120):  # on a busy machine the first are over before it hangs
         child = venv.start("apply", name, "--timeout", seconds)

@@ -80,7 +80,7 @@ def test_the_answer_in_json(world):
     assert [hunk["text"].split("\n")[0] for hunk in told["hunks"]] == ["@@ load @@"]
 
 
-def test_a_patchset_that_was_captured_before_and_made_stricter_is_adopted_as_it_stands(world):
+def test_a_patchset_that_was_captured_before_and_made_stricter_is_adopted_as_it_is(world):
     world.backup()
     world.edit()
     told = done(world("capture", "demo", "--name", "mine"))
@@ -102,7 +102,7 @@ def test_the_command_that_puts_it_in_the_place_of_the_edit_works_as_it_is_told(w
     done(world("status", "--check"))
 
 
-def test_a_patchset_that_stands_and_makes_other_code_does_not_take_the_place_of_an_edit(world):
+def test_a_patchset_that_is_applied_and_makes_other_code_does_not_take_the_place_of_an_edit(world):
     world.backup()
     world.edit()
     done(world("capture", "--name", "mine"))
@@ -263,7 +263,7 @@ def test_edits_in_a_namespace_package_are_captured_for_one_distribution_at_a_tim
     assert 'summary = "Edits made by hand in demo/one/m.py"' in made and 'distributions' not in made
 
 
-def test_words_that_name_nothing_are_told_together(world):
+def test_words_that_name_nothing_are_reported_together(world):
     told = world("capture", "nowhere", "demo/nowhere.py", "os", "--name", "mine")
     assert told.code == 2
     assert all(word in told.err for word in ("nowhere is not installed", "demo/nowhere.py: found no such", "standard library"))

@@ -126,7 +126,7 @@ def test_what_was_edited_by_hand_already_is_to_be_captured_first(world):
     assert "sitepatch capture demo/m.py" in told.err
 
 
-def test_a_name_that_is_taken_and_a_file_that_is_not_there_are_told_before_the_editor_is_opened(world):
+def test_a_name_that_is_taken_and_a_file_that_is_not_there_are_reported_before_the_editor_is_opened(world):
     (world.cwd / "patchsets/mine").mkdir(parents=True)
     (world.cwd / "patchsets/mine/x").touch()
     assert "not empty" in done(world("edit", "demo", "--name", "mine"), 2).err

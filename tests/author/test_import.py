@@ -278,7 +278,7 @@ def test_patches_of_a_series_follow_one_on_the_other(world):
     ]
 
 
-def test_of_a_directory_without_a_series_is_told_how_its_mails_are_imported(world):
+def test_of_a_directory_without_a_series_the_message_says_how_its_mails_are_imported(world):
     (world.cwd / "mails").mkdir()
     with pytest.raises(UsageError) as error:
         import_(ImportRequest(Place(target=str(world.path)), str(world.cwd / "mails"), "mine"))

@@ -103,7 +103,7 @@ def test_a_patched_environment_that_may_not_be_written_is_used_without_a_word(ho
     assert (done.returncode, done.stdout, done.stderr) == (0, PATCHED, "")
 
 
-def test_an_unpatched_environment_that_may_not_be_written_is_told_and_the_program_starts(hooked, read_only):
+def test_an_unpatched_environment_that_may_not_be_written_is_reported_and_the_program_starts(hooked, read_only):
     start = read_only()
     before = hooked.env.tree()
     done = start()

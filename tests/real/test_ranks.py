@@ -52,7 +52,7 @@ def test_a_backend_that_is_not_built_in_is_explained(kept_environment, tmp_path)
     ],
     ids=["before torch", "in the barrier", "in the start"],
 )
-def test_a_rank_that_hangs_is_told(environment, line, verdict, place):
+def test_a_rank_that_hangs_is_reported(environment, line, verdict, place):
     (environment.site / "hangs.pth").write_text(f"import os, time; exec({line!r}) if os.environ.get('RANK') == '1' else 0\n")
     told, _, code = trial(environment, "--timeout", "25")
     assert (code, told["verdict"]) == (1, verdict), told

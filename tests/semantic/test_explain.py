@@ -186,7 +186,7 @@ def test_a_conflict_keeps_its_words_and_shows_the_place() -> None:
     assert [spot.line for spot in one.matches] == [2]
 
 
-def test_too_few_places_are_told_with_their_lines() -> None:
+def test_too_few_places_are_reported_with_their_lines() -> None:
     one = explained("def f(a):\n    x = old(a)\n", "-old($X)\n+max($X, 0)\n", flags="count=2")
     assert one.problem == "found 1 place in `f` (line 2), expected 2"
     assert [spot.line for spot in one.matches] == [2]

@@ -59,7 +59,7 @@ def parts(one: Explanation) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_told(name: str) -> None:
+def test_what_is_reported(name: str) -> None:
     head, source, hunk, expected = CASES[name].split("\n---\n", 3)
     header = head.split("\n")[1]
     found = told(f"{source}\n", f"{hunk}\n", header)

@@ -257,7 +257,7 @@ def test_the_line_that_is_indented_wrongly_is_named() -> None:
     assert said.startswith("case.spatch:6: ")
 
 
-def test_every_wrong_hunk_of_a_file_is_told_at_once() -> None:
+def test_every_wrong_hunk_of_a_file_is_reported_at_once() -> None:
     lines = check_refused("-old($X)\n+max($Y)\n@@ f @@\n-return\n+return 1\n", "`$Y` is not bound")
     assert any("case.spatch:6:" in line and "too little" in line for line in lines)
 

@@ -120,7 +120,7 @@ ELSEWHERE = {  # names that stand elsewhere in the file count as bound where the
 
 
 @pytest.mark.parametrize("name", sorted({*RULE_27} - {"read for type checkers only"}))
-def test_without_the_standard_parser_names_that_stand_nowhere_else_are_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_standard_parser_names_that_stand_nowhere_else_are_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source, code, bound = RULE_27[name]
     monkeypatch.setattr(Source, "_ast", lambda self: None)
     answer = run(source + "\n", f"-old()\n+{code}\n", scope="*.f" if "    def f" in source else "f").answers[0]

@@ -184,7 +184,7 @@ class Demo:
         between = tree(site)
         self._step("Apply it again.", ["apply", NAME, *here])
         self._prove("applying again wrote nothing", tree(site) == between)
-        self._step("Take it back.", ["restore", *here])
+        self._step("Restore it.", ["restore", *here])
         after = tree(site)
         self._title("What is left of it?", f"find {site} -type f -exec sha256sum {{}} + -exec stat -c '%n %a %y' {{}} +")
         for path in files:

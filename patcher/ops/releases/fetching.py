@@ -60,8 +60,8 @@ def list_releases(fetcher: Fetcher, names: Sequence[str], against: Sequence[str]
 
 def _listings(fetcher: Fetcher, pairs: Sequence[Tuple[str, str]]) -> List[Union[Listing, SitepatchError]]:
     """What each distribution has for a Python."""
-    tell = partial(fetcher.events.progress, total=len(pairs), what="lists of releases read")
-    return _parallel(fetcher, [_caught(fetcher.pip.listing, *pair) for pair in pairs], tell)
+    report = partial(fetcher.events.progress, total=len(pairs), what="lists of releases read")
+    return _parallel(fetcher, [_caught(fetcher.pip.listing, *pair) for pair in pairs], report)
 
 
 def _incomplete(answer: Union[Listing, SitepatchError], against: Sequence[str]) -> bool:
@@ -108,10 +108,10 @@ def fetch_all(
 
     if missing and not fetcher.events.fetching(Counter(name for name, _ in missing)):
         raise SitepatchError("nothing was fetched", "name patchsets, or fewer releases")
-    tell = partial(fetcher.events.progress, total=len(missing), what="releases fetched")
+    report = partial(fetcher.events.progress, total=len(missing), what="releases fetched")
     tasks = [_caught(fetch_release, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
     try:
-        found.update(zip(missing, _parallel(fetcher, tasks, tell)))
+        found.update(zip(missing, _parallel(fetcher, tasks, report)))
     except OSError as error:
         hint = "free some space there, or set SITEPATCH_CACHE to another directory"
         raise SitepatchError(f"{error.filename or fetcher.cache}: {error.strerror or error}", hint) from None
@@ -132,10 +132,10 @@ def _caught(function: Callable[..., _T], *arguments: object) -> Callable[[], Uni
     return call
 
 
-def _parallel(fetcher: Fetcher, tasks: Sequence[Callable[[], _T]], tell: Callable[[int], None]) -> List[_T]:
+def _parallel(fetcher: Fetcher, tasks: Sequence[Callable[[], _T]], report: Callable[[int], None]) -> List[_T]:
     """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other.
 
-    `tell` takes how many of them are done.
+    `report` takes how many of them are done.
     """
     waiting = deque(enumerate(tasks))
     futures: List[Future[_T]] = [Future() for _ in tasks]
@@ -154,10 +154,10 @@ def _parallel(fetcher: Fetcher, tasks: Sequence[Callable[[], _T]], tell: Callabl
         for _ in range(min(fetcher.jobs, len(tasks))):  # daemons, since nothing ends one that waits for an index
             threading.Thread(target=work, daemon=True).start()
         for future in futures:
-            tell(len(results))
+            report(len(results))
             results.append(future.result())
         if tasks:
-            tell(len(tasks))
+            report(len(tasks))
     except BaseException:
         waiting.clear()
         fetcher.pip.stop()
