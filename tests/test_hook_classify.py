@@ -125,6 +125,16 @@ def test_where_the_patchset_is_not_for_every_release_it_is_said_which_it_is_for(
     unknown(classify_targets(str(site), hook(ranged), [precomputed()]), f"{M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}{said}")
 
 
+def test_of_two_patchsets_in_one_file_each_names_the_releases_that_it_is_for_itself(site):
+    site.install("2.0", text=b"VALUE = 7\n")
+    ranges = {"two": ">=1,<2", "three": ">=0.5"}
+    found = classify_targets(str(site), hook(*(asked(name)._replace(versions={"demo": each}) for name, each in ranges.items()), asked("four")), [])
+    said = f"{M}: is not among the known files (here it is of demo_kit 2.0); {NEEDED}"
+    for name, each in ranges.items():
+        assert found.unknown[name] == f"{said}; {name} is for demo {each}: any other release needs a hook that is made with a newer {name}"
+    assert found.unknown["four"] == said
+
+
 # a known file ---------------------------------------------------------------------------------------------------------
 def test_the_pristine_file_becomes_what_was_precomputed_with_the_receipt_that_apply_writes(site):
     os.utime(str(site.path / M), ns=(5, 1_600_000_000_123_456_789))

@@ -81,7 +81,9 @@ def classify_targets(site: str, hook: Hook, precomputed: Sequence[Precomputed]) 
             change = _classify(site, file, precomputed, _needed(hook))
         except SitepatchError as error:
             text = f"{path}: {error.message}; {error.hint}" if error.hint else f"{path}: {error.message}"
-            (found.unknown if isinstance(error, Unknown) else found.wrong).update(dict.fromkeys(names, text))
+            told = found.unknown if isinstance(error, Unknown) else found.wrong
+            more = isinstance(error, UnknownRelease)
+            told.update((one.name, text + (_for_others(one, located.package) if more else "")) for one in file.patchsets)
         else:
             if change is not None:
                 changes[path] = change
@@ -92,6 +94,10 @@ def classify_targets(site: str, hook: Hook, precomputed: Sequence[Precomputed]) 
 
 class Unknown(SitepatchError):
     """A file is none of those that are known."""
+
+
+class UnknownRelease(Unknown):
+    """It is as its release has it, and that release is none that is known."""
 
 
 def _locate(site: str, hook: Hook, texts: Dict[str, Optional[bytes]], found: Classified) -> Dict[str, Located]:
@@ -145,8 +151,7 @@ def _classify(site: str, file: _File, precomputed: Sequence[Precomputed], needed
             return None
         release = release_name(located.package, located.distribution, located.version)
         edited = "" if live else _edited(file)
-        needed += "".join(_for_others(one, located.package) for one in file.patchsets)
-        raise Unknown(edited) if edited else Unknown(f"is not among the known files (here it is of {release})", needed)
+        raise Unknown(edited) if edited else UnknownRelease(f"is not among the known files (here it is of {release})", needed)
     if applied == [_key(step) for step in entry.steps]:
         return None
     if live and (len(mine) < len(live.steps) or not entry.steps):
