@@ -175,6 +175,17 @@ def test_what_this_user_may_not_write():
     assert all("may not write here, its owner is" in row[2] for row in rows if row[2].split(":")[0] in folders)
 
 
+def test_many_findings_of_one_check_are_a_few_lines_and_all_of_them_with_verbose(patched):
+    for number in range(5):
+        (patched.path / ".sitepatch/pristine" / f"stray-{number}").write_text("")
+    told = patched("doctor").out
+    assert re.findall(r"^note +leftovers +(?:\S*/)?(stray-.|and 2 more)", told, re.MULTILINE) == ["stray-0", "stray-1", "stray-2", "and 2 more"]
+    assert "and 2 more; -v shows all\n" in told and told.count("it can be removed") == 3
+    told = patched("doctor", "-v").out
+    assert told.count("it can be removed") == 5 and " more" not in told
+    assert len(doctor(patched)) == 5
+
+
 def test_an_immutable_file(site):
     if shutil.which("chattr") is None or subprocess.run(["chattr", "+i", site.file()], check=False).returncode:
         pytest.skip("chattr +i does not work here")
