@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 
@@ -80,6 +81,23 @@ def test_the_range_is_widened_by_what_was_proven_and_nothing_else_of_the_folder_
     assert not list((world.cwd / "patchsets").glob(".sitepatch*"))
     told = json.loads(done(world("update", "mine", "--to", "1.1", "--json", **online(world, index))).out)
     assert (told["written"], told["ranges"], told["ok"]) == (False, [], True)
+
+
+def test_releases_that_come_into_the_range_and_were_not_tried_are_spoken_of_with_what_tries_them(world, index):
+    note = "demo >=0.5,<=1.1: of the releases that came in, only those above were tried; all of them with --to '>=0.5,<=1.1'"
+
+    def update(*to, code=0):
+        (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", "==0.5"))
+        told = done(world("update", "mine", *(word for each in to for word in ("--to", each)), **online(world, index)), code)
+        return re.search('versions   = "(.*)" #', manifest(world))[1], told.out + told.err
+
+    for to in ("1.1", ">=1.0,<=1.1"):  # 0.9, which it does not fit, is in neither
+        versions, told = update(to)
+        assert versions == ">=0.5,<=1.1" and note in told
+    for to in ("all", ">=0.5,<=1.1"):
+        versions, told = update(to)
+        assert versions == ">=0.5,<=1.1,!=0.9" and "only those" not in told
+    assert "only those" in update("newest", "1.1", code=1)[1]
 
 
 def test_a_release_that_one_of_several_distributions_does_not_have_is_missed_only_where_none_has_it(world, index):

@@ -11,12 +11,12 @@ from patcher.model import Located, Patchset, Requested, Variant
 from patcher.ops.events import Events
 from patcher.ops.explain import HunkExplanation, explanations
 from patcher.ops.place import Place
-from patcher.ops.releases.against import NoRelease, distributions, named_releases, try_release
+from patcher.ops.releases.against import NEWEST, NoRelease, distributions, named_releases, try_release
 from patcher.ops.releases.outcome import HOLDS, ReleaseOutcome, one_line
 from patcher.patchset.sources import pick_variants, resolve_options
 from patcher.target.environment import locate
 from patcher.target.interpreter import Environment
-from patcher.target.versions import accepts, is_version, matching_versions, oldest_first, overlap, says_nothing
+from patcher.target.versions import accepts, is_version, matching_versions, newest, oldest_first, overlap, says_nothing
 
 _MOST_EXPLAINED = 3  # releases of which every hunk is explained
 
@@ -28,7 +28,7 @@ class TriedRelease(NamedTuple):
         located: the package of that release.
         variant: the index of the variant that fits, else of the one whose range has the release, else of the last one.
         inside: whether the range of a variant has the release.
-        named: whether it was requested by its version.
+        named: whether it was requested by its version, or as the newest.
         outcome: what the variant does to it.
         hunks: the hunks that fail, explained; only for the last few releases that it does not fit.
     """
@@ -56,14 +56,15 @@ def try_on_releases(
     Args:
         place: the environment, if the installed release is requested.
         patchset: the patchset.
-        to: versions, ranges and `all`; the installed release without any.
+        to: versions, ranges, `all` and `newest`; the installed release without any.
         events: reports what is fetched.
 
     Raises:
         SitepatchError: a package is not installed, or its version is unknown.
     """
     releases, problems = _releases(place, patchset, to, events)
-    tried = [_try(patchset, located, not to or _named(located.version, to)) for located in releases]
+    last = newest(each.version for each in releases) if NEWEST in to else ()
+    tried = [_try(patchset, each, not to or each.version in last or _named(each.version, to)) for each in releases]
     unfit = [one for one in tried if one.outcome.failed][-_MOST_EXPLAINED:]
     return [one._replace(hunks=_explained(patchset, one)) if one in unfit else one for one in tried], problems
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.author.copies import Copies, laid_out
@@ -20,7 +21,7 @@ from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, t
 from patcher.ops.authoring.proving import made_here
 from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
-from patcher.ops.releases.against import check_against
+from patcher.ops.releases.against import ALL, check_against
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, patchset_folders
 from patcher.patchset.sources import find_patchset, pick_variants, resolve_options
@@ -28,14 +29,14 @@ from patcher.patchset.toml import written_toml
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.target.environment import locate
-from patcher.target.versions import accepts, is_version, overlap
+from patcher.target.versions import accepts, is_range, is_version, overlap
 
 
 class UpdateRequest(NamedTuple):
     """Make a patchset hold for further releases.
 
-    `to` are versions, ranges and `all`; without any it is the release that is installed. `edited` is a directory with edited
-    copies (`copies`) of the files of the one release that it does not fit, "" to make no variant.
+    `to` are versions, ranges, `all` and `newest`; without any it is the release that is installed. `edited` is a directory
+    with edited copies (`copies`) of the files of the one release that it does not fit, "" to make no variant.
     """
 
     place: Place
@@ -85,7 +86,7 @@ def update(request: UpdateRequest, events: Events = SILENT) -> UpdateOutcome:
         PatchError: the patchset is invalid.
     """
     outcome = _tried(request, events)
-    return _with_variant(outcome, request) if request.edited else _wider(outcome)
+    return _with_variant(outcome, request) if request.edited else _wider(outcome, request.to)
 
 
 def copies(request: UpdateRequest, events: Events = SILENT) -> Copies:
@@ -121,7 +122,7 @@ def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
 
 
 # a wider range --------------------------------------------------------------------------------------------------------
-def _wider(outcome: UpdateOutcome) -> UpdateOutcome:
+def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
     """Widen the ranges to what was proven, and write them."""
     variants, notes = list(outcome.patchset.variants), []
     failed = [one.located.version for one in outcome.releases if one.outcome.failed]
@@ -133,7 +134,20 @@ def _wider(outcome: UpdateOutcome) -> UpdateOutcome:
             notes.append(f"{variant.package} {wide} is proven, and not written: it has releases of {others[0].versions}")
         else:
             variants[number] = variant._replace(versions=wide)
+            if not _all_tried(variant.versions, proven, to):
+                notes.append(
+                    f"{variant.package} {wide}: of the releases that came in, only those above were tried; "
+                    f"all of them with --to {quote(wide)}"
+                )
     return _written(outcome._replace(notes=tuple(notes)), variants, {})
+
+
+def _all_tried(versions: str, proven: Sequence[str], to: Sequence[str]) -> bool:
+    """Whether what is asked for has every release from a range to those that it is widened to."""
+    new = [version for version in proven if not accepts(versions, version)]
+    ranges = ["" if text == ALL else text for text in to if text == ALL or is_range(text)]
+    whole = any(overlap(text, versions) and all(accepts(text, version) for version in new) for text in ranges)
+    return whole or not new
 
 
 def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping[str, str], more: str = "") -> UpdateOutcome:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 )
 @click.argument("name", shell_complete=complete_names)
 @click.option(
-    "--to", metavar="RELEASE|all", multiple=True, help="A version, a range or all (default: what is installed); repeatable."
+    "--to",
+    metavar="RELEASE|all",
+    multiple=True,
+    help="A version, a range, newest or all (default: the installed one); repeatable.",
 )
 @click.option("--edit", is_flag=True, help="Edit the files of the one release that it does not fit, and add a variant for it.")
 @click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that were edited with --edit before.")
