@@ -64,7 +64,7 @@ class SitepatchError(Exception):
     def brief(self) -> str:
         """The message in one line, beside those of others."""
         first, *more = self.message.split("\n")
-        return first + (f" (and {len(more)} more lines)" if more else "")
+        return first + (f" (and {len(more)} more)" if more else "")
 
 
 class UsageError(SitepatchError):

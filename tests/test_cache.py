@@ -89,6 +89,13 @@ def test_older_than_counts_from_the_last_use(over):
     assert clean(over, "--older-than", "89") == [("release", "mmengine 0.10.7")]
 
 
+def test_the_last_use_is_told_in_days(over):
+    folder = release(over)
+    for days, said in ((0, "used today"), (1, "used 1 day ago"), (2, "used 2 days ago")):
+        os.utime(folder, (time.time() - 86400 * days - 60,) * 2)
+        assert said in done(sitepatch("cache", cwd=over.folder, SITEPATCH_CACHE=str(over.cache))).out
+
+
 def test_an_overlay_is_in_use_as_long_as_the_command_or_what_it_started_runs(over):
     words = [sys.executable, "-m", "patcher", "run", "demo-patch", "--overlay", "--python", over.python, "--patch-dir", over.folder / "mine",
              "--no-verify", "--quiet", "--", "sh", "-c", "echo running; cat"]  # fmt: skip

@@ -272,7 +272,7 @@ def test_parameters_on_several_devices():
     assert "only with device_ids=None" in told(report(0, spread, [0], world=1))
     assert "split on purpose" in told(report(0, spread, None, world=1))
     mixed = report(0, Model(Tensor("cuda:0"), Tensor("cpu")), [0], world=1)
-    assert "spread over cpu and cuda: 1 of 2 are on cpu (layer1.weight): DDP takes devices of one kind only" in told(mixed)
+    assert "spread over cpu and cuda: 1 of 2 on cpu (layer1.weight): DDP takes devices of one kind only" in told(mixed)
     late = report(0, Model(Tensor("gcu:0"), Tensor("cpu")), [0], world=1, before={"gcu:0": 1, "cpu": 1})
     assert "(layer1.weight), as they were before MMEngine moved the model: it has a `to` of its own" in told(late)
 
@@ -583,7 +583,7 @@ def squares(text):
     """What the picture says in words: (rank, device) -> (parameters, named by device_ids, marked as wrong)."""
     found = {}
     for inside in re.findall(r"<g>(.*?)</g>", text):
-        rank, device, count = re.match(r"<title>rank (\S+), (\S+): (\d+) parameters", inside).groups()
+        rank, device, count = re.match(r"<title>rank (\S+), (\S+): (\d+) parameters?,", inside).groups()
         filled, named, wrong = (f'class="{kind}"' in inside for kind in ("hold", "point", "wrong"))
         assert filled == (count != "0")
         found[rank, device] = (filled, named, wrong)

@@ -169,7 +169,7 @@ def test_a_file_or_a_directory_that_is_immutable_or_append_only(site, monkeypatc
         (A, {"f_bavail": 2}, "3,072 bytes are needed and 2,048 are free; free some space on that disk"),
         (A, {"f_bfree": 2}, ""),  # that is what root alone may use
         (0, {"f_ffree": 2}, ""),
-        (0, {"f_ffree": 1}, "2 inodes are needed and 1 are free; free some space on that disk"),
+        (0, {"f_ffree": 1}, "inodes: 2 needed, 1 free; free some space on that disk"),
         (0, {"f_files": 0, "f_ffree": 0}, ""),  # a filesystem that does not count them
     ],
 )

@@ -166,7 +166,7 @@ def _fewest(row: Report) -> str:
     count = dict(row.parameters)
     device, some = min(row.places, key=lambda pair: (count.get(pair[0], 0), pair[0] != "cpu"))
     more = ", ..." if count.get(device, 0) > len(some) else ""
-    return f": {count.get(device, 0)} of {sum(count.values())} are on {device} ({', '.join(some)}{more})"
+    return f": {count.get(device, 0)} of {sum(count.values())} on {device} ({', '.join(some)}{more})"
 
 
 def ids_elsewhere(row: Report) -> Optional[Message]:

@@ -85,7 +85,7 @@ def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
     if needed > free:
         return [f"{site.path}: {needed:,} bytes are needed and {free:,} are free; {_HELP[errno.ENOSPC]}"]
     if disk.f_files and disk.f_ffree < len(sizes):
-        return [f"{site.path}: {len(sizes)} inodes are needed and {disk.f_ffree} are free; {_HELP[errno.ENOSPC]}"]
+        return [f"{site.path}: inodes: {len(sizes)} needed, {disk.f_ffree} free; {_HELP[errno.ENOSPC]}"]
     return []
 
 

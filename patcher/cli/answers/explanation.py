@@ -56,7 +56,7 @@ def _diff(one: HunkExplanation, most: int) -> List[str]:
     lines: List[str] = [join_styled("  ", line) for line in color_diff(decoded(one.diff))[2:]]
     if len(lines) <= most:
         return lines
-    return [*lines[: most], f"  … {len(lines) - most} more lines: sitepatch diff {one.answer.patchset}"]
+    return [*lines[: most], f"  … {len(lines) - most} more: sitepatch diff {one.answer.patchset}"]
 
 
 def _scope(found: Explanation) -> List[str]:

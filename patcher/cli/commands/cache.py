@@ -12,6 +12,7 @@ from patcher.cli.console import Console
 from patcher.cli.options import Number, common_options
 from patcher.cli.styles import Row
 from patcher.system.cache import CacheEntry, cache_dir, cache_entries, clean_cache, size
+from patcher.text.listed import count
 
 
 @click.group(
@@ -54,7 +55,7 @@ def cache_clean(console: Console, older_than: float, dry_run: bool) -> int:
 
 def _row(word: str, entry: CacheEntry) -> Row:
     days = max(0, int((time.time() - entry.used) // 86400))
-    return Row(word, (entry.kind, entry.name, size([entry]), f"used {days} days ago" if days else "used today"))
+    return Row(word, (entry.kind, entry.name, size([entry]), f"used {count(days, 'day')} ago" if days else "used today"))
 
 
 def _json(entry: CacheEntry) -> Dict[str, Any]:

@@ -128,7 +128,8 @@ def _square(row: Report, rank: str, name: str, x: int, y: int) -> Html:
     """One rank on one device: filled where parameters live, outlined where device_ids point, crossed where these differ."""
     parameters, buffers = dict(row.parameters).get(name, 0), dict(row.buffers).get(name, 0)
     pointed = name in devices_of_ids(row)
-    about = [f"rank {rank}, {name}: {parameters} parameters, {buffers} buffers", *(["device_ids"] if pointed else [])]
+    about = [f"rank {rank}, {name}: {_count(parameters, 'parameter')}, {_count(buffers, 'buffer')}"]
+    about += ["device_ids"] if pointed else []
     shapes = [_rect("place", x + 2, y + 2, _CELL - 4)]
     shapes += [_rect("hold", x + 3, y + 3, _CELL - 6)] if parameters else []
     shapes += [_rect("point", x + 3, y + 3, _CELL - 6)] if pointed else []
