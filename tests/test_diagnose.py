@@ -234,6 +234,8 @@ def test_a_tar_that_is_damaged_between_two_files_is_reported():
     data = compress.compress(whole[:1100]) + compress.flush(zlib.Z_SYNC_FLUSH)  # one file, and a part of the next header
     first, rest = read_logs("log", io.BufferedReader(io.BytesIO(data)))
     assert (first.lines, first.problem) == (1, "") and "end-of-stream marker" in rest.problem
+    first, rest = read_logs("log", io.BufferedReader(io.BytesIO(whole[:1100])))
+    assert (first.lines, first.problem) == (1, "") and rest.problem == "reading ended early: unexpected end of data"
 
 
 @pytest.mark.skipif(not shutil.which("tar"), reason="there is no tar")
@@ -370,6 +372,26 @@ def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
     assert failures(known, other + text) == ["rank 1, exit code 1"]
     chained = other + "\nDuring handling of the above exception, another exception occurred:\n\n" + text
     assert failures(known, chained) == [first]
+
+
+def test_the_other_failures_of_torch_19_stand_below_the_first_one(known):
+    """Of which the first one only waited: what it waited for is named, with what its own entry has recorded."""
+    heading, text = next(each for each in TORCHRUN if "'extraInfo'" in each[1] and "NO_OTHER" in each[1])
+    entry = text[text.index("  time:") : text.index("====", text.index("  time:"))]
+
+    def changed(rank, code, said):
+        return re.sub(r"msg: .*", f"msg: {said}", entry).replace("rank: 1", f"rank: {rank}").replace("exitcode: 1", f"exitcode: {code}")
+
+    error = "RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer"
+    waited = changed(0, 1, f"\"{{'message': '{error}', 'extraInfo': {{}}}}\"")
+    killed = changed(2, -15, '"Signal 15 (SIGTERM) received by PID 4712"')
+    alone = text.replace(entry, waited)
+    assert failures(known, alone) == [f"rank 0, exit code 1: {error} at "]
+    several = alone.replace("  <NO_OTHER_FAILURES>\n", f"[1]:\n{killed}[2]:\n{entry}")
+    assert failures(known, several) == [heading]
+    (summary,) = read_log("log", io.BytesIO(several.encode())).summaries
+    assert [(each.rank, each.exitcode) for each in summary] == [(2, -15), (1, 1), (0, 1)], "the first one is the last"
+    assert failures(known, several + text.replace("rank: 1", "rank: 7")) == [heading, heading.replace("rank 1", "rank 7")]
 
 
 def test_a_traceback_that_is_in_the_summary_alone(known):

@@ -1,7 +1,7 @@
 """A log -> what torchrun's summaries say of the ranks that failed, with what the traceback of each ends in.
 
 Lines are looked at one by one from a mark on, to the end of the traceback or of the summary; the rest is passed over.
-A summary of torch 1.10 and newer has the rank that failed first at its end, one of torch 1.9 at its begin.
+A summary of torch 1.10 and newer has the rank that failed first at its end, one of torch 1.9 above `Other Failures:`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ _TRACEBACK = b"Traceback (most recent call last):"
 _CHAINED = (b"The above exception was the direct cause of the following", b"During handling of the above exception, another")
 _WATCHDOG = b"Watchdog caught collective operation timeout: Work"  # of NCCL, which then ends the rank without a traceback
 _FIRST, _OTHERS = (b"Root Cause (first observed failure):", b"Root Cause:"), b"Failures:"
+_BELOW = b"Other Failures:"
 _MARKS = (_TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *_CHAINED)
 _FRAME = re.compile(rb'File \\?"([^"]+?)\\?", line (\d+)(?:, in ([^\s\\]+))?')
 _FIELD = re.compile(rb"\b(time|host|rank|exitcode|error_file|traceback|msg) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?")
@@ -115,6 +116,7 @@ class FailureReader:
         self._summary: Optional[List[Failure]] = None  # that which is being read
         self._fields: Dict[str, str] = {}  # those of the entry that is being read
         self._entry_until, self._is_first = 0, False
+        self._ended: List[Failure] = []  # the last summary that has its first failure
 
     def feed(self, piece: bytes, *, last: bool = False) -> None:
         """Read a piece; with the last one a line that is not ended is read, too."""
@@ -147,7 +149,7 @@ class FailureReader:
             self._summary = None
         entry = None if self._summary is None else self._add_field(line, self._summary)
         if _OTHERS in line or any(mark in line for mark in _FIRST):
-            self._begin_entries(is_first=_OTHERS not in line)
+            self._begin_entries(is_first=_OTHERS not in line, below=_BELOW in line and self._line <= self._entry_until)
         elif any(mark in line for mark in _CHAINED):
             self.tracebacks.pop(rank, None)
         elif _WATCHDOG in line:
@@ -181,9 +183,10 @@ class FailureReader:
                 self.tracebacks[rank] = found._replace(error="", at="") if several else found
 
     # summaries --------------------------------------------------------------------------------------------------------
-    def _begin_entries(self, *, is_first: bool) -> None:
-        """Begin with a summary, or with that part of it which has the rank that failed first."""
-        self._summary = self._summary if is_first and self._summary else []
+    def _begin_entries(self, *, is_first: bool, below: bool) -> None:
+        """Begin with a summary, with that part of it which has the rank that failed first, or with one `below` that."""
+        begun = self._summary if is_first and self._summary is not self._ended else None
+        self._summary = self._ended if below else begun or []
         self._fields, self._is_first, self._entry_until = {"line": str(self._line)}, is_first, self._line + _ENTRY
 
     def _add_field(self, line: bytes, summary: List[Failure]) -> Optional[Tuple[List[Failure], int]]:
@@ -210,10 +213,11 @@ class FailureReader:
             log=self._name,
             line=int(fields["line"]),
         )
-        summary.append(failure)
+        at = len(summary) - (summary is self._ended)
+        summary.insert(at, failure)
         if self._is_first:
             self._end_summary(summary)
-        return summary, len(summary) - 1
+        return summary, at
 
     def _end_summary(self, summary: List[Failure]) -> None:
         summary[:] = with_tracebacks(summary, [self.tracebacks])
@@ -221,7 +225,7 @@ class FailureReader:
             self.tracebacks.pop(rank, None)
         if len(self.summaries) < _KEPT:
             self.summaries.append(summary)
-        self._summary = None
+        self._summary, self._ended = None, summary
 
     def _take_recorded(self, line: bytes, entry: Tuple[List[Failure], int]) -> None:
         """Take the traceback that is in the one line of an entry of torch 1.9."""

@@ -100,7 +100,7 @@ def _in_zip(name: str, stream: BinaryIO) -> Iterator[Tuple[str, BinaryIO]]:
 def _in_tar(name: str, stream: BinaryIO) -> Iterator[Tuple[str, BinaryIO]]:
     bounded = _Bounded(stream)
     try:
-        with tarfile.open(fileobj=cast(BinaryIO, bounded), mode="r|") as archive:
+        with tarfile.open(fileobj=cast(BinaryIO, bounded), mode="r|", tarinfo=_Header) as archive:
             number = 0
             while member := archive.next():
                 _check_number(number)
@@ -114,8 +114,21 @@ def _in_tar(name: str, stream: BinaryIO) -> Iterator[Tuple[str, BinaryIO]]:
                 bounded.left = _HEADERS
             if bounded.damage:
                 raise bounded.damage
+    except EOFError as error:
+        raise bounded.damage or error from None
     except ValueError as error:
         raise OSError(str(error)) from error
+
+
+class _Header(tarfile.TarInfo):
+    """The header of a file in a tar; one that is cut off would else be taken for the end."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
+        """The header in a block."""
+        if 0 < len(buf) < tarfile.BLOCKSIZE:
+            raise EOFError("unexpected end of data")
+        return super().frombuf(buf, encoding, errors)
 
 
 def _check_number(number: int) -> None:
