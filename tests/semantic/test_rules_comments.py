@@ -43,6 +43,9 @@ RULE_18 = {
     "a new `else` below handlers that are not written": inside("try: a()\n    except A: b()\n    finally: c()", " try:\n     ...\n except A:\n     ...\n+else:\n+    c()\n", "try: a()\n    except A: b()\n    else:\n        c()\n    finally: c()"),
     "a new `elif` and `else` around an `elif` that is not written": stays("if a: b()\n    elif c: d()", " if a:\n     ...\n+elif b:\n+    c()\n+else:\n+    a()\n", State.CONFLICT, "the result does not parse"),
     "a new `finally` is the last": inside("try: a()\n    except A: b()\n    else: c()", " try:\n     ...\n+finally:\n+    c()\n", "try: a()\n    except A: b()\n    else: c()\n    finally:\n        c()"),
+    "a new clause below a body that is a docstring": Changed(
+        "def f(a):\n    def g():\n        'Doc.'\n", "-def g():\n+if a:\n     'Doc.'\n+else:\n+    pass\n", "def f(a):\n    if a:\n        'Doc.'\n    else:\n        pass\n",
+    ),
     "a new clause below the comments of the body": Changed(TAIL, " if a:\n     ...\n+else:\n+    c()\n", TAIL.replace("body\n", "body\n    else:\n        c()\n")),
     "after a definition, below the comments of its body": Changed(
         "def f():\n    x = 1\n\n    # end\n# next\ny = 2\n", " def f():\n     ...\n+z = 3\n", "def f():\n    x = 1\n\n    # end\nz = 3\n# next\ny = 2\n", {"scope": "<module>"},
@@ -253,6 +256,11 @@ RULE_19 = {
     ),
     "of a definition that leaves the one around it": Changed(
         "def f(a):\n    def g():\n        def h(): return a  # why\n    return a\n", "-def g():\n-    def h(): return a\n+def h(): return a\n", "def f(a):\n    def h(): return a  # why\n    return a\n",
+    ),
+    "of the end of a clause that another one replaces, once": Changed(
+        "def f(a):\n    if a:\n        old(1)\n        old(2)\n    else:\n        old(3)\n        old(4)  # end\n",
+        " if a:\n+    old(3)\n+    old(4)\n+else:\n     old(1)\n     old(2)\n-else:\n-    old(3)\n-    old(4)\n",
+        "def f(a):\n    if a:\n        old(3)\n        old(4)  # end\n    else:\n        old(1)\n        old(2)\n",
     ),
     "of a clause that is changed, not of what is inserted like it": Changed(
         "def f(a):\n    try:\n        old(1)\n    except E:\n        # why\n        old(2)\n",

@@ -146,7 +146,8 @@ def _swap(edits: Edits, gap: Gap) -> None:
     if not deleted:
         raise Conflict("the run that is replaced is empty here")
     old, new = gap.deleted[0], gap.inserted[0]
-    simple = len(deleted) == len(gap.inserted) == 1 and not {deleted[0].kind, new.kind} & COMPOUND and old.role != "run"
+    kinds = {deleted[0].kind, new.kind}
+    simple = len(deleted) == len(gap.inserted) == 1 and not kinds & (COMPOUND | CLAUSES) and old.role != "run"
     in_place = simple and not new.role and edits.render.counterpart(new) is None
     if in_place and _shares_line(edits, deleted[0], deleted[0].parent):
         _comments(edits, old, new)
@@ -226,7 +227,7 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
         _insert_after(edits, gap, siblings[-1], parent, at=_block_end(edits, siblings[-1], parent))
     elif parent is not None and parent.kind in COMPOUND:
         body = parent.node("body")
-        last, indent = body.items("body")[-1], edits.lines.indent(parent.begin)
+        last, indent = body.statements()[-1], edits.lines.indent(parent.begin)
         _insert_after(edits, gap, last, None, at=_block_end(edits, last, body), indent=indent)
     else:
         _insert_first(edits, gap, siblings, parent)
