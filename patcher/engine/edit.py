@@ -6,15 +6,15 @@ from typing import NamedTuple, Optional, Tuple
 
 
 class Removed(NamedTuple):
-    """A deleted statement: its character range, and its block (start offset, number of statements)."""
+    """Deleted code: its character range, and its block (start offset, number of statements), None where that may be empty."""
 
     start: int
     end: int
-    block: Tuple[int, int]
+    block: Optional[Tuple[int, int]]
 
 
 class Edit(NamedTuple):
-    """Replace the characters `[start, end)` of a text by `text`; `removed` is the statement that this deletes, if any."""
+    """Replace the characters `[start, end)` of a text by `text`; `removed` is the code whose lines this deletes, if any."""
 
     start: int
     end: int

@@ -212,7 +212,7 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
     answers = [each.answer for each in matched]
     every = [(edit, index) for index, each in enumerate(matched) for change in each.changes for edit in change.edits]
     inner_first = sorted(_without_empty_blocks(every), key=lambda item: _depth(item[0]), reverse=True)
-    ordered = sorted(inner_first, key=lambda item: (item[0].start, item[0].end))
+    ordered = _without_blank_lines(source, sorted(inner_first, key=_range))
     for (left, one), (right, other) in zip(ordered, ordered[1:]):
         same_anchor = left.start == right.start and left.end == left.start and right.end == right.start and one != other
         if right.start < left.end or (same_anchor and _depth(left) == _depth(right)):
@@ -255,10 +255,36 @@ def _without_empty_blocks(every: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int
     """Where all statements of a block are deleted, by whichever hunks, the last becomes `pass` (rule 15)."""
     deleted: Dict[Tuple[int, int], List[Removed]] = {}
     for edit, _ in every:
-        if edit.removed is not None:
+        if edit.removed is not None and edit.removed.block is not None:
             deleted.setdefault(edit.removed.block, []).append(edit.removed)
     last = {max(removed) for (_, count), removed in deleted.items() if len(removed) == count}
     return [(Edit(e.removed.start, e.removed.end, "pass") if e.removed in last else e, i) for e, i in every]
+
+
+def _without_blank_lines(source: Source, ordered: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
+    """Of the blank lines above, between and below deleted lines, by whichever hunks, the longest run stays (rule 19)."""
+    text, lines = source.text, source.lines
+    blank: List[Tuple[Edit, int]] = []
+    runs: List[Tuple[int, int]] = []
+    before = 0
+    for (edit, index), (following, _) in zip(ordered, [*ordered[1:], (Edit(len(text), len(text), ""), 0)]):
+        if edit.removed is not None:
+            start, end = edit.start, edit.end
+            while start > before and not text[lines.start(start - 1) : start].strip(" \t\r\n"):
+                start = lines.start(start - 1)
+            while end < following.start and not text[end : lines.end(end)].strip(" \t\r\n"):
+                end = lines.end(end)
+            runs += [(edit.end, end)] if runs else [(start, edit.start), (edit.end, end)]
+            if end < following.start or following.removed is None:
+                longest = max(reversed(runs), key=lambda run: (run[1] == len(text), len(text[slice(*run)].splitlines())))
+                blank += [(Edit(*run, ""), index) for run in runs if run != longest and run[0] < run[1]]
+                runs = []
+        before = edit.end
+    return sorted([*ordered, *blank], key=_range)
+
+
+def _range(item: Tuple[Edit, int]) -> Tuple[int, int]:
+    return item[0].start, item[0].end
 
 
 def _trimmed(text: str, edit: Edit) -> Edit:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import List, Optional
 
-from patcher.engine.edit import Conflict, Edit
+from patcher.engine.edit import Conflict, Edit, Removed
 from patcher.engine.in_string import text_edit
 from patcher.engine.lex import find_outside
 from patcher.engine.match.match import Match, MatchRange
@@ -67,7 +67,7 @@ def _remove_between(edits: Edits) -> None:
         start, end = lines_end(edits.lines, above), edits.lines.start(below.begin)
         moved = all(any(edit.start <= code.begin < edit.end for edit in edits.made) for code in (above, below))
         if start < end and moved and not any(edit.start <= start and end <= edit.end for edit in edits.made):
-            edits.add(start, end, "")
+            edits.add(start, end, "", Removed(start, end, None))
 
 
 def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:

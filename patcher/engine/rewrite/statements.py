@@ -179,7 +179,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
             edits.render.changed.add(gap.deleted[0])
     edits.add(start, end, text)
     for first, last, _ in regions[1:]:
-        edits.add(edits.lines.start(first.begin), lines_end(edits.lines, last), "")
+        edits.add(edits.lines.start(first.begin), lines_end(edits.lines, last), "", Removed(first.begin, last.end, None))
 
 
 def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
@@ -190,8 +190,7 @@ def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
         block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
         end = lines_end(edits.lines, code)
         last = len(edits.text[:end].rstrip("\r\n")) if code.kind in COMPOUND else code.end
-        removed = Removed(code.begin, last, block) if block is not None else None
-        edits.add(edits.lines.start(code.begin), end, "", removed)
+        edits.add(edits.lines.start(code.begin), end, "", Removed(code.begin, last, block))
 
 
 def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
