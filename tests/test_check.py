@@ -632,6 +632,17 @@ def test_a_pip_that_is_too_old_is_reported_once(check, tmp_path):
     assert ended.err.startswith("error: this pip is too old to fetch releases, expected pip 21.2 or newer\nhint: ")
 
 
+@pytest.mark.real
+def test_a_pip_that_does_not_list_yanked_releases_is_named(check, tmp_path):
+    words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path), "pip==23.2.1"]
+    subprocess.run(words, check=True)
+    ended = check("ask", "--against", "1.2", PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
+    note = "note: pip 23.2.1 does not say which releases are yanked, pip 23.3 does: "
+    assert note in ended.err, ended.err
+    assert "1.2" in ended.out
+    assert note not in check("ask", "--against", "1.2").err
+
+
 # here -----------------------------------------------------------------------------------------------------------------
 def test_here_it_reports_what_apply_would_find_and_writes_nothing(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")

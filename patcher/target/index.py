@@ -15,7 +15,7 @@ from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequenc
 from urllib.parse import unquote
 
 from patcher.errors import SitepatchError
-from patcher.target.versions import canonical, is_version
+from patcher.target.versions import accepts, canonical, is_version
 
 # The platforms of wheels, those with the smallest wheels first: a torch for macOS has 80 MB. The sources in them are the same.
 # No Python has a wheel of every release, and pip takes one Python at a time; the first of PYTHONS has most.
@@ -33,6 +33,7 @@ _PLATFORMS = (
 )
 PYTHONS = ("3.10", "3.12", "3.8", "3.14")
 _WHEELS = ("--only-binary", ":all:")
+_LISTS_YANKED = "23.3"  # the first pip that does
 _NO_SUCH_VERSION = "0a0.dev0+none"
 _PASSED_OVER = r"^(WARNING: )?(Could not fetch URL (?!.*: 404 Client Error)|Skipping page )"
 """What pip says of an index that it goes on without; one that does not know a project answers 404."""
@@ -192,6 +193,20 @@ class Pip:
             hint = f"{sys.executable} -m pip install --upgrade pip"
             raise NoPip("this pip is too old to fetch releases, expected pip 21.2 or newer", hint)
         return child.returncode, said
+
+
+def unlisted_yanked() -> str:
+    """A remark where pip is too old to list yanked releases apart, "" where it is not."""
+    from importlib import metadata  # no help needs it
+
+    try:
+        found = metadata.version("pip")
+    except metadata.PackageNotFoundError:
+        return ""  # the first run of it says so
+    if not is_version(found or "") or accepts(f">={_LISTS_YANKED}", found):
+        return ""
+    newer = f"pip {_LISTS_YANKED} does: {sys.executable} -m pip install --upgrade pip"
+    return f"pip {found} does not say which releases are yanked, {newer}"
 
 
 def _versions(text: str) -> FrozenSet[str]:

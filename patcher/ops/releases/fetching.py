@@ -14,7 +14,7 @@ from patcher.errors import SitepatchError
 from patcher.ops.events import Events
 from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
-from patcher.target.index import PYTHONS, Listing, NoPip, Pip
+from patcher.target.index import PYTHONS, Listing, NoPip, Pip, unlisted_yanked
 from patcher.target.releases import cached_release, fetch_release
 from patcher.target.versions import is_version, matching_versions
 
@@ -44,6 +44,9 @@ def fetching(jobs: int, events: Events) -> Iterator[Fetcher]:
     """
     cache = cache_dir()
     ownership.refuse_shared(str(cache), "set SITEPATCH_CACHE to a directory of your own")
+    old = unlisted_yanked()
+    if old:
+        events.note(old)
     with Pip() as pip, in_use(cache):
         yield Fetcher(pip, cache, jobs, events)
 
