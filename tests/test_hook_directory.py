@@ -97,6 +97,19 @@ def test_again_it_is_brought_up_to_date_and_keeps_its_name_and_mode(place):
     assert build(place)[0] != was, "its version has a digest of all that it carries"
 
 
+def test_a_newer_patchset_of_elsewhere_that_its_own_copy_hides_is_taken_by_name(place):
+    place.init()
+    was = build(place)[0]
+    patchset(place.path, new=33)
+    (place.path / "patchsets").symlink_to("mine")
+    words = ("hook", "init", "patches", "--python", place.python)
+    said = place.sitepatch(*words).err
+    assert "it hides two of ./patchsets" in said and "those of elsewhere are taken where they are named: sitepatch hook init patches two\n" in said
+    assert build(place)[0] == was
+    assert "hides" not in place.sitepatch(*words, "two").err and build(place)[0] != was
+    assert "elsewhere" not in place.sitepatch(*words, "--patch-dir", "mine").err
+
+
 def test_changes_for_another_release_stay_as_long_as_they_are_true(place):
     place.init()
     place.unpack("demo", "2.0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from hashlib import sha256
 from pathlib import Path
 from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -13,7 +14,7 @@ from patcher.hook import directory
 from patcher.hook.boot import MODES
 from patcher.hook.content import Content, Installed, Precomputed, load_hook
 from patcher.hook.installed import HookStatus, delete_hook, look_at_all
-from patcher.hook.places import folders, name_of
+from patcher.hook.places import PATCHSETS, folders, name_of
 from patcher.hook.precompute import precompute
 from patcher.hook.wheel import wheel
 from patcher.model import Answer
@@ -82,6 +83,11 @@ def init_hook(request: HookRequest, events: Events = SILENT) -> HookOutcome:
         raise UsageError(f'--name: found "{name}", expected {directory.NAME_RULE}')
     check_sources([entry.name for entry in entries], patch_dirs)
     requested, notes = chosen(entries, patch_dirs)
+    own = {str((folder / PATCHSETS).resolve())}
+    if notes and own.intersection(str(Path(one.patchset.source.name).resolve()) for one in requested):
+        settings = [word for one in entries for text in one.settings for word in ("--set", f"{one.name}.{text}")]
+        again = ["sitepatch", "hook", "init", request.directory, *(one.name for one in entries), *settings]
+        notes.append(f"those of elsewhere are taken where they are named: {shlex.join(again)}")
     env = request.place.environment()
     events.started(env)
     found = undisturbed(env, lambda: precompute(env, requested), dry_run=True)
