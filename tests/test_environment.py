@@ -103,6 +103,18 @@ def test_the_active_environment_comes_before_the_running_one(shared_venv, tmp_pa
         discover(None, None)
 
 
+def test_an_environment_whose_interpreter_is_gone_says_where_that_was_and_how_its_packages_are_reached(tmp_path, monkeypatch):
+    (tmp_path / "env/bin").mkdir(parents=True)
+    (tmp_path / "env/bin/python").symlink_to("python3")
+    (tmp_path / "env/bin/python3").symlink_to(tmp_path / "gone/python3")
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
+    for option, given in (("--python", str(tmp_path / "env")), ("VIRTUAL_ENV", None)):
+        with pytest.raises(UsageError) as caught:
+            discover(given, None)
+        said = f"{option} {tmp_path}/env: found no interpreter at {tmp_path}/gone/python3, which {tmp_path}/env/bin/python links to"
+        assert caught.value.message == said and f"--target {tmp_path}/env/lib/python*/site-packages" in caught.value.hint
+
+
 def test_the_running_interpreter_is_not_started_again(monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: pytest.fail("spawned"))
     env = discover(None, None)

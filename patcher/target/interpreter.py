@@ -144,6 +144,10 @@ def _interpreter(given: str, python: str) -> Environment:
         path = shutil.which(python) or python
     path = os.path.abspath(path)
     if not os.path.isfile(path):
+        if os.path.islink(path):
+            what = f"{given} {python}: found no interpreter at {os.path.realpath(path)}, which {path} links to"
+            packages = os.path.join(os.path.dirname(os.path.dirname(path)), "lib/python*/site-packages")
+            raise UsageError(what, f"make the environment anew; to restore what is patched in it: --target {packages}")
         hint = "name a python executable or a venv"
         if not given.startswith("--"):
             hint = f"unset {given}, activate an environment that is there, or use --python or --target"
