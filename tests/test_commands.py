@@ -851,3 +851,11 @@ def test_an_output_that_cannot_be_written_is_an_error_in_one_line(tmp_path, word
         done = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
     assert "No space left on device" in done.stderr.decode() and "Traceback" not in done.stderr.decode()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+@pytest.mark.parametrize(("words", "code"), [("list", 0), ("no-such-command", 2), ("show no-such-patchset", 2), ("list --no-such-option", 2)])
+def test_an_error_output_that_cannot_be_written_does_not_change_the_exit_code(tmp_path, words, code):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=subprocess.PIPE, stderr=full)
+    assert done.returncode == code

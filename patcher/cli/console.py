@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
 import click
@@ -207,7 +208,8 @@ class Console(Events):
         lines = [labelled("error", error.message, fg="red", bold=True)]
         lines += [labelled("hint", line, fg="cyan") for line in error.hint.split("\n") if line]
         for line in lines if self.kept_notes is None else ():
-            click.echo(line, err=True, color=self.color(sys.stderr))
+            with suppress(OSError):  # the exit code still tells
+                click.echo(line, err=True, color=self.color(sys.stderr))
         return code
 
 

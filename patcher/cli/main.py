@@ -90,7 +90,8 @@ def main() -> None:
         if as_json:
             from patcher.cli.console import answer_usage
         if not (as_json and answer_usage(error)):
-            click.echo(printable_lines(shown.getvalue()), nl=False, err=True)
+            with suppress(OSError):
+                click.echo(printable_lines(shown.getvalue()), nl=False, err=True)
     except OSError as error:  # of the standard output: what a command itself could not read or write has been told
         code = 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left has nowhere to go
@@ -99,5 +100,9 @@ def main() -> None:
 
             with suppress(OSError):
                 click.echo(labelled("error", f"standard output: {error.strerror}"), err=True)
+    try:
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left of this process is short, and could only fail
     sys.exit(code)
