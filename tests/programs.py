@@ -297,10 +297,7 @@ def indented(line: str, unit: str, depth: int = 0) -> str:
 
 
 def kept_comments(before: Sequence[str], hunk: Sequence[Tuple[str, str]]) -> Tuple[str, ...]:
-    """The comments in the file alone that are between two kept lines of a hunk, or behind one.
-
-    Brackets that end what the line above says are kept only where that is: ` ):` may end another header after the change.
-    """
+    """The comments in the file alone that are between two kept lines of a hunk, or behind one."""
     signs = [tag for tag, _ in hunk if tag != "+"]
     found: List[str] = []
     row = 0
@@ -309,8 +306,7 @@ def kept_comments(before: Sequence[str], hunk: Sequence[Tuple[str, str]]) -> Tup
             if "#" in line and signs[max(0, row - 1) : row + 1] in ([" ", " "], [" "]):
                 found.append(line[1:].strip())
         else:
-            ends = not line.split(LOOSE)[0].replace(CONTINUED, "").strip(" )]},:")
-            if LOOSE in line and signs[row - ends : row + 1] in ([" ", " "], [" "]):
+            if LOOSE in line and signs[row] == " ":
                 found.append(line.split(LOOSE)[1].strip())
             row += 1
     return tuple(found)

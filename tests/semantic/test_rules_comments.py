@@ -249,7 +249,7 @@ RULE_19 = {
     "of a statement around which another one comes, of the kind of one inside": Changed(
         "def f(a):\n    def g(a):\n        if a:\n            # why\n            print(1)\n        print(1)  # end\n    return a\n",
         "-def g(a):\n-    if a:\n-        print(1)\n+if a:\n     print(1)\n+print(1)\n",
-        "def f(a):\n    if a:\n        print(1)  # end\n    print(1)\n    return a\n",
+        "def f(a):\n    if a:\n        print(1)  # end\n    # why\n    print(1)\n    return a\n",
     ),
     "of a clause on a context line, which leaves the statement around it": Changed(
         "def f(a):\n    if a:\n        try:\n            old(1)\n        except E:\n            old(2)\n        else:\n            old(3)\n    else:  # why\n        old(4)\n",
@@ -273,6 +273,40 @@ RULE_19 = {
         "def f(a):\n    if a:\n        old(1)\n        old(2)\n    else:\n        old(3)\n        old(4)  # end\n",
         " if a:\n+    old(3)\n+    old(4)\n+else:\n     old(1)\n     old(2)\n-else:\n-    old(3)\n-    old(4)\n",
         "def f(a):\n    if a:\n        old(3)\n        old(4)  # end\n    else:\n        old(1)\n        old(2)\n",
+    ),
+    "of a `try` on a context line, around which a statement comes and of which a clause is changed": Changed(
+        "def f(a, b):\n    try:  # why\n        old(1)\n    except E:\n        old(2)\n", "+if b:\n     try:\n         old(1)\n-    except E:\n-        old(2)\n+    finally:\n+        old(3)\n",
+        "def f(a, b):\n    if b:\n        try:  # why\n            old(1)\n        finally:\n            old(3)\n",
+    ),
+    "of an `else` on a context line, which comes to a new statement": Changed(
+        "def f(a, b):\n    if a:\n        old(0)\n    elif b:\n        old(1)\n    else:  # why\n        old(2)\n", " if a:\n     old(0)\n-elif b:\n+if b:\n     old(1)\n else:\n-    old(2)\n+    old(3)\n",
+        "def f(a, b):\n    if a:\n        old(0)\n    if b:\n        old(1)\n    else:  # why\n        old(3)\n",
+    ),
+    "and to the one above": Changed(
+        "def f(a, b):\n    if a:\n        old(0)\n    if b:\n        old(1)\n    else:  # why\n        old(2)\n", " if a:\n     old(0)\n-if b:\n+elif b:\n     old(1)\n else:\n-    old(2)\n+    old(3)\n",
+        "def f(a, b):\n    if a:\n        old(0)\n    elif b:\n        old(1)\n    else:  # why\n        old(3)\n",
+    ),
+    "of a bracket on a context line, whose statement moves and is changed": Changed(
+        "def f(a):\n    a.b = [\n        1,\n    ]  # why\n    old(a)\n", "-a.b = [\n-    1,\n+if a:\n+    a.c = [\n+        2,\n+        3,\n     ]\n old(a)\n",
+        "def f(a):\n    if a:\n        a.c = [\n            2,\n            3,\n        ]  # why\n    old(a)\n",
+    ),
+    "above a statement inside one that moves and is changed": Changed(
+        "def f(a):\n    with a:\n        if a:\n            # why\n            old(1)\n        old(2)\n    for x in a:\n        old(3)\n",
+        " with a:\n-    if a:\n-        old(1)\n     old(2)\n for x in a:\n     old(3)\n+    if a:\n+        old(1)\n+        old(4)\n",
+        "def f(a):\n    with a:\n        old(2)\n    for x in a:\n        old(3)\n        if a:\n            # why\n            old(1)\n            old(4)\n",
+    ),
+    "below a docstring that moves, once": Changed(
+        "def f(a):\n    if a:\n        old(1)\n    def g():\n        'Doc.'\n        # why\n        old(2)\n",
+        " if a:\n-    old(1)\n-def g():\n-    'Doc.'\n     old(2)\n+    'Doc.'\n+def g():\n+    old(1)\n",
+        "def f(a):\n    if a:\n        # why\n        old(2)\n        'Doc.'\n    def g():\n        old(1)\n",
+    ),
+    "of a bracket of a header": Changed(
+        "def f(a):\n    with a.m(\n        1\n    ) as b:  # why\n        old(1)\n", "-with a.m(\n-    1\n+if a:\n+    with a.n(\n+        2\n     ) as b:\n-    old(1)\n+        old(2)\n",
+        "def f(a):\n    if a:\n        with a.n(\n            2\n        ) as b:  # why\n            old(2)\n",
+    ),
+    "and not the one that the hunk writes there": Changed(
+        "def f(a, b):\n    try:\n        old(1)\n    except E:\n        old(2)\n", "+if b:\n     try:  # other\n         old(1)\n-    except E:\n-        old(2)\n+    finally:\n+        old(3)\n",
+        "def f(a, b):\n    if b:\n        try:\n            old(1)\n        finally:\n            old(3)\n",
     ),
     "of a clause that is changed, not of what is inserted like it": Changed(
         "def f(a):\n    try:\n        old(1)\n    except E:\n        # why\n        old(2)\n",

@@ -1,11 +1,15 @@
-"""Finds the node of the before side that a node of the after side repeats, and whose code is kept there (format rule 11)."""
+"""Finds what a part of the after side repeats of the before side, and whose code or comment is kept there (format rule 11)."""
 
 from __future__ import annotations
 
-from typing import Container, Dict, List, Optional, Set
+from typing import Container, Dict, Iterator, List, Optional, Set
 
+from patcher.engine.edit import Edit
+from patcher.engine.lex import Lines
+from patcher.engine.match.match import Match
 from patcher.engine.node import WITH_LINES, Node, same
-from patcher.engine.spatch.side import Side
+from patcher.engine.rewrite.layout import code_end
+from patcher.engine.spatch.side import Hunk, Side
 
 
 class Counterparts:
@@ -71,3 +75,50 @@ class Counterparts:
                     parts.append(self._hash(value) if isinstance(value, Node) else value or None)
             self._hashes[node] = hash((node.kind, node.role, node.name if node.role else "", *([] if node.role else parts)))
         return self._hashes[node]
+
+
+class LineComments:
+    """The comments in the file behind the context lines of a hunk: each goes with the statement or header that ends there."""
+
+    def __init__(self, file: Lines, hunk: Hunk, match: Match) -> None:
+        self._file, self._hunk, self._match = file, hunk, match
+        self._before, self._after = ({_line(side, node): node for node in _lined(side)} for side in (hunk.before, hunk.after))
+
+    def of(self, node: Node) -> Optional[str]:
+        """The comment of a node of the after side, "" for none; None where it ends on no context line."""
+        source = self._before.get(_line(self._hunk.after, node))
+        code = self._match.nodes.get(id(source))
+        if not isinstance(code, Node):
+            return None
+        at = code_end(code, self._file.text)
+        rest = self._file.text[at : self._file.end(at - 1)].strip()
+        return rest if rest.startswith("#") else ""
+
+    def edits(self, node: Node) -> List[Edit]:
+        """What writes that comment behind a node of the after side."""
+        comment, side = self.of(node), self._hunk.after
+        at = code_end(node, side.text)
+        rest = side.text[at : side.lines.end(at - 1)].rstrip("\n")
+        if comment is None or (rest.lstrip()[:1] not in ("", "#") and not (comment and at + 1 in side.bodies)):
+            return []
+        return [Edit(at, at if at + 1 in side.bodies else at + len(rest), comment and "  " + comment)]
+
+    def instead(self, old: Node, new: Node) -> Optional[str]:
+        """What comes in the place of the comment of a before node when it becomes `new`; None where that stays."""
+        line = _line(self._hunk.before, old)
+        if line == _line(self._hunk.after, new):
+            return None
+        return self.of(new) or ("" if line in self._after else None)
+
+
+def _lined(side: Side) -> Iterator[Node]:
+    for top in side.nodes:
+        for node in top.walk():
+            if (node.kind in WITH_LINES or node.kind == "Decorator") and not node.role and _line(side, node):
+                yield node
+
+
+def _line(side: Side, node: Node) -> int:
+    """The .spatch line on which a statement or a header ends, if it is a context line, else 0."""
+    number = side.numbers[side.lines.number(code_end(node, side.text) - 1) - 1]
+    return number if number in side.context else 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
-from patcher.engine.lex import Lines, find_outside, lines_in_strings
+from patcher.engine.lex import Lines, find_outside, lines_in_strings, tokens
 from patcher.engine.node import CLAUSES, COMPOUND, Node
 
 
@@ -58,6 +58,11 @@ def header_end(node: Node, text: str) -> int:
     return find_outside(text, start, ":") + 1
 
 
+def code_end(node: Node, text: str) -> int:
+    """The offset past a statement of `text`; of a compound statement or clause past its header."""
+    return header_end(node, text) if node.kind in COMPOUND | CLAUSES else node.end
+
+
 def reindented(
     lines: Lines,
     deleted: Sequence[Tuple[int, int]],
@@ -87,7 +92,7 @@ def reindented(
             break
         start = lines.start(start - 1)  # the code around these statements is deleted: their comments are kept
     owner = codes[-1].parent.parent if codes[-1].parent is not None else None
-    if owner is not None and codes[-1].siblings()[-1] is codes[-1]:
+    if owner is not None and _siblings(codes[-1])[-1] is codes[-1]:
         end = min(max(around[1], end), body_end(lines, end, lines.indent(owner.begin)))
     region = text[start:end].rstrip("\r\n")
     for code, comment in reversed(list(zip(codes, comments))):
@@ -101,3 +106,29 @@ def reindented(
         out += indent + line[len(old) :] if moves else line
         offset += len(line)
     return out
+
+
+def cut_comment(text: str) -> Tuple[str, str]:
+    """A rendered line without its trailing comment, and that comment with two blanks before it."""
+    comment = next((token for token in tokens(text) if token.kind == "comment" and token.end == len(text)), None)
+    return (text[: comment.start].rstrip(), "  " + comment.text) if comment else (text, "")
+
+
+def neighbours(above: Node, below: Node) -> bool:
+    """Whether two statements follow each other in one block of the file."""
+    siblings = _siblings(above)
+    return siblings[siblings.index(above) + 1 :][:1] == [below]
+
+
+def _siblings(node: Node) -> List[Node]:
+    """`Node.siblings`, with the docstring of a block."""
+    return node.parent.statements() if node.parent is not None and node.parent.kind == "Block" else node.siblings()
+
+
+def stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:
+    """The first and the last of each run of consecutive rows."""
+    found: List[Tuple[int, int]] = []
+    for row in rows:
+        first = found.pop()[0] if found and found[-1][1] == row - 1 else row
+        found.append((first, row))
+    return found

@@ -10,8 +10,8 @@ from patcher.engine.edit import Conflict, Edit
 from patcher.engine.lex import Lines, breaks_line, logical_lines, meets
 from patcher.engine.match.match import Match
 from patcher.engine.node import COMPOUND, WITH_LINES, Node, SyntaxProblem, is_expression
-from patcher.engine.rewrite.counterparts import Counterparts
-from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, reindented
+from patcher.engine.rewrite.counterparts import Counterparts, LineComments
+from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, neighbours, reindented, stretches
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
 from patcher.engine.spatch.side import Hunk
 
@@ -29,7 +29,7 @@ class Renderer:
         self.changed: Set[Node] = set()
         self.together: Set[Tuple[Node, Node]] = set()  # neighbours in the file that are written with what is between them
         self.rows: Set[int] = set()  # lines of the hunk that are written with their indentation
-        self.deleted_ranges: List[Tuple[int, int]] = []  # character ranges of the code that these lines replace
+        self.deleted_ranges: List[Tuple[int, int]] = []  # character ranges of the statements that go away
         self.enclosed: Optional[Node] = None  # the code that an expression replaces, if its parentheses stay around it
         self.base = ""  # the indentation that the lines being written have in the hunk
         units = [line.indent[len(hunk.after.indent) :] for line in logical_lines(hunk.after.text)]
@@ -38,6 +38,11 @@ class Renderer:
     @cached_property
     def _counterparts(self) -> Counterparts:
         return Counterparts(self.hunk.before, self.hunk.after, self.match.nodes, self.kept, self.changed)
+
+    @cached_property
+    def comments(self) -> LineComments:
+        """The comments in the file behind context lines."""
+        return LineComments(self._file, self.hunk, self.match)
 
     # expressions ------------------------------------------------------------------------------------------------------
     def expression(self, node: Node, indent: str = "") -> str:
@@ -132,7 +137,7 @@ class Renderer:
         side = self.hunk.after
         parts: List[str] = []
         self.base = side.lines.indent(nodes[0].begin if nodes else side.lines.starts[rows[0]])
-        for first, last in _stretches(rows):
+        for first, last in stretches(rows):
             start = side.lines.starts[first]
             end = side.lines.starts[last + 1] if last + 1 < len(side.lines.starts) else len(side.text)
             inside = [node for node in nodes if start <= node.start < end]
@@ -182,6 +187,7 @@ class Renderer:
         elif node.role in ("meta", "option") or counterpart is not None:
             edits.append(Edit(node.outer_start, node.outer_end, self._filled(node)))
         else:
+            edits += self.comments.edits(node) if node.kind in WITH_LINES or node.kind == "Decorator" else []
             for value in node.fields.values():
                 self._substitute_all(
                     [value] if isinstance(value, Node) else value if isinstance(value, list) else [], edits, indent
@@ -197,7 +203,7 @@ class Renderer:
                 following = nodes[index + len(group)]
                 more = self._kept_codes(following)
                 between = self.hunk.after.text[self._past(group[-1]) : following.begin]
-                if not more or between.strip() or not _neighbours(codes[-1], more[0]):
+                if not more or between.strip() or not neighbours(codes[-1], more[0]):
                     break
                 group.append(following)
                 codes = [*codes, *more]
@@ -289,17 +295,3 @@ class Renderer:
         comment = "" if context else side.text[node.end : self._past(node)].strip()
         copied = counterpart is None and codes[-1].kind not in COMPOUND
         return [*[""] * (len(codes) - 1), None if copied and not comment else comment]
-
-
-def _neighbours(above: Node, below: Node) -> bool:
-    """Whether two statements follow each other in one block of the file."""
-    siblings = above.parent.statements() if above.parent is not None and above.field() == "doc" else above.siblings()
-    return siblings[siblings.index(above) + 1 :][:1] == [below]
-
-
-def _stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:
-    found: List[Tuple[int, int]] = []
-    for row in rows:
-        first = found.pop()[0] if found and found[-1][1] == row - 1 else row
-        found.append((first, row))
-    return found

@@ -52,6 +52,8 @@ def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> Li
             for old, new in alignment.pairs:
                 if old.kind not in DEFINITIONS or same(old, new):
                     rewriter.render.changed.add(old)
+            for code in (code for gap in alignment.gaps for node in gap.deleted for code in rewriter.codes(node)):
+                rewriter.render.deleted_ranges.append((code.begin, lines_end(source.lines, code)))
         parent = place.siblings[0].parent if place.siblings else None
         change_lines(rewriter, hunk.before.nodes, hunk.after.nodes, place.siblings, parent)
     for node in rewriter.deleted:

@@ -9,7 +9,7 @@ from patcher.engine.lex import tokens
 from patcher.engine.node import CLAUSES, COMPOUND, Node
 from patcher.engine.rewrite.align import Gap, align
 from patcher.engine.rewrite.edits import Edits
-from patcher.engine.rewrite.layout import alone_on_lines, body_end, header_end, lines_end
+from patcher.engine.rewrite.layout import alone_on_lines, body_end, code_end, cut_comment, lines_end
 from patcher.engine.spatch.side import Side
 
 _LAST_CLAUSES = {"Else": 1, "Finally": 2}
@@ -89,10 +89,11 @@ def _loose(edits: Edits, row: int, step: int) -> List[int]:
 def _comments(edits: Edits, old: Node, new: Node) -> None:
     """Insert the comments of a changed line: those on their own lines above it, a trailing one at its end (rule 20)."""
     side = edits.hunk.after
+    code, first = edits.code(old), _is_first(side, [new], new)
+    _trailing_comment(edits, old, new, code)
     row = side.lines.number(new.begin) - 1
     if side.numbers[row] in side.context:
         return
-    code, first = edits.code(old), _is_first(side, [new], new)
     above = _loose(edits, row, -1) if first else []
     if any(side.lines.row(index).strip() for index in above):
         _guard(edits, code, None)
@@ -109,15 +110,20 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
         raise Conflict(
             f"line {edits.lines.number(code.start)} is changed, and a comment inside the new code has no place there"
         )
-    stop = header_end(new, side.text) if compound else new.end
-    comment = side.text[stop : side.lines.end(stop)].strip()
-    comment = comment[3:].strip() if compound and comment.startswith("...") else comment
-    if comment.startswith("#") and side.numbers[side.lines.number(stop) - 1] not in side.context:
-        at = header_end(code, edits.text) if compound else code.end
+
+
+def _trailing_comment(edits: Edits, old: Node, new: Node, code: Node) -> None:
+    side = edits.hunk.after
+    stop, at = code_end(new, side.text), code_end(code, edits.text)
+    written = side.text[stop + 4 * (stop + 1 in side.bodies) : side.lines.end(stop)].strip()
+    changed = side.numbers[side.lines.number(stop) - 1] not in side.context
+    comment = written if changed and written.startswith("#") else edits.render.comments.instead(old, new)
+    if comment is not None:
         end = at + len(edits.text[at : edits.lines.end(at)].rstrip())
-        if edits.text[at:end].strip() and not edits.text[at:end].lstrip().startswith("#"):
+        if edits.text[at:end].lstrip()[:1] in ("", "#"):
+            edits.add(at, end, comment and "  " + comment)
+        elif comment:
             raise Conflict(f"line {edits.lines.number(at)} has more than one statement: no place for the comment")
-        edits.add(at, end, "  " + comment)
 
 
 def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
@@ -156,7 +162,6 @@ def _swap(edits: Edits, gap: Gap) -> None:
     for code in deleted:
         _guard(edits, code, None)
     edits.deleted += gap.deleted
-    edits.render.deleted_ranges = [(code.begin, lines_end(edits.lines, code)) for code in deleted]
     text = edits.render.lines(_rows(edits, gap), gap.inserted, edits.lines.indent(deleted[0].begin))
     regions: List[Tuple[Node, Node, bool]] = []  # (first, last, kept inside what is inserted)
     for node in gap.deleted:
@@ -171,9 +176,10 @@ def _swap(edits: Edits, gap: Gap) -> None:
     if simple or (end == len(edits.text) and not edits.text.endswith(("\n", "\r"))):
         text = text.rstrip("\r\n")
     if simple and edits.text[end : edits.lines.end(end)].strip():
-        text, comment = _cut_comment(text)
+        text, comment = cut_comment(text)
         at = end + len(edits.text[end : edits.lines.end(end)].rstrip())
-        if comment or id(gap.deleted[0]) in edits.render.kept:  # a statement that moves has taken its comment along
+        moved = id(old) in edits.render.kept or edits.render.comments.instead(old, new) is not None
+        if comment or moved:  # a statement or line that moves has taken its comment along
             edits.add(end, at, comment)
         else:
             edits.render.changed.add(gap.deleted[0])
@@ -297,9 +303,3 @@ def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional
 def _is_future(node: Node) -> bool:
     module = node.fields.get("module")
     return node.name == "future" or (isinstance(module, Node) and module.fields.get("value") == "__future__")
-
-
-def _cut_comment(text: str) -> Tuple[str, str]:
-    """A rendered line without its trailing comment, and that comment with two blanks before it."""
-    comment = next((token for token in tokens(text) if token.kind == "comment" and token.end == len(text)), None)
-    return (text[: comment.start].rstrip(), "  " + comment.text) if comment else (text, "")
