@@ -355,6 +355,17 @@ def test_a_distribution_is_known_by_what_is_imported_of_it(tmp_path):
     assert caught.value.hint == "the distribution some.dist is imported as _other or demo: name that; or name another environment with --python or --target"
 
 
+def test_an_unpacked_egg_is_no_editable_install(tmp_path):
+    site = tmp_path / "site"
+    egg = site / "demo-1.0-py3.egg"
+    (egg / "demo").mkdir(parents=True)
+    (egg / "demo/__init__.py").write_text("")
+    (site / "easy-install.pth").write_text(f"./{egg.name}\n")
+    with pytest.raises(SitepatchError) as caught:
+        locate(searching(site, egg, sites=(site,)), "demo")
+    assert caught.value.message == f"demo is imported from {egg}, which is no site directory" and caught.value.hint == f"use --target {egg}"
+
+
 def test_an_egg_in_a_zip_is_refused(tmp_path):
     egg = tmp_path / "demo-1.0-py3.egg"
     with zipfile.ZipFile(egg, "w") as archive:

@@ -175,7 +175,8 @@ def _pointers(site: Path, package: str) -> Iterator[Path]:
     """The directories that the editable installs of a site directory point to, in each format of the installers."""
     for path in sorted(site.iterdir()):
         if path.suffix == ".egg-link" or (path.suffix == ".pth" and path.name.startswith(("__editable__", "easy-"))):
-            yield from (site / line.strip() for line in _lines(path) if line.strip() and not line.startswith("import"))
+            lines = [line.strip() for line in _lines(path) if not line.startswith("import")]
+            yield from (site / line for line in lines if line and not line.endswith(".egg"))  # an unpacked egg is installed
         elif path.name.startswith("__editable__") and path.suffix == ".py":
             mapped = re.search(rf"""["']{re.escape(package)}["']\s*:\s*(["'])(.+?)\1""", "\n".join(_lines(path)))
             if mapped:
