@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterable, Iterator, List, Set, Tuple
+from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterable, Iterator, List, Tuple
 
 from patcher.errors import BusyError, StoreError
 from patcher.facts import FileStatus, sha256
 from patcher.store.folder import HOME
 from patcher.store.journal import JOURNAL, SPARE
 from patcher.store.lock import holders
-from patcher.store.receipt import file_name
 from patcher.store.status import read_installed, stores
 from patcher.store.store import Store
-from patcher.store.tidy import EDITED
+from patcher.store.tidy import EDITED, claimed_names
 from patcher.system.ownership import trusted_users
 
 if TYPE_CHECKING:
@@ -153,12 +152,7 @@ def leftovers(site: str, receipts: Collection[Receipt]) -> Iterator[str]:
     home = Path(site, HOME)
     if (home / JOURNAL).exists():
         return
-    kept: Dict[str, Set[str]] = {
-        ".": {"lock", SPARE, "receipts", "pristine", "patchsets", EDITED},
-        "receipts": {file_name(one.path) for one in receipts},
-        "pristine": {one.pristine for one in receipts},
-        "patchsets": {f"{step.digest}.json" for one in receipts for step in one.steps},
-    }
-    for name, used in kept.items():
+    kept = claimed_names(receipts)
+    for name, used in {".": {"lock", SPARE, EDITED, *kept}, **kept}.items():
         here = sorted((home / name).iterdir()) if (home / name).is_dir() else []
         yield from (str(path) for path in here if path.name not in used)

@@ -19,7 +19,7 @@ from patcher.store import journal, permission, prepare, receipt
 from patcher.store.folder import HOME, Folder
 from patcher.store.lock import locked
 from patcher.store.meta import Meta
-from patcher.store.tidy import EDITED, clean_up, is_tidy, tidy_edited
+from patcher.store.tidy import EDITED, claimed_names, clean_up, is_tidy, tidy_edited
 from patcher.system.decode import Table, Values, is_sha256, string
 from patcher.system.reading import patchset_digest
 
@@ -86,7 +86,7 @@ class Store:
             with home.sub("pristine") as folder:
                 names = set(filter(is_sha256, folder.names())).difference(claimed)
             if names:
-                names -= {one.pristine for one in self.receipts(bad).values()}
+                names -= claimed_names(self.receipts(bad).values())["pristine"]
             return [] if bad or home.has(journal.JOURNAL) else sorted(names)
         return []
 

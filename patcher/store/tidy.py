@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Callable, Dict, List, Mapping, Sequence
+from typing import Callable, Dict, Iterable, List, Mapping, Sequence, Set
 
 from patcher.errors import StoreError
 from patcher.model import Receipt
 from patcher.store import journal
 from patcher.store.folder import Folder
+from patcher.store.receipt import file_name
 from patcher.system.decode import is_sha256
 
 EDITED = "edited"
+
+
+def claimed_names(receipts: Iterable[Receipt]) -> Dict[str, Set[str]]:
+    """The names in the folders of `.sitepatch` that these receipts claim, by folder."""
+    found: Dict[str, Set[str]] = {"receipts": set(), "pristine": set(), "patchsets": set()}
+    for one in receipts:
+        found["receipts"].add(file_name(one.path))
+        found["pristine"].add(one.pristine)
+        found["patchsets"].update(f"{step.digest}.json" for step in one.steps)
+    return found
 
 
 def clean_up(
@@ -32,13 +43,12 @@ def clean_up(
     """
     bad: List[StoreError] = []
     now = receipts(bad)
-    texts = {f"{step.digest}.json" for one in now.values() for step in one.steps}
-    gone = {digest for entry in entries for digest in (entry.old, entry.new)} | set(named)
-    gone -= {one.pristine for one in now.values()}
+    kept = claimed_names(now.values())
+    gone = {digest for entry in entries for digest in (entry.old, entry.new)}.union(named) - kept["pristine"]
     rules: Dict[str, Callable[[str], bool]] = {
         "receipts": lambda name: not name.endswith(".json"),
         "pristine": lambda name: not is_sha256(name) or (name in gone and not bad),
-        "patchsets": lambda name: name not in texts and not bad,
+        "patchsets": lambda name: name not in kept["patchsets"] and not bad,
     }
     for folder_name, is_unwanted in rules.items():
         with suppress(FileNotFoundError), home.sub(folder_name) as folder:
