@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.author.changed import InstalledFile, find_changed, home_of, python_files
+from patcher.author.changed import InstalledFile, find_changed, home_of, named_file, python_files
 from patcher.author.pristine import Original
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.model import Located
@@ -36,7 +36,7 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
     Args:
         env: the environment.
         package: the import package.
-        file: only this file, by its path in the site directory or in the package; "" for all.
+        file: only this file, by its path from here, in the site directory or in the package; "" for all.
 
     Raises:
         UsageError: there is no such file.
@@ -45,6 +45,8 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
     located = locate(env, package, [file, f"{package}/{file}"] if file else ())
     every = python_files(located.site, package)
     paths = [path for path in every if not file or path in (file, f"{package}/{file}")]
+    if not paths and Path(file).is_file():
+        paths = [path for path in named_file(file, {located.site: ()})[1] if path in every]
     if not paths:
         near = [path for path in every if path.rpartition("/")[2] == file.rpartition("/")[2]][:3]
         hint = f"expected one of {', '.join(near)}" if near else "name it as `runner/runner.py`, from the package on"

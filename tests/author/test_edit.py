@@ -42,6 +42,17 @@ def test_what_is_saved_in_the_editor_becomes_a_patchset(world):
     assert world.text() == EDIT
 
 
+def test_a_file_may_be_named_by_its_path_as_the_shell_completes_it(world):
+    path = world.path / "demo/m.py"
+    done(world("edit", "demo", path, "--name", "mine", **editor(world, f"path.write_text({EDIT!r})")))
+    done(world("edit", "demo", path.relative_to(world.cwd), "--name", "two", **editor(world, f"path.write_text({EDIT!r})")))
+    (world.cwd / "m.py").write_text("")  # which is not the one that is meant
+    done(world("edit", "demo", "m.py", "--name", "three", **editor(world, f"path.write_text({EDIT!r})")))
+    (world.cwd / "other.py").write_text("")
+    told = done(world("edit", "demo", "other.py", "--name", "four", **editor(world, "")), 2)
+    assert "other.py: found no such Python file in" in told.err
+
+
 def test_a_whole_package_and_what_is_applied_in_it(world):
     done(world("edit", "demo", "demo/m.py", "--name", "first", **editor(world, f"path.write_text({EDIT!r})")))
     done(world("apply", "first"))
