@@ -12,8 +12,8 @@ from contextlib import suppress
 from textwrap import dedent
 from typing import Any, Callable, List, Mapping, Optional, Tuple, cast
 
-from patcher.engine.lex import find_outside
-from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, Span, SyntaxProblem, Value
+from patcher.engine.lex import find_outside, without_layout
+from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, SyntaxProblem, Value
 
 # the fields of each class that are not layout, as KIND(FIELD, ...), like the grammar of `ast`
 _GRAMMAR = """
@@ -103,7 +103,8 @@ class Converter:
             return self.shaped(made)
         if hasattr(node, "_get_token") or name in ("NotIn", "IsNot", "NotEqual", "Asynchronous"):
             made = self.make("Operator", node)
-            made.fields["value"] = " ".join(self.text[made.start - self.shift : made.end - self.shift].split())
+            made.fields["value"], length = without_layout(self.text[made.start - self.shift : made.end - self.shift])
+            made.end = made.outer_end = made.start + length
             return made
         raise SyntaxProblem(f"a piece of syntax ({name}) that this version does not know")
 
@@ -116,8 +117,7 @@ class Converter:
             start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
         if not getattr(node, "lpar", ()):
             outer = (start, end)
-        span: Span = (outer[0] + self.shift, start + self.shift, end + self.shift, outer[1] + self.shift)
-        return Node(kind, span, **fields)
+        return Node(kind, (outer[0] + self.shift, start + self.shift, end + self.shift, outer[1] + self.shift), **fields)
 
     def prefixed(self, kind: str, node: Any, value: Node, **fields: Value) -> Node:
         """A node that begins where the libcst node does (with its `*` or name) and ends where its value does."""

@@ -75,6 +75,13 @@ def _token(text: str, start: int) -> Token:
     return Token(str(found.lastgroup), found.group(), start, found.end())
 
 
+def without_layout(text: str) -> Tuple[str, int]:
+    """A text with one blank for what is no code between its parts, none around them, and the offset past the last part."""
+    found = [*scan(f"{text}\n", 0)]
+    words = "".join(" " if token.kind in LAYOUT else token.text for token in found).split()
+    return " ".join(words), max(token.end for token in found if token.kind not in LAYOUT)
+
+
 def expressions(token: Token) -> List[Token]:
     """The tokens of the expressions in the braces of an f-string, also of f-strings nested in them; [] for other tokens."""
     return [each for each in _inside(token) if each.kind != "field"]

@@ -80,6 +80,14 @@ RULE_6 = {
 DECORATED = "@a\n@b\n# why\n@c\ndef f():\n    pass\n"
 # `...` is a run, possibly empty and as short as fits, wherever it is a whole element; elsewhere it is the literal.
 RULE_7 = {
+    "of the block with the same header, not of the first": inside(
+        "if a:\n        # why\n        try:\n            b()\n        except A:\n            c()\n            d()",
+        "-if a:\n-    ...\n-    try:\n-        b()\n-    except A:\n-        ...\n+if c:\n+    try:\n+        b()\n+    except A:\n+        ...\n",
+        "if c:\n        # why\n        try:\n            b()\n        except A:\n            c()\n            d()",
+    ),
+    "also where one above it has another header": inside(
+        "if a:\n        b()\n    else:\n        c()", "-if a:\n-    ...\n-else:\n-    ...\n+while d:\n+    ...\n+if a:\n+    ...\n", "while d:\n        c()\n    if a:\n        b()",
+    ),
     "at the top level": Changed("x = A(1, b=2)\n", "-x = A(1, ...)\n+x = max(1, ...)\n", "x = max(1, b=2)\n", {"scope": "<module>"}),
     "in a subscript of several it is code": inside("x = b[1, 0], b[..., 0]", "-b[..., 0]\n+b[0]\n", "x = b[1, 0], b[0]"),
     "in a tuple that is a subscript it is a run": inside("x = b[1, 2, 0]", "-b[(..., 0)]\n+b[0]\n", "x = b[0]"),

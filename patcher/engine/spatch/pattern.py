@@ -124,6 +124,7 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
     """Give each `...` of the after side the name of the same run on the before side (rule 7)."""
     counted: Dict[Tuple[int, int], int] = {}
     left: List[Node] = []
+    waiting: List[Node] = []
     both: Set[str] = set()
     for side in (before, after):
         for node in _placeholders(side, "run"):
@@ -142,16 +143,20 @@ def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
                 node.name = f"-{line}.{len(left)}"
                 left.append(node)
             else:
-                alike = [run for run in left if _container(run) == _container(node)]
-                partner = next((run for run in alike if _called(run) == _called(node)), next(iter(alike), None))
-                if partner is None and _is_stub(after, node):
-                    node.role = ""
-                    continue
-                if partner is None:
-                    message = "this `...` stands for code that no `...` of the before side covers"
-                    raise_marked(text, after, message, node.start, node.end)
-                left.remove(partner)
+                waiting.append(node)
+    for exact in (True, False):
+        for node in list(waiting):
+            alike = (run for run in left if _container(run) == _container(node))
+            partner = next((run for run in alike if not exact or _owner(run) == _owner(node)), None)
+            if partner is not None:
                 node.name = partner.name
+                left.remove(partner)
+                waiting.remove(node)
+    for node in waiting:
+        if not _is_stub(after, node):
+            message = "this `...` stands for code that no `...` of the before side covers"
+            raise_marked(text, after, message, node.start, node.end)
+        node.role = ""
     _check_removed(text, before, after, left)
     _check_context_runs(text, before, after)
 
@@ -189,8 +194,11 @@ def _next(node: Node) -> Optional[Node]:
     return next(iter(siblings[index_of(siblings, node) + 1 :]), None)
 
 
-def _called(run: Node) -> str:
-    """What is called with a run of arguments; "" for any other run."""
+def _owner(run: Node) -> str:
+    """What a run of arguments is called with, or the header over a run of statements; "" for any other run."""
+    owner = run.parent.parent if run.parent is not None and run.parent.kind == "Block" else None
+    if owner is not None:
+        return f"{owner.kind} {owner.header()!r}"
     return repr(run.parent.fields.get("func", "")) if run.parent is not None else ""
 
 
