@@ -113,3 +113,13 @@ class NotFoundCommandError(SitepatchError):
 
 class NotExecutableError(SitepatchError):
     """There is such a file, and it cannot be run."""
+
+
+def raise_all(errors: Sequence[SitepatchError]) -> None:
+    """Raise several errors as one, of the kind of the first `UsageError` or `PatchError` among them; nothing for none."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        hint = "\n".join(dict.fromkeys(error.hint for error in errors if error.hint))
+        worst = next((error for error in errors if isinstance(error, (UsageError, PatchError))), errors[0])
+        raise worst.__class__.joined(errors, hint)

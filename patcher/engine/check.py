@@ -14,7 +14,8 @@ from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import text_places
 from patcher.engine.lex import meets
 from patcher.engine.match.find import find_in_scope, scope_blocks, scope_ranges, side_places
-from patcher.engine.match.match import Match, Matcher, MatchRange, TooManySteps
+from patcher.engine.match.found import Match, MatchRange
+from patcher.engine.match.match import Matcher, TooManySteps
 from patcher.engine.names import unbound
 from patcher.engine.node import SyntaxProblem, same
 from patcher.engine.source import Source, lines_of

@@ -9,7 +9,8 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher.engine.check import Matched, MatchEdits, check_result
 from patcher.engine.edit import Conflict, Edit, Removed
 from patcher.engine.match.find import FoundPlaces, already_deleted, find_hunk
-from patcher.engine.match.match import MAX_MATCHES, MatchRange, TooManySteps
+from patcher.engine.match.found import MatchRange
+from patcher.engine.match.match import MAX_MATCHES, TooManySteps
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.rewrite.align import insertion_anchors
 from patcher.engine.rewrite.rewriter import rewritten

@@ -7,7 +7,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.lex import Lines, Token, expressions, fields, tokens
-from patcher.engine.match.match import Match, MatchRange
+from patcher.engine.match.found import Match, MatchRange
 from patcher.engine.node import Node
 from patcher.engine.spatch.side import Hunk, Side
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Dict, Sequence, Tuple
 
 from patcher import __version__
-from patcher.errors import Location, SitepatchError, StoreError, UsageError
+from patcher.errors import Location, SitepatchError, StoreError, UsageError, raise_all
 from patcher.hook.boot import MODES
 from patcher.hook.content import (
     Content,
@@ -26,7 +26,6 @@ from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import read_toml
 from patcher.project.pyproject import ProjectEntry, read_project
-from patcher.project.selection import raise_all
 from patcher.system.decode import Reader, Table, one_of, string
 
 TABLE = "sitepatch-hook"

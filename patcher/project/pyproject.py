@@ -6,11 +6,11 @@ import shlex
 from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.errors import Location, SitepatchError, UsageError
+from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import lookup, read_toml
-from patcher.project.selection import find_all, raise_all
+from patcher.project.selection import find_all
 from patcher.system.decode import STRINGS, Reader, Table
 from patcher.text.listed import suggest
 

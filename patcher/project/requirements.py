@@ -7,9 +7,8 @@ import shlex
 from pathlib import Path
 from typing import List, NamedTuple, Optional, Sequence, Set
 
-from patcher.errors import Location, SitepatchError, UsageError
+from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.project.pyproject import Project, ProjectEntry, parse_entry
-from patcher.project.selection import raise_all
 from patcher.system.reading import TEXT, read_file
 
 _PATCH_DIR = "--patch-dir"

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import Dict, Iterable, List, Sequence, Tuple
 
-from patcher.errors import PatchError, SitepatchError, UsageError
+from patcher.errors import SitepatchError, UsageError, raise_all
 from patcher.model import Patchset, PatchsetSource, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import (
@@ -77,16 +77,6 @@ def others_change(folder: str, source: PatchsetSource) -> List[str]:
     """How other users could change a patchset, which is code; nothing for one built in or installed, beside other code."""
     named = source == LOCAL or source.kind == PATCH_DIR
     return others_may_write(os.path.abspath(folder), inside=True) if named else []
-
-
-def raise_all(errors: Sequence[SitepatchError]) -> None:
-    """Raise several errors as one, of the kind of the first `UsageError` or `PatchError` among them; nothing for none."""
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        hint = "\n".join(dict.fromkeys(error.hint for error in errors if error.hint))
-        worst = next((error for error in errors if isinstance(error, (UsageError, PatchError))), errors[0])
-        raise worst.__class__.joined(errors, hint)
 
 
 def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:

@@ -7,7 +7,8 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.explain.nearest import Closest, closest, near_scopes
 from patcher.engine.match.find import FoundPlaces, find_hunk, find_in_scope, side_places, surroundings
-from patcher.engine.match.match import MAX_MATCHES, Matcher, MatchRange, TooManySteps
+from patcher.engine.match.found import MatchRange
+from patcher.engine.match.match import MAX_MATCHES, Matcher, TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.compile import compile_hunks

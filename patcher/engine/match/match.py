@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
+from patcher.engine.match.found import Bound, Match, MatchRange
 from patcher.engine.match.memo import FailureMemo
 from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, is_expression, keyword, same
 
@@ -25,29 +26,8 @@ _NAMED = frozenset(["Keyword", "DoubleStar"])
 _STANDS_FOR = {"Expr": STATEMENTS, "MatchAs": CASE_PATTERNS, "Param": {"Param"}, "Alias": {"Alias"}}
 _NAME_ALONE = frozenset(["Alias", "Param", "MatchAs"])
 
-Bound = Union[Node, List[Node]]
-
-
 class TooManySteps(Exception):
     """The matcher has taken more steps than it is allowed: the pattern is too ambiguous for this code."""
-
-
-class Match(NamedTuple):
-    """One match: its character range, the bindings of the metavariables, and the code of each pattern node (by id)."""
-
-    start: int
-    end: int
-    names: Dict[str, Node]
-    nodes: Dict[int, Bound]
-
-
-class MatchRange(NamedTuple):
-    """A character range that a pattern matches, in one or several ways; `siblings` is the list of nodes it is part of."""
-
-    start: int
-    end: int
-    siblings: List[Node]
-    matches: Tuple[Match, ...]
 
 
 class Matcher:

@@ -6,7 +6,7 @@ from typing import Container, Dict, Iterator, List, Optional, Set
 
 from patcher.engine.edit import Edit
 from patcher.engine.lex import Lines
-from patcher.engine.match.match import Match
+from patcher.engine.match.found import Match
 from patcher.engine.node import WITH_LINES, Node, same
 from patcher.engine.rewrite.layout import code_end
 from patcher.engine.spatch.side import Hunk, Side

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import List, Optional
 
 from patcher.engine.edit import Edit, Removed
-from patcher.engine.match.match import Match
+from patcher.engine.match.found import Match
 from patcher.engine.node import Node
 from patcher.engine.rewrite.render import Renderer
 from patcher.engine.source import Source

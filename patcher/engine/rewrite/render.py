@@ -8,7 +8,7 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.lex import Lines, breaks_line, logical_lines, meets
-from patcher.engine.match.match import Match
+from patcher.engine.match.found import Match
 from patcher.engine.node import COMPOUND, WITH_LINES, Node, SyntaxProblem, is_expression
 from patcher.engine.rewrite.counterparts import Counterparts, LineComments
 from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, neighbours, reindented, stretches

@@ -12,7 +12,7 @@ from typing import List, Optional
 from patcher.engine.edit import Conflict, Edit, Removed
 from patcher.engine.in_string import text_edit
 from patcher.engine.lex import find_outside
-from patcher.engine.match.match import Match, MatchRange
+from patcher.engine.match.found import Match, MatchRange
 from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, is_expression, same
 from patcher.engine.rewrite.align import alignments, related
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
