@@ -618,6 +618,16 @@ def ran(folder, mode, capfd):
     return code, said, Path(folder, "state").read_text()
 
 
+def test_the_status_says_that_the_starts_of_another_user_cannot_apply_anything(site, monkeypatch):
+    folder = put(site, [precomputed()])
+    assert installed.look(folder).messages == ("the next start of Python applies two",)
+    monkeypatch.setattr(Store, "check_writable", lambda self, paths: [f"{self.site}/{path}: belongs to user 0" for path in (*paths, N)])
+    told = ("the next start of Python applies two", f"not one of user {os.geteuid()}: {site}/{M}: belongs to user 0")
+    assert installed.look(folder).messages == told
+    monkeypatch.setenv("SITEPATCH_HOOK", "warn")
+    assert installed.look(folder).messages == ("the next start of Python warns of two",)
+
+
 @pytest.mark.parametrize(("paths", "count"), [((M,), "1 file"), ((M, N), "2 files")])
 def test_the_child_patches_records_and_says_it_once(site, capfd, paths, count):
     folder = put(site, [precomputed(path) for path in paths], asked(paths=paths))

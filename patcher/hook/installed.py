@@ -13,6 +13,7 @@ from patcher.hook.classify import classify_targets
 from patcher.hook.content import Installed, load_hook
 from patcher.hook.places import folders, module, stem
 from patcher.store.retry import settled
+from patcher.store.store import Store
 from patcher.target.interpreter import Environment
 
 
@@ -66,6 +67,8 @@ def look(folder: str) -> HookStatus:
     for name in found.applied:
         warned = f"the next start of Python warns of {name}"
         messages.append(warned if mode == "warn" else f"the next start of Python applies {name}")
+    problems = Store(site).check_writable([each.path for each in found.changes]) if found.changes and mode != "warn" else []
+    messages += [f"not one of user {os.geteuid()}: {problem}" for problem in problems[:1]]
     messages += [f"{name}: {what}; the next start of Python asks sitepatch" for name, what in found.unknown.items()]
     messages += dict.fromkeys(found.wrong.values())
     return HookStatus(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(messages))
