@@ -267,20 +267,18 @@ def _without_blank_lines(source: Source, ordered: List[Tuple[Edit, int]]) -> Lis
     text, lines = source.text, source.lines
     blank: List[Tuple[Edit, int]] = []
     runs: List[Tuple[int, int]] = []
-    before = 0
     for (edit, index), (following, _) in zip(ordered, [*ordered[1:], (Edit(len(text), len(text), ""), 0)]):
         if edit.removed is not None:
             start, end = edit.start, edit.end
-            while start > before and not text[lines.start(start - 1) : start].strip(" \t\r\n"):
+            while start and not text[lines.start(start - 1) : start].strip(" \t\r\n"):
                 start = lines.start(start - 1)
             while end < following.start and not text[end : lines.end(end)].strip(" \t\r\n"):
                 end = lines.end(end)
             runs += [(edit.end, end)] if runs else [(start, edit.start), (edit.end, end)]
             if end < following.start or following.removed is None:
                 longest = max(reversed(runs), key=lambda run: (run[1] == len(text), len(text[slice(*run)].splitlines())))
-                blank += [(Edit(*run, ""), index) for run in runs if run != longest and run[0] < run[1]]
+                blank += [(Edit(*run, ""), index) for run in runs if run != longest]
                 runs = []
-        before = edit.end
     return sorted([*ordered, *blank], key=_range)
 
 

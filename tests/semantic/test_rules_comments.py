@@ -300,6 +300,22 @@ RULE_19 = {
         " if a:\n-    old(1)\n-def g():\n-    'Doc.'\n     old(2)\n+    'Doc.'\n+def g():\n+    old(1)\n",
         "def f(a):\n    if a:\n        # why\n        old(2)\n        'Doc.'\n    def g():\n        old(1)\n",
     ),
+    "of a header around which another one goes away": inside("for x in a:  # one\n        if a:  # two\n            A(1)", "-for x in a:\n     if a:\n-        A(1)\n+        A(2)\n", "if a:  # two\n        A(2)"),
+    "of a bracket that ends no statement any more": inside("x = [\n        1,\n    ]  # why", "-x = [\n+x = A([\n     1,\n ]\n+)\n", "x = A([\n        1,\n    ]\n    )  # why"),
+    "of a header whose body is not written": inside(
+        "while a:  # why\n        b()\n    else:\n        A(1)", "+if b:\n     while a:\n-    else:\n-        A(1)\n+    else:\n+        A(2)\n", "if b:\n        while a:  # why\n            b()\n        else:\n            A(2)",
+    ),
+    "of none in a one-line suite": inside(
+        "if a: b()\n    elif c: b()\n    else: A(1)  # why", " if a:\n     b()\n-elif c:\n+if c:\n     b()\n else:\n-    A(1)\n+    A(2)\n", "if a: b()\n    if c:\n        b()\n    else:\n        A(2)",
+    ),
+    "of a decorator": inside(
+        "@a  # why\n    def f(a):\n        b()", "+if b:\n     @a\n-    def f(a):\n+    def f(b):\n         b()\n", "if b:\n        @a  # why\n        def f(b):\n            b()",
+    ),
+    "of a bracket that leaves the place where another statement comes": inside(
+        "if a:\n        a.b = [\n            1,\n        ]  # why", " if a:\n-    a.b = [\n-        1,\n+    b()\n+while b:\n+    a.c = [\n+        2,\n     ]\n",
+        "if a:\n        b()\n    while b:\n        a.c = [\n            2,\n        ]  # why",
+    ),
+    "of the last line of a statement that is changed in place, once": inside("assert a \\\n        + 1  # why", "-assert a \\\n+assert a, b \\\n     + 1\n", "assert a, b \\\n        + 1  # why"),
     "of a bracket of a header": Changed(
         "def f(a):\n    with a.m(\n        1\n    ) as b:  # why\n        old(1)\n", "-with a.m(\n-    1\n+if a:\n+    with a.n(\n+        2\n     ) as b:\n-    old(1)\n+        old(2)\n",
         "def f(a):\n    if a:\n        with a.n(\n            2\n        ) as b:  # why\n            old(2)\n",

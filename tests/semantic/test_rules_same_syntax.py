@@ -31,7 +31,7 @@ RULE_8 = {
     "blanks, line breaks and comments": same("A(1,\n        # c\n        b)", "A(1, b)"),
     "a line break and a comment behind an operator": same("A(not \\\n        a, - # c\n        b, c + # c\n        d)", "A(not a, -b, c + d)"),
     "and inside one": same("A(a is \\\n        not b, c not # c\n        in d)", "A(a is not b, c not in d)"),
-    "an operator that is exchanged, with a comment behind it": inside("x = (a is not # why\n        b)", "-a is not b\n+a is b\n", "x = (a is # why\n        b)"),
+    "an operator that is exchanged, with a comment behind it": inside("x = (not # why\n        b)", "-not b\n+-b\n", "x = (- # why\n        b)"),
     "blanks and line breaks of the pattern": same("A(1, b)", "A(\n    1,\n    b\n)"),
     "redundant parentheses": same("A((1), (b))", "A(1, b)"),
     "parentheses of the pattern": same("A(1, a + b)", "A((1), (a + b))"),

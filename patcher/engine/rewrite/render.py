@@ -156,6 +156,7 @@ class Renderer:
         side = self.hunk.after
         edits: List[Edit] = []
         self._substitute_all(nodes, edits, indent)
+        edits = [edit for edit in edits if first or edit.start < end]  # what is behind a part of a line stays there
         filled = [(edit.start, edit.end - 1) for edit in sorted(edits) if edit.start < edit.end]
         starts = side.lines.starts
         for offset in starts[bisect_left(starts, start + (not first)) : bisect_left(starts, end)]:
@@ -180,6 +181,8 @@ class Renderer:
 
     def _substitute(self, node: Node, edits: List[Edit], indent: str) -> None:
         counterpart = self.counterpart(node)
+        if node.kind == "Decorator" or (node.kind in WITH_LINES and not node.role and counterpart is None):
+            edits += self.comments.edits(node)
         if node.kind in WITH_LINES and (node.role == "meta" or counterpart is not None):
             self._statements([node], self._codes(node, counterpart), edits, indent)
         elif node.role == "run":
@@ -187,7 +190,6 @@ class Renderer:
         elif node.role in ("meta", "option") or counterpart is not None:
             edits.append(Edit(node.outer_start, node.outer_end, self._filled(node)))
         else:
-            edits += self.comments.edits(node) if node.kind in WITH_LINES or node.kind == "Decorator" else []
             for value in node.fields.values():
                 self._substitute_all(
                     [value] if isinstance(value, Node) else value if isinstance(value, list) else [], edits, indent
