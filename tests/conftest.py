@@ -29,7 +29,7 @@ QUICK = (  # what `-m quick` is: some of each package, in less than half a minut
     f"{_FIRST}verify.py::test_a_patch_that_breaks_the_import",
     f"{_FIRST}hook.py::test_the_hook_writes_what_apply_writes", f"{_FIRST}overlay.py::test_the_same_bytes_as_apply",
     f"{_FIRST}run.py::test_what_is_named_is_applied", f"{_FIRST}sync.py::test_what_is_missing_is_applied",
-    f"{_FIRST}lock.py::test_the_lock_tells_each", f"{_FIRST}check.py::test_here_what_does_not_fit",
+    f"{_FIRST}lock.py::test_the_lock_lists_each", f"{_FIRST}check.py::test_here_what_does_not_fit",
     f"{_FIRST}doctor.py::test_in_a_clean_environment", f"{_FIRST}explain_command.py::test_a_renamed_argument",
     f"{_FIRST}ddp_report.py::test_all_is_well", f"{_FIRST}ddp_report.py::test_parameters_on_several_devices",
 )  # fmt: skip

@@ -11,6 +11,7 @@ import tarfile
 import zipfile
 import zlib
 from pathlib import Path
+from tarfile import TarFile, TruncatedHeaderError  # type: ignore[attr-defined]  # not in typeshed
 from typing import Any, BinaryIO, Iterator, List, Optional, Tuple, cast
 
 from patcher.text.printable import printable
@@ -124,11 +125,12 @@ class _Header(tarfile.TarInfo):
     """The header of a file in a tar; one that is cut off would else be taken for the end."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
-        """The header in a block."""
-        if 0 < len(buf) < tarfile.BLOCKSIZE:
-            raise EOFError("unexpected end of data")
-        return super().frombuf(buf, encoding, errors)
+    def fromtarfile(cls, tarfile: TarFile) -> _Header:
+        """The next header."""
+        try:
+            return super().fromtarfile(tarfile)
+        except TruncatedHeaderError:
+            raise EOFError("unexpected end of data") from None
 
 
 def _check_number(number: int) -> None:

@@ -114,8 +114,8 @@ def run(source: str, hunk: str, scope: str = "f", flags: str = "", options: Opti
 
 
 def block(text: str) -> str:
-    """A case's text without the indentation of the table it stands in and its first line break."""
-    return textwrap.dedent(text).lstrip("\n")
+    """A case's text; one that begins with a line break without that and the indentation of the table it stands in."""
+    return textwrap.dedent(text).lstrip("\n") if text.startswith("\n") else text
 
 
 def check_transformed(source: str, hunk: str, expected: str, **how: object) -> None:
