@@ -26,6 +26,7 @@ _NAMED = frozenset(["Keyword", "DoubleStar"])
 _STANDS_FOR = {"Expr": STATEMENTS, "MatchAs": CASE_PATTERNS, "Param": {"Param"}, "Alias": {"Alias"}}
 _NAME_ALONE = frozenset(["Alias", "Param", "MatchAs"])
 
+
 class TooManySteps(Exception):
     """The matcher has taken more steps than it is allowed: the pattern is too ambiguous for this code."""
 
