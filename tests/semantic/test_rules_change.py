@@ -97,6 +97,14 @@ RULE_13 = {
     "the new expression": inside("return -A(a)", "-A($X)\n+$X + 1\n", "return -(a + 1)"),
     "where the hunk puts them around what stays": inside("return a < b", "-a < b\n+not (a < b)\n", "return not (a < b)"),
     "but not twice": inside("return (a < b)", "-a < b\n+not (a < b)\n", "return (not (a < b))"),
+    "what stays under an operator that binds tighter": inside("return a + b + c", "-$A + c\n+$A * 2\n", "return (a + b) * 2"),
+    "an operand of it that changes too": inside("return a + b", "-a + b\n+(a - c) * b\n", "return (a - c) * b"),
+    "what gets an operator that binds looser": inside("return c - a * b", "-a * b\n+a + b\n", "return c - (a + b)"),
+    "under another operator in front": inside("return not a == b", "-not $A\n+-$A\n", "return -(a == b)"),
+    "where neither needs any the lines stay": inside("return (a  # why\n        + b)", "-a + b\n+a * b\n", "return (a  # why\n        * b)"),
+    "nested ones that only the result shows": stays(
+        "return a + c + a + c", "-$B + c\n+$B * 1\n", State.CONFLICT, "a second time", flags="count=all"
+    ),
     "not where nothing asks for them": inside("return A(a) + 1", "-A($X)\n+$X * 2\n", "return a * 2 + 1"),
     "the right side of a minus": inside("return 1 - A(a)", "-A($X)\n+$X - 2\n", "return 1 - (a - 2)"),
     "the base of a power": inside("return A(a) ** 2", "-A($X)\n+-$X\n", "return (-a) ** 2"),

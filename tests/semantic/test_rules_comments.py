@@ -388,6 +388,7 @@ RULE_20 = {
     "comments on removed lines are not looked at": beside("-y = b  # another\n", "    y = b\n", ""),
     "in an expression hunk": Refused("-old(1)\n+max(1)  # why\n", "a comment in an expression hunk has no place to go: write the whole statement", "# why"),
     "a comment alone": Refused(" x = 1\n+# why\n y = 2\n-z = 3\n+z = 4\n", "a comment alone is not inserted", "# why"),
+    "two comments alone": Refused(" x = 1\n+# why\n+# so\n y = 2\n-z = 3\n+z = 4\n", "a comment alone is not inserted", "# why"),
     "a comment to remove": Refused(" x = 1\n-# why\n-z = 3\n+z = 4\n", "a comment alone is not removed", "# why"),
     "a change of layout": Refused("-old( 1 )\n+old(1)  \n", "the two sides differ only in layout or comments: nothing would change"),
     "a change of comments only": Refused("-x = 1  # a\n+x = 1  # b\n", "differ only in layout"),

@@ -18,7 +18,7 @@ from patcher.engine.rewrite.align import alignments, related
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.elements import change_chain, change_elements
 from patcher.engine.rewrite.layout import breaks_f_string, header_end, lines_end
-from patcher.engine.rewrite.precedence import with_parentheses
+from patcher.engine.rewrite.precedence import binding, needed, with_parentheses
 from patcher.engine.rewrite.statements import change_lines
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk
@@ -32,6 +32,7 @@ _PARTS = {
     "returns": "return annotation",
     "type_parameters": "type parameter",
 }
+_OPERATIONS = frozenset(["BinaryOperation", "UnaryOperation"])
 _CHAINS = frozenset(["And", "Or", "Comparison", "BinaryOperation"])
 _SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
 
@@ -109,6 +110,8 @@ class _Rewriter(Edits):
                 return
             if _has_part(after, before) or _has_part(before, after):
                 raise ReplaceWhole  # the one that is part of the other keeps its bytes there
+            if before.kind in _OPERATIONS and binding(before) != binding(after) and self._regroups(before, after):
+                raise ReplaceWhole
             self._fields(before, after)
         except ReplaceWhole:
             if before.kind == "Parameters":  # of a lambda: an empty list has no place of its own
@@ -117,6 +120,16 @@ class _Rewriter(Edits):
             while len(kept) > keeps:
                 kept.popitem()
             self._replace(before, after)
+
+    def _regroups(self, before: Node, after: Node) -> bool:
+        """Whether an operation, or an operand of it that stays, needs parentheses with the new operator."""
+        code = self.code(before)
+        keys = [key for key in ("left", "right", "expression") if key in after.fields]
+        if any(not same(before.node(key), after.node(key)) for key in keys):
+            return True  # in its place it would get those that the old operator needs
+        tight = [(code, binding(after), needed(code))]
+        tight += [(code.node(key), binding(code.node(key)), needed(after.node(key))) for key in keys]
+        return any(binds < needs and not node.parenthesised for node, binds, needs in tight)
 
     def _fields(self, before: Node, after: Node) -> None:
         code = self.code(before)
