@@ -81,9 +81,9 @@ def classify_targets(site: str, hook: Hook, precomputed: Sequence[Precomputed]) 
             change = _classify(site, file, precomputed, _needed(hook))
         except SitepatchError as error:
             text = f"{path}: {error.message}; {error.hint}" if error.hint else f"{path}: {error.message}"
-            told = found.unknown if isinstance(error, Unknown) else found.wrong
+            problems = found.unknown if isinstance(error, Unknown) else found.wrong
             more = isinstance(error, UnknownRelease)
-            told.update((one.name, text + (_for_others(one, located.package) if more else "")) for one in file.patchsets)
+            problems.update((one.name, text + (_for_others(one, located.package) if more else "")) for one in file.patchsets)
         else:
             if change is not None:
                 changes[path] = change

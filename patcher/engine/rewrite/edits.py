@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import List, Optional
 
-from patcher.engine.edit import Edit, Removed
+from patcher.engine.edit import Conflict, Edit, Removed
 from patcher.engine.match.found import Match
 from patcher.engine.node import Node
+from patcher.engine.rewrite.layout import alone_on_lines
 from patcher.engine.rewrite.render import Renderer
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk
@@ -49,3 +50,21 @@ class Edits(ABC):
         """The code that a node of the before side matched, as a list: of a run all that it covers."""
         found = self.match.nodes[id(pattern)]
         return found if isinstance(found, list) else [found]
+
+    def shares_line(self, code: Node, block: Optional[Node]) -> bool:
+        """Whether a statement is in a one-line suite or on a line with `;`."""
+        inline = block is not None and block.name == "inline"
+        return inline or not alone_on_lines(self.lines, code.begin, code.end)
+
+    def check_own_lines(self, code: Node, parent: Optional[Node]) -> None:
+        """Refuse to insert or delete a statement beside a one-line suite or on a line with `;` (rule 15).
+
+        Raises:
+            Conflict: see above.
+        """
+        if self.shares_line(code, parent if parent is not None and parent.kind == "Block" else code.parent):
+            line = self.lines.number(code.start)
+            raise Conflict(
+                f"the statement in line {line} shares its line with other code (a one-line suite or `;`), where none is "
+                "inserted or removed: insert above or below that line, or change what is inside"
+            )

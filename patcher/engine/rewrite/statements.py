@@ -9,7 +9,7 @@ from patcher.engine.lex import tokens
 from patcher.engine.node import CLAUSES, COMPOUND, Node
 from patcher.engine.rewrite.align import Gap, align
 from patcher.engine.rewrite.edits import Edits
-from patcher.engine.rewrite.layout import alone_on_lines, body_end, code_end, cut_comment, lines_end
+from patcher.engine.rewrite.layout import body_end, code_end, cut_comment, lines_end
 from patcher.engine.spatch.side import Side
 
 _LAST_CLAUSES = {"Else": 1, "Finally": 2}
@@ -96,13 +96,13 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
         return
     above = _loose(edits, row, -1) if first else []
     if any(side.lines.row(index).strip() for index in above):
-        _guard(edits, code, None)
+        edits.check_own_lines(code, None)
         start = edits.lines.start(code.begin)
         edits.add(start, start, edits.render.lines(above, [], edits.lines.indent(code.begin)))
     last = side.lines.number(max(new.begin, new.end - 1)) - 1
     below = _loose(edits, last, 1) if first and side.numbers[last] not in side.context else []
     if any(side.lines.row(index).strip() for index in below):
-        _guard(edits, code, None)
+        edits.check_own_lines(code, None)
         after = edits.lines.end(code.end - 1)
         edits.add(after, after, edits.render.lines(below, [], edits.lines.indent(code.begin)))
     compound = new.kind in COMPOUND | CLAUSES
@@ -126,26 +126,6 @@ def _trailing_comment(edits: Edits, old: Node, new: Node, code: Node) -> None:
             raise Conflict(f"line {edits.lines.number(at)} has more than one statement: no place for the comment")
 
 
-def _guard(edits: Edits, code: Node, parent: Optional[Node]) -> None:
-    """Refuse to insert or delete a statement beside a one-line suite or on a line with `;` (rule 15).
-
-    Raises:
-        Conflict: see above.
-    """
-    if _shares_line(edits, code, parent if parent is not None and parent.kind == "Block" else code.parent):
-        line = edits.lines.number(code.start)
-        raise Conflict(
-            f"the statement in line {line} shares its line with other code (a one-line suite or `;`), where none is "
-            "inserted or removed: insert above or below that line, or change what is inside"
-        )
-
-
-def _shares_line(edits: Edits, code: Node, block: Optional[Node]) -> bool:
-    """Whether a statement is in a one-line suite or on a line with `;`."""
-    inline = block is not None and block.name == "inline"
-    return inline or not alone_on_lines(edits.lines, code.begin, code.end)
-
-
 def _swap(edits: Edits, gap: Gap) -> None:
     """Replace the deleted statements of a gap in place by the inserted ones."""
     deleted = [code for node in gap.deleted for code in edits.codes(node)]
@@ -155,12 +135,12 @@ def _swap(edits: Edits, gap: Gap) -> None:
     kinds = {deleted[0].kind, new.kind}
     simple = len(deleted) == len(gap.inserted) == 1 and not kinds & (COMPOUND | CLAUSES) and old.role != "run"
     in_place = simple and not new.role and edits.render.counterpart(new) is None
-    if in_place and _shares_line(edits, deleted[0], deleted[0].parent):
+    if in_place and edits.shares_line(deleted[0], deleted[0].parent):
         _comments(edits, old, new)
         edits.change(old, new)
         return
     for code in deleted:
-        _guard(edits, code, None)
+        edits.check_own_lines(code, None)
     edits.deleted += gap.deleted
     text = edits.render.lines(_rows(edits, gap), gap.inserted, edits.lines.indent(deleted[0].begin))
     regions: List[Tuple[Node, Node, bool]] = []  # (first, last, kept inside what is inserted)
@@ -192,7 +172,7 @@ def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
     edits.deleted += gap.deleted
     codes = [code for node in gap.deleted for code in edits.codes(node)]
     for code in codes:
-        _guard(edits, code, None)
+        edits.check_own_lines(code, None)
         block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
         end = lines_end(edits.lines, code)
         last = len(edits.text[:end].rstrip("\r\n")) if code.kind in COMPOUND else code.end
@@ -250,7 +230,7 @@ def _block_end(edits: Edits, last: Node, block: Optional[Node]) -> int:
 def _insert_after(
     edits: Edits, gap: Gap, code: Node, parent: Optional[Node], *, at: Optional[int] = None, indent: Optional[str] = None
 ) -> None:
-    _guard(edits, code, parent)
+    edits.check_own_lines(code, parent)
     at = lines_end(edits.lines, code) if at is None else at
     _add_lines(edits, gap, at, edits.lines.indent(code.begin) if indent is None else indent)
 
@@ -264,7 +244,7 @@ def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
 
 
 def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -> None:
-    _guard(edits, code, parent)
+    edits.check_own_lines(code, parent)
     at = edits.lines.start(code.begin)
     indent = edits.lines.indent(code.begin)
     while at and gap.inserted[0].kind != "Decorator":  # above the comments directly over it
@@ -294,7 +274,7 @@ def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional
         _insert_before(edits, gap, siblings[0], parent)
     elif siblings:  # a module's first comments (a licence, a coding cookie) stay first
         at = edits.lines.start(siblings[0].begin)
-        _guard(edits, siblings[0], parent)
+        edits.check_own_lines(siblings[0], parent)
         _add_lines(edits, gap, at, edits.lines.indent(siblings[0].begin))
     else:
         _add_lines(edits, gap, len(edits.text), "")
