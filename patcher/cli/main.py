@@ -15,7 +15,7 @@ import click
 from patcher import __version__
 from patcher.cli.commands import SECTIONS, Group
 from patcher.cli.translation import label, translated
-from patcher.system.signals import end_interrupted
+from patcher.system.signals import drop_output, end_interrupted
 from patcher.text.printable import printable_lines
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -94,7 +94,7 @@ def main() -> None:
                 click.echo(printable_lines(shown.getvalue()), nl=False, err=True)
     except OSError as error:  # of the standard output: what a command itself could not read or write has been told
         code = 1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left has nowhere to go
+        drop_output(sys.stdout)
         if not isinstance(error, BrokenPipeError):  # where the reader has gone nobody asks
             from patcher.cli.styles import labelled
 
@@ -103,6 +103,6 @@ def main() -> None:
     try:
         sys.stderr.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        drop_output(sys.stderr)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left of this process is short, and could only fail
     sys.exit(code)

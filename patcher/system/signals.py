@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from contextlib import contextmanager, suppress
-from typing import Any, Iterator
+from typing import Any, Iterator, TextIO
 
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -31,10 +31,15 @@ def end_interrupted(why: str = "", head: str = "interrupted:") -> int:
     What is still to be written to stdout is dropped: it may be a pipe that nobody reads, and the process would wait.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # stderr may be such a pipe too: a second Ctrl-C ends the process
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    drop_output(sys.stdout)
     sys.stderr.write(f"{head} {why}\n" if why else f"{head[:-1]}\n")
     sys.stderr.flush()
     return 130
+
+
+def drop_output(stream: TextIO) -> None:
+    """Drop what is still to be written to a stream, and all that follows: it has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _interrupt(number: int, frame: Any) -> None:
