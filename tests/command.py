@@ -6,12 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import patcher
 from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load_patchset
 from tests import starts
 
-ROOT = Path(patcher.__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 DDP, GUARD, DYNAMO = "mmengine-ddp-debug", "torch-musa-guard", "torch-dynamo-suppress"
 DDP_VERSION = load_patchset(ROOT / "patchsets" / DDP, "here").version
 RUNNER = "mmengine/runner/runner.py"

@@ -136,6 +136,14 @@ def test_asked_and_computed_in_process_the_answer_is_the_same():
     assert asked.search[0] == env["PYTHONPATH"], "what the target's ordinary runs search first"
 
 
+def test_what_pythonpath_names_is_searched_first_also_where_a_pth_file_names_it(tmp_path, monkeypatch):
+    venv = make_venv(tmp_path / "venv")
+    (site_of(venv) / "__editable__.demo-1.0.pth").write_text(f"{tmp_path}\n")
+    assert discover(str(venv), None).search[-1] == str(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert discover(str(venv), None).search.index(str(tmp_path)) == 0
+
+
 def test_neither_the_working_directory_nor_the_script_is_searched(tmp_path):
     code = "from patcher.target.interpreter import discover; print(list(discover(None, None).search))"
     (tmp_path / "tool.py").write_text(code)

@@ -3,9 +3,11 @@
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import patcher
 from tests import mutants
 from tests.command import ROOT
 from tests.conftest import QUICK
@@ -43,3 +45,7 @@ def test_a_mutant_that_is_listed_and_can_no_longer_be_made_is_named(tmp_path, mo
     path.write_text("\n\n".join([good, *stale]), encoding="utf-8")
     assert mutants.main(words)
     assert sorted(capsys.readouterr().out.rstrip("\n").split("\n\n")) == sorted(f"# in mutants.txt, and no change of the code as it is now\n{text}" for text in stale)
+
+
+def test_the_checkout_is_tested_whatever_is_installed():
+    assert Path(patcher.__file__) == ROOT / "patcher/__init__.py"

@@ -15,13 +15,12 @@ from pathlib import Path
 
 import pytest
 
-import patcher
 from patcher.patchset.places import builtin_dir
 
 TORCH, MMENGINE = "2.13.0", "0.10.7"
 # mmengine's own requirements, with the OpenCV that needs no libGL; the versions are whatever fits together today.
 SUPPORT = ["addict", "matplotlib", "numpy", "pyyaml", "rich", "termcolor", "yapf", "opencv-python-headless"]
-COMMAND_ROOT = Path(patcher.__file__).parents[1]
+COMMAND_ROOT = Path(__file__).resolve().parents[2]
 TARGETS = {
     "mmengine": [
         "mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/distributed.py", "mmengine/device/utils.py",
