@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
@@ -16,6 +14,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
+from patcher.system.output import write_output
 
 PATCHSETS = "patchsets"
 
@@ -110,7 +109,8 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
     Args:
         folder: the folder, which has the name of the patchset.
         files: the texts by file name.
-        replace: whether the folder exists already; its other files are kept.
+        replace: whether the folder exists already; its other files are kept. Each file is replaced whole, the manifest last:
+            a process that is killed leaves the old patchset or the new one.
 
     Raises:
         UsageError: something is there already.
@@ -120,22 +120,16 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
     if not replace:
         _check_free(folder)
     load_patchset(folder, PatchsetSource(str(folder)), files)
+    if replace:
+        for name, text in sorted(files.items(), key=lambda item: item[0] == MANIFEST):  # what it does not name has no effect
+            write_output(folder / name, text.encode("utf-8"))
+        return load_patchset(folder, PatchsetSource(str(folder)))
     home = next(each for each in folder.absolute().parents if each.is_dir())
     with tempfile.TemporaryDirectory(prefix=".sitepatch-", dir=str(home)) as scratch:
         made = Path(scratch, folder.absolute().name)
-        if replace:
-            shutil.copytree(str(folder), str(made), symlinks=True)
         for name, text in files.items():
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_bytes(text.encode("utf-8"))
         folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(scratch, "old")
-        if replace:
-            folder.rename(aside)
-        try:
-            made.rename(folder)
-        except OSError:
-            with suppress(FileNotFoundError):
-                aside.rename(folder)
-            raise
+        made.rename(folder)
     return load_patchset(folder, PatchsetSource(str(folder)))

@@ -179,8 +179,9 @@ class Console(Events):
 
     def file(self, path: str, data: bytes) -> None:
         """Write a file that the user has named, and a note of it."""
-        with open(path, "wb") as file:
-            file.write(data)
+        from patcher.system.output import write_output
+
+        write_output(path, data)
         self.note(f"wrote {path}")
 
     @property

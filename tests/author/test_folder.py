@@ -1,16 +1,19 @@
 """A draft as a patchset folder: complete, as it will be read, or not there at all."""
 
 import os
+import shutil
+from contextlib import suppress
 
 import pytest
 
-from patcher.author import folder
 from patcher.author.draft import Draft, DraftFile, DraftHunk
 from patcher.author.folder import Head, PackageRange, output_folder, patchset_files, write_folder
 from patcher.author.ranges import proven_range
 from patcher.errors import PatchError, UsageError
+from patcher.model import PatchsetSource
 from patcher.patchset.manifest import load_patchset
 from tests.command import tree
+from tests.faults.calls import in_child
 
 HUNK = "@@ double @@\n-VALUE * x\n+VALUE + x\n"
 TARGET = PackageRange("demo", "demo", "==1.0")
@@ -82,29 +85,38 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path, monkeypatch):
         output_folder("My_patch")
 
 
-@pytest.mark.parametrize("broken", [False, True])
-def test_a_folder_that_is_replaced_keeps_what_else_lies_in_it(tmp_path, monkeypatch, broken):
+def test_a_folder_that_is_replaced_keeps_what_else_lies_in_it(tmp_path):
     write_folder(tmp_path / "mine", files())
     (tmp_path / "mine" / "cases").mkdir()
     (tmp_path / "mine" / "cases" / "one.before.py").write_text("x\n")
     before = tree(tmp_path)
-    rename, calls = folder.Path.rename, []
+    assert write_folder(tmp_path / "mine", files(version="2"), replace=True).version == "2"
+    after = tree(tmp_path)
+    assert {path for path in before if before[path] != after.pop(path)} == {"mine/patchset.toml", "mine/mine.spatch"} and after == {}
 
-    def fail_second(path, target):
-        calls.append(target)
-        if broken and len(calls) == 2:
-            raise OSError("no")
-        return rename(path, target)
 
-    monkeypatch.setattr(folder.Path, "rename", fail_second)
-    if broken:
-        with pytest.raises(OSError, match="no"):
-            write_folder(tmp_path / "mine", files(version="2"), replace=True)
-        assert tree(tmp_path) == before
-    else:
-        assert write_folder(tmp_path / "mine", files(version="2"), replace=True).version == "2"
-        after = tree(tmp_path)
-        assert {path for path in before if before[path] != after.pop(path)} == {"mine/patchset.toml", "mine/mine.spatch"} and after == {}
+@pytest.mark.parametrize("how", ["before", "after", "SIGINT", "ENOSPC"])
+def test_a_process_that_dies_while_it_replaces_a_folder_leaves_the_old_or_the_new_one(tmp_path, how, counted):
+    old, new = files(), {**files(version="2"), "further.spatch": files()["mine.spatch"]}
+    write_folder(tmp_path / "mine", old)
+    (tmp_path / "mine" / "notes.txt").write_text("mine\n")
+    versions = []
+    for point in range(1, 100):
+        shutil.rmtree(tmp_path / "trial", ignore_errors=True)
+        folder = tmp_path / "trial" / "mine"
+        shutil.copytree(tmp_path / "mine", folder)
+
+        def replace(folder=folder):
+            with suppress(KeyboardInterrupt, OSError):
+                write_folder(folder, new, replace=True)
+
+        ended = in_child(replace, point, how)
+        versions.append(load_patchset(folder, PatchsetSource("here")).version)
+        assert (folder / "notes.txt").read_text() == "mine\n" and (folder / "mine.spatch").read_text() == old["mine.spatch"]
+        if ended.code == 0 and ended.count < point:
+            break
+    counted("deaths while a folder is replaced", len(versions) - 1)
+    assert versions[-1] == "2" and set(versions) == {"1.0", "2"}
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author import export as forms
 from patcher.author.draft import package_of
@@ -20,6 +19,7 @@ from patcher.ops.place import Place
 from patcher.project.selection import choose
 from patcher.store.retry import settled
 from patcher.survey.plans import plan_pristine
+from patcher.system.output import open_output, write_output
 from patcher.target.environment import locate
 from patcher.target.index import NoWheel, Pip
 from patcher.target.interpreter import Environment
@@ -101,8 +101,7 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
 def _written(texts: Dict[Path, bytes]) -> Tuple[Tuple[str, str], ...]:
     """Write each text to its path; gives the paths and the sha256 (hex) of each."""
     for path, text in texts.items():
-        with _placed(path) as file:
-            file.write(text)
+        write_output(path, text)
     return tuple((str(path), sha256(text).hexdigest()) for path, text in texts.items())
 
 
@@ -145,7 +144,7 @@ def _wheels(
         for name, mine in changed.items():
             wheel = given.get(name) or _fetched(pip, env, mine[0], events)
             path = Path(request.output or WHEELS) / new_name(wheel)
-            with wheel.archive, _placed(path) as file:
+            with wheel.archive, open_output(path) as file:
                 repack(wheel, mine, file)
             yield str(path), _digest(path)
 
@@ -180,17 +179,3 @@ def _fetched(pip: Pip, env: Environment, file: PatchedFile, events: Events) -> O
         wheel.archive.close()
         raise SitepatchError(f"{wheel.name}: is another build than the one that is installed ({other} differs)", hint)
     return wheel
-
-
-@contextmanager
-def _placed(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that appears at a path when it is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("xb") as file:
-            yield file
-        part.replace(path)
-    finally:
-        if part.exists():
-            part.unlink()

@@ -217,9 +217,11 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
         return outcome
     release = one.located.version.split("+")[0]
     spatch = f"{patchset.name}-{release}.spatch"
-    if (outcome.folder / spatch).exists():
+    there = outcome.folder / spatch
+    left = there.is_file() and spatch not in patchset.files and read_file(there) == outcome.draft.spatch().encode("utf-8")
+    if there.exists() and not left:  # that of a run which was killed before it wrote the manifest is no obstacle
         hint = "edit it, or remove it and its [[variant]] first"
-        raise SitepatchError.at(Location(str(outcome.folder / spatch)), "is there already", hint)
+        raise SitepatchError.at(Location(str(there)), "is there already", hint)
     nearest = patchset.variants[one.variant]
     owner = one.located.distribution if nearest.distributions else ""
     text = variant_text(PackageRange(nearest.package, owner, f"=={release}"), [spatch])

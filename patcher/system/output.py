@@ -1,0 +1,65 @@
+"""Writes to the path that a user names: a regular file appears complete or not at all; anything else stays what it is."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Iterator, Union
+
+_STREAMS = ("/dev/", "/proc/")
+"""Where names stand for what is open already, as /dev/stdout: the file behind one keeps its inode."""
+
+
+@contextmanager
+def open_output(path: Union[str, os.PathLike[str]]) -> Iterator[IO[bytes]]:
+    """A file to write; its directory is made where there is none.
+
+    A link is followed. A device or a FIFO is opened and written. A regular file is written beside its place and renamed to it
+    at the end, with the mode (and, for root, the owner) of the one that it replaces; after an exception it is as before.
+
+    Args:
+        path: where the user wants it.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    name = Path(os.path.abspath(os.fspath(path)))  # noqa: PTH100 - links stay, they may stand for a stream
+    try:
+        before = name.stat()
+    except FileNotFoundError:
+        before = None
+    if str(name).startswith(_STREAMS) or (before and not stat.S_ISREG(before.st_mode)):
+        with name.open("wb") as file:
+            yield file
+        return
+    place = name.resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    fd, part = tempfile.mkstemp(prefix=f".{place.name[:100]}.", suffix=".part", dir=str(place.parent))
+    try:
+        with os.fdopen(fd, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(fd)
+            os.fchmod(fd, stat.S_IMODE(before.st_mode) if before else 0o666 & ~_umask())
+            if before and os.geteuid() == 0:
+                os.fchown(fd, before.st_uid, before.st_gid)
+        Path(part).replace(place)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(part).unlink()
+        raise
+
+
+def write_output(path: Union[str, os.PathLike[str]], data: bytes) -> None:
+    """Write these bytes as the file that a user names (see `open_output`)."""
+    with open_output(path) as file:
+        file.write(data)
+
+
+def _umask() -> int:
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask

@@ -1,0 +1,86 @@
+"""What a user names for output is written through, and never becomes something else."""
+
+import os
+import stat
+import threading
+
+import pytest
+
+from patcher.system.output import open_output, write_output
+from tests.command import DDP, Site, done
+
+
+def test_a_file_is_replaced_whole_with_its_mode_and_a_new_one_has_that_of_the_umask(tmp_path):
+    old = tmp_path / "old"
+    old.write_bytes(b"old")
+    old.chmod(0o640)
+    with open(old, "rb") as reader:
+        write_output(old, b"new")
+        assert reader.read() == b"old"  # whoever reads it has the old one to the end
+    write_output(tmp_path / "some" / "folder" / "new", b"text")
+    assert (old.read_bytes(), stat.S_IMODE(old.stat().st_mode)) == (b"new", 0o640)
+    assert stat.S_IMODE((tmp_path / "some/folder/new").stat().st_mode) == 0o644
+    assert sorted(os.listdir(tmp_path)) == ["old", "some"] and os.listdir(tmp_path / "some/folder") == ["new"]
+
+
+def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+    (tmp_path / "old").write_bytes(b"old")
+    for name in ("old", "new"):
+        with pytest.raises(KeyboardInterrupt), open_output(tmp_path / name) as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == ["old"] and (tmp_path / "old").read_bytes() == b"old"
+
+
+def test_links_lead_to_what_is_written(tmp_path):
+    (tmp_path / "real").write_bytes(b"old")
+    for name, target in (("link", "real"), ("dangling", "made")):
+        (tmp_path / name).symlink_to(target)
+        write_output(tmp_path / name, b"new")
+        assert (tmp_path / name).is_symlink() and (tmp_path / target).read_bytes() == b"new"
+
+
+def read_fifo(path):
+    os.mkfifo(path)
+    texts = []
+    reader = threading.Thread(target=lambda: texts.append(path.read_bytes()))
+    reader.start()
+    return reader, texts
+
+
+def test_a_fifo_stays_one(tmp_path):
+    reader, texts = read_fifo(tmp_path / "fifo")
+    write_output(tmp_path / "fifo", b"text")
+    reader.join(10)
+    assert texts == [b"text"] and stat.S_ISFIFO((tmp_path / "fifo").stat().st_mode)
+
+
+def test_what_stands_for_an_open_file_keeps_it(tmp_path):
+    with open(tmp_path / "out", "w+b") as file:
+        before = os.fstat(file.fileno()).st_ino
+        write_output(f"/proc/self/fd/{file.fileno()}", b"text")
+        assert (tmp_path / "out").stat().st_ino == before and (tmp_path / "out").read_bytes() == b"text"
+
+
+@pytest.mark.parametrize("words", [("export", DDP, "--output"), ("diff", DDP, "--html")])
+def test_every_command_writes_through_a_fifo_and_a_device(tmp_path, words):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    reader, texts = read_fifo(tmp_path / "fifo")
+    site(*words, tmp_path / "fifo")
+    reader.join(10)
+    assert len(texts[0]) > 100 and stat.S_ISFIFO((tmp_path / "fifo").stat().st_mode)
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        device.write_bytes(b"")
+    except PermissionError:  # of root alone, on a filesystem that has devices
+        return
+    assert site(*words, device).code in (0, 1)
+    assert stat.S_ISCHR(device.stat().st_mode)
+    assert sorted(os.listdir(tmp_path)) == ["fifo", "null", "site"]
+
+
+def test_an_output_that_cannot_be_written_is_named(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    told = done(site("export", DDP, "--output", tmp_path), 1)
+    assert "Is a directory" in told.err and str(tmp_path) in told.err
