@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 
 import pytest
-
-for _name in [name for name in sys.modules if name.partition(".")[0] == "patcher"]:
-    del sys.modules[_name]  # pytest has imported the plugin of an installed sitepatch, and what is tested is the checkout's
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
