@@ -1,13 +1,15 @@
 """Who may change what is run, applied and believed: one rule for patchsets, overlays, caches and stores."""
 
 import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
 
 from patcher.errors import StoreError
 from patcher.system.ownership import check_store, others_may_write
-from tests.command import done
+from tests.command import done, environ
 from tests.overlays import Overlay
 from tests.users import ROOT_ONLY, as_user, theirs
 
@@ -70,6 +72,20 @@ def test_a_link_of_somebody_else_and_what_lies_inside_count(tmp_path):
     (tmp_path / "mine" / "deep" / "link").unlink()
     (tmp_path / "mine" / "deep").chmod(0o1777)  # sticky is enough above, not below: anybody can add files
     assert others_may_write(str(tmp_path / "mine"), inside=True) == [f"{tmp_path}/mine/deep: others may write to it (everybody)"]
+
+
+@ROOT_ONLY
+def test_nobody_may_write_to_a_mount_that_is_read_only(tmp_path):
+    (tmp_path / "volume").mkdir()
+    (tmp_path / "volume").chmod(0o777)
+    ask = "import sys; from patcher.system.ownership import others_may_write; print(others_may_write(sys.argv[1], inside=True))"
+    mount = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && exec "$2" -c "$3" "$1"'
+    words = ["unshare", "-m", "sh", "-ec", mount, "sh", str(tmp_path / "volume"), sys.executable, ask]
+    ended = subprocess.run(words, env=environ(), capture_output=True, text=True, check=False)
+    if ended.returncode:
+        pytest.skip(f"no mounts can be made here: {ended.stderr}")
+    assert ended.stdout == "[]\n"
+    assert len(others_may_write(str(tmp_path / "volume"))) == 1
 
 
 def test_links_in_a_circle_and_what_is_not_there(tmp_path):
@@ -146,7 +162,6 @@ def test_no_overlay_is_run_below_a_directory_that_others_can_change(tmp_path, ow
 
 @ROOT_ONLY
 def test_bytecode_that_another_user_left_in_an_overlay_is_not_run(tmp_path):
-    import sys
 
     own = Overlay(tmp_path, sys.executable)
     planted = own.made / "files" / "planted.pyc"

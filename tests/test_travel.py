@@ -15,9 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from patcher.errors import SitepatchError
 from patcher.ops.fixture import lay_out
+from patcher.project.selection import check_sources
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, killed_once_committed, sitepatch, tree
 from tests.test_plan import FIX, patchset
+from tests.users import as_user, give, theirs
 
 pytestmark = pytest.mark.once
 
@@ -286,7 +289,7 @@ def test_root_is_refused_a_patchset_that_others_may_write_to(tmp_path, source, p
     if how == "sticky" and "above" in place:
         done(site(*words))  # as below /tmp: nobody may replace there what belongs to root
         return
-    refused(site, words, "root is asked to apply it", "chown -R root")
+    refused(site, words, "what is applied is code that you run", "chmod go-w")
     done(site("diff", *words[1:]))  # looking does no harm
 
 
@@ -303,17 +306,32 @@ def test_root_is_refused_a_link_that_others_may_change_and_sudo_trusts_its_perso
     done(site(*words, SUDO_UID="1234"))
 
 
-@ROOT_ONLY
-def test_anybody_else_may_take_patches_from_where_they_like(tmp_path, monkeypatch):
-    from patcher.errors import SitepatchError
-    from patcher.project.selection import check_sources
+def refusal(folder):
+    """The error of applying a patchset of the current directory that hides a built-in one, "" for none."""
+    os.chdir(folder)
+    try:
+        check_sources([DDP], [])
+    except SitepatchError as error:
+        return error.message
+    return ""
 
-    patchset(tmp_path, "ids-fix", FIX)
-    (tmp_path / "patches").chmod(0o777)
-    with pytest.raises(SitepatchError):
-        check_sources(["ids-fix"], [str(tmp_path / "patches")])
-    monkeypatch.setattr(os, "geteuid", lambda: 1234)
-    check_sources(["ids-fix"], [str(tmp_path / "patches")])
+
+@ROOT_ONLY
+def test_nobody_is_given_the_patchset_of_another_user_under_a_built_in_name(tmp_path):
+    (tmp_path / "shared").mkdir()
+    shared = theirs(tmp_path / "shared", 1234, mode=0o1777)
+    patchset(shared, DDP, FIX)
+    (shared / "patches").rename(shared / "patchsets")
+    give(shared / "patchsets", 1234)
+    assert as_user(1234, refusal, str(shared)) == ""
+    assert as_user(4321, refusal, str(shared)).startswith(f"{shared}: belongs to user 1234")
+    os.chown(shared, 0, 0)
+    assert as_user(4321, refusal, str(shared)).startswith(f"{shared}/patchsets: belongs to user 1234")
+    for path in (shared / "patchsets").rglob("*"):
+        path.chmod(path.stat().st_mode | 0o020)  # a umask of 002, where each user has a group
+    assert as_user(1234, refusal, str(shared)) == ""
+    give(shared / "patchsets", 1234, 4321)
+    assert "others may write to it (group 4321)" in as_user(1234, refusal, str(shared))
 
 
 # the directory travels ------------------------------------------------------------------------------------------------

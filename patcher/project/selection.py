@@ -54,22 +54,21 @@ def shadow_notes(found: FoundPatchset) -> List[str]:
 
 
 def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
-    """Refuse patchsets, for root, from folders that others may change (see `others_change`); for anybody else do nothing.
+    """Refuse patchsets from folders that others may change (see `others_change`): what they write would run as this user.
 
     Raises:
         SitepatchError: naming what others may write to.
     """
-    if os.geteuid() == 0:
-        known = folders_by_name(named_places(patch_dirs, os.getcwd()))  # entry points and built-in ones come later
-        first = [place for name in dict.fromkeys(names) for place in known.get(name, ())[:1]]
-        found = [each for folder, source in first for each in others_change(folder, source)]
-        if found:
-            raise SitepatchError("\n".join(dict.fromkeys(found)), OTHERS_HINT)
+    known = folders_by_name(named_places(patch_dirs, os.getcwd()))  # entry points and built-in ones come later
+    first = [place for name in dict.fromkeys(names) for place in known.get(name, ())[:1]]
+    problems = [problem for folder, source in first for problem in others_change(folder, source)]
+    if problems:
+        raise SitepatchError("\n".join(dict.fromkeys(problems)), OTHERS_HINT)
 
 
 OTHERS_HINT = (
-    "root is asked to apply it: take that right away (chmod go-w, chown -R root), "
-    "or copy the patchset where only root may write"
+    "what is applied is code that you run: take that right away (chmod go-w, chown), "
+    "or copy the patchset, once you have read it, where only you may write"
 )
 
 

@@ -1,7 +1,8 @@
 """Who may change what sitepatch runs, applies or trusts: the one rule for patchsets, caches, overlays and stores.
 
 Root and this user may, for root also the user of sudo. Nobody else may own such a file or a directory that leads to it, nor
-write to one, as a member of a group or as anybody. Needs the standard library only: this is part of every hook.
+write to one, as a member of a group (but root's, and one in which a user is alone) or as anybody. Needs the standard library
+only: this is part of every hook.
 """
 
 from __future__ import annotations
@@ -69,9 +70,24 @@ def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[st
     if info.st_uid not in users:
         yield f"{path}: belongs to user {info.st_uid}, who could change what user {os.geteuid()} is about to use"
     mode = 0 if stat.S_ISLNK(info.st_mode) or (sticky and info.st_mode & stat.S_ISVTX) else info.st_mode
-    if mode & stat.S_IWOTH or (mode & stat.S_IWGRP and info.st_gid != 0):
+    shared = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and info.st_gid != 0 and not _alone_in(info.st_gid))
+    if shared and not os.statvfs(path).f_flag & os.ST_RDONLY:  # as a volume of Kubernetes is, whatever its mode
         who = "everybody" if mode & stat.S_IWOTH else f"group {info.st_gid}"
         yield f"{path}: others may write to it ({who})"
+
+
+def _alone_in(gid: int) -> bool:
+    """Whether this user is the only one of a group, the one of its name that useradd(8) makes for each; never for root."""
+    if gid != os.getegid() or not os.geteuid():
+        return False
+    import grp
+    import pwd
+
+    try:
+        group, name = grp.getgrgid(gid), pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a container's user without a name has no group that others are in
+        return gid == os.geteuid()
+    return group.gr_name == name and set(group.gr_mem) <= {name}
 
 
 def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) -> None:
