@@ -1,7 +1,9 @@
 """What an index can do wrong: parts that lie, wheels that are not what their RECORD says, an index that is down half-way."""
 
 import errno
+import hashlib
 import io
+import json
 import random
 import socket
 import struct
@@ -21,7 +23,7 @@ from patcher.ops.releases.against import check_releases
 from patcher.ops.releases.fetching import Fetcher, fetch_all, fetching, list_releases
 from patcher.patchset.manifest import load_patchset
 from patcher.system.archive import member
-from patcher.target.index import PYTHONS, Listing, Pip
+from patcher.target.index import PYTHONS, Listing, Pip, WheelLink
 from patcher.target.releases import _members, fetch_release
 from tests.index import Index, wheel
 from tests.test_check import PLAIN, SHARE, files, write_patchset
@@ -107,7 +109,7 @@ def test_where_a_part_is_not_what_was_asked_for_the_whole_wheel_is_fetched(index
     index.put("demo", NAME, LARGE)
     index.acts[NAME] = act
     pip, url = Whole(tmp_path, LARGE), f"{index.variables('')['PIP_INDEX_URL'][: -len('simple/')]}files/demo/{NAME}"
-    folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": url}))
+    folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": WheelLink(url)}))
     assert (folder / SHARE).read_text() == PLAIN and pip.fetched == 1
     assert len(asked) < 16 and sum(asked) < 1 << 20
 
@@ -118,8 +120,51 @@ def test_a_server_that_says_another_size_is_left_to_pip(index, tmp_path, status,
     index.put("demo", NAME, data)
     index.acts[NAME] = lambda handler, data: send(handler, status, data[:5], f"bytes 0-0/{size}" if status == 206 else "", size or len(data))
     pip, url = Whole(tmp_path, data), f"{index.variables('')['PIP_INDEX_URL'][: -len('simple/')]}files/demo/{NAME}"
-    folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": url}))
+    folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": WheelLink(url)}))
     assert (folder / SHARE).read_text() == PLAIN and pip.fetched == 1
+
+
+# the hash that the index gives ----------------------------------------------------------------------------------------
+def page_of(form, digest):
+    """What answers with a page of the index, as PEP 503 or PEP 691 has it."""
+    hashes = {"sha256": digest} if digest else {}
+    files = [{"filename": NAME, "url": f"/files/demo/{NAME}", "hashes": hashes}]
+    fragment = f"#sha256={digest}" if digest else ""
+    kind, text = {
+        "json": ("application/vnd.pypi.simple.v1+json", json.dumps({"meta": {"api-version": "1.0"}, "name": "demo", "files": files})),
+        "html": ("text/html", f'<!DOCTYPE html><html><body><a href="/files/demo/{NAME}{fragment}">{NAME}</a></body></html>'),
+    }[form]
+
+    def act(handler, _):
+        handler.send_response(200)
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Length", str(len(text)))
+        handler.end_headers()
+        handler.wfile.write(text.encode())
+
+    return act
+
+
+@pytest.mark.parametrize("page", ["html", "json"])
+@pytest.mark.parametrize("digest", ["right", "wrong", "none"])
+def test_a_wheel_is_held_against_the_hash_of_its_index(index, tmp_path, monkeypatch, page, digest):
+    data = wheel("demo", "1.0", {SHARE: PLAIN})
+    told = {"right": hashlib.sha256(data).hexdigest(), "wrong": "0" * 64, "none": ""}[digest]
+    index.put("demo", NAME, data)
+    variables = index.variables(tmp_path / "cache")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    index.acts["demo"] = page_of(page, told)
+    with Pip() as pip:
+        listing = pip.listing("demo", PYTHONS[0])
+        if digest == "wrong":
+            with pytest.raises(SitepatchError, match="is not the file that its index lists"):
+                fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], listing)
+            assert not list((tmp_path / "cache").rglob("*.py"))
+        else:
+            folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], listing)
+            assert (folder / SHARE).read_text() == PLAIN
+    assert len(index.fetched) == len(index.parts)  # pip, which fetches whole wheels, was not needed
 
 
 # wheels that are not what they say ------------------------------------------------------------------------------------
@@ -298,6 +343,6 @@ def test_a_cache_without_room_is_named_and_no_whole_wheel_is_fetched_for_it(inde
     pip, url = Whole(tmp_path, LARGE), f"{index.variables('')['PIP_INDEX_URL'][: -len('simple/')]}files/demo/{NAME}"
     fetcher = Fetcher(pip, tmp_path / "cache", 1, SILENT)
     with pytest.raises(SitepatchError) as caught:
-        fetch_all(fetcher, [("demo", "1.0")], {"demo": Listing(wheels={"1.0": url})}, {"demo": {SHARE}})
+        fetch_all(fetcher, [("demo", "1.0")], {"demo": Listing(wheels={"1.0": WheelLink(url)})}, {"demo": {SHARE}})
     assert caught.value.message == f"{tmp_path}/cache: No space left on device" and "SITEPATCH_CACHE" in caught.value.hint
     assert pip.fetched == 0 and index.parts

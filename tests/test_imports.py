@@ -173,8 +173,8 @@ def test_a_verb_takes_a_frozen_request_and_events_and_returns_a_frozen_outcome()
 WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["store/folder.py", "store/meta.py", "store/lock.py"], "the store: all that is written into a site directory"),
     **dict.fromkeys(["cli/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
-    **dict.fromkeys(["cli/console.py"], "a file that the user has named"),
-    **dict.fromkeys(["author/wheel.py", "ops/authoring/exporting.py"], "what is exported, where --output says"),
+    "system/output.py": "a file that the user has named",
+    "author/wheel.py": "the wheel that is exported, where --output says",
     "ranks/child.py": "a pipe to the command",
     "author/standalone.py": "the files that a program without sitepatch patches",
     **dict.fromkeys(["author/copies.py", "cli/commands/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),

@@ -213,8 +213,8 @@ def _release(files: Sequence[InstalledFile], report: Optional[Callable[[str], No
             if folder is None:
                 report(f"fetching {name} {version}, to see what was installed")
                 large = recorded_size(Path(located.dist_info)) >= _LARGE
-                where = Listing(wheels={version: pip.link(name, version)}) if large else None
-                folder = fetch_release(pip, cache, name, version, paths, where)
+                link = pip.link(name, version) if large else None
+                folder = fetch_release(pip, cache, name, version, paths, Listing(wheels={version: link}) if link else None)
             return folder
     except (SitepatchError, OSError) as error:
         return f"{files[0].release} in the index: {error}"

@@ -48,16 +48,24 @@ _ENVIRON = {
 }
 
 
+class WheelLink(NamedTuple):
+    """Where a wheel lies: its URL, the page of the index that has it, its sha256 (hex); "" for what pip does not tell."""
+
+    url: str
+    page: str = ""
+    sha256: str = ""
+
+
 class Listing(NamedTuple):
     """The releases in the index, also those with a source distribution only, and the yanked ones of them.
 
-    `wheels` are URLs by version: of each release one wheel, the smallest by its platform. `others` are the releases that have
+    `wheels` are by version: of each release one wheel, the smallest by its platform. `others` are the releases that have
     wheels for other Pythons or platforms alone, and no source distribution; which of them are yanked pip does not tell.
     """
 
     versions: FrozenSet[str] = frozenset()
     yanked: FrozenSet[str] = frozenset()
-    wheels: Mapping[str, str] = {}
+    wheels: Mapping[str, WheelLink] = {}
     others: FrozenSet[str] = frozenset()
 
 
@@ -154,17 +162,18 @@ class Pip:
         where = "on macOS or Linux" if platforms is _PLATFORMS else f"for {', '.join(platforms)}"
         raise NoWheel(f"it has no wheel for Python {named} {where}, at most a source distribution")
 
-    def link(self, distribution: str, version: str) -> str:
-        """Where the index has a wheel of a release, without fetching it; "" where pip is too old to tell, or finds none."""
+    def link(self, distribution: str, version: str) -> Optional[WheelLink]:
+        """Where the index has a wheel of a release, without fetching it; None where pip is too old to tell, or finds none."""
         folder = self._folder()
         report = folder / "report.json"
         words = [*_WHEELS, "--dry-run", "--ignore-installed", "--target", str(folder), "--report", str(report)]
         try:
             self._run(PYTHONS[0], [*words, f"{distribution}==={version}"], folder, verb="install")
             (found,) = json.loads(report.read_bytes())["install"]
-            return str(found["download_info"]["url"])
+            origin = found["download_info"]
+            return WheelLink(str(origin["url"]), "", str(origin["archive_info"].get("hashes", {}).get("sha256", "")))
         except (NoPip, OSError, ValueError, KeyError):
-            return ""
+            return None
 
     def _folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._scratch.name))
@@ -213,13 +222,18 @@ def _versions(text: str) -> FrozenSet[str]:
     return frozenset(each.strip() for each in text.split(",") if is_version(each.strip()))
 
 
-def _wheels(said: str) -> Dict[str, str]:
-    """A wheel of each version that pip's debug output lists, without URLs with credentials, which pip does not print."""
-    found: Dict[str, List[str]] = {}
-    for url, version in re.findall(r"^ *Found link (\S+\.whl)\b.*, version: (\S+)$", said, re.MULTILINE):
+def _wheels(said: str) -> Dict[str, WheelLink]:
+    """A wheel of each version that pip's debug output lists, without URLs with credentials, which pip does not print.
+
+    The hash stands in the fragment of a URL, or, where the page of the index is JSON (PEP 691), in that page alone.
+    """
+    links: Dict[str, List[WheelLink]] = {}
+    line = r"^ *Found link (\S+\.whl)(?:#(\S*))?(?: \(from (\S+)\))?.*, version: (\S+)$"
+    for url, fragment, page, version in re.findall(line, said, re.MULTILINE):
         if "****" not in url:
-            found.setdefault(version, []).append(url)
-    return {version: min(urls, key=_platform) for version, urls in found.items()}
+            digest = re.search(r"\bsha256=([0-9a-f]{64})\b", fragment)
+            links.setdefault(version, []).append(WheelLink(url, "" if "****" in page else page, digest[1] if digest else ""))
+    return {version: min(wheels, key=lambda wheel: _platform(wheel.url)) for version, wheels in links.items()}
 
 
 def _others(said: str) -> FrozenSet[str]:

@@ -23,9 +23,9 @@ from patcher.model import Located
 from patcher.system.archive import archive_errors, member
 from patcher.system.reading import files_digest, read_file
 from patcher.target.distribution import origin
-from patcher.target.index import Listing, Pip
+from patcher.target.index import Listing, Pip, WheelLink
 from patcher.target.record import recorded_hash, recorded_in
-from patcher.target.remote import open_url
+from patcher.target.remote import open_url, sha256_on_page
 from patcher.text.release import normalized
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")
@@ -79,12 +79,14 @@ def fetch_release(
     """
     paths = list(paths)
     home = _home(cache, distribution, version)
-    url, yanked = (listing.wheels.get(version, ""), version in listing.yanked) if listing else ("", False)
-    remote = open_url(url) if url else None
-    if remote is not None:
+    link, yanked = (listing.wheels.get(version), version in listing.yanked) if listing else (None, False)
+    remote = open_url(link.url) if link else None
+    if link and remote is not None:
         try:
-            name = url.rpartition("/")[2]
+            name = link.url.rpartition("/")[2]
             with remote:
+                if not isinstance(remote, io.BufferedReader) or link.url.startswith("file:"):  # of a large one parts are read
+                    _check(name, remote, link)
                 members = _read(name, remote, paths)
             return _keep(pip, home, name, members, yanked)
         except SitepatchError:  # the whole wheel then, or the reason from pip
@@ -97,6 +99,21 @@ def fetch_release(
         return _keep(pip, home, wheel.name, members, yanked or said)
     finally:
         shutil.rmtree(wheel.parent, ignore_errors=True)
+
+
+def _check(name: str, file: IO[bytes], link: WheelLink) -> None:
+    """Hold a whole wheel against the hash that the index gives for it.
+
+    Raises:
+        SitepatchError: it is another file.
+    """
+    expected = link.sha256 or sha256_on_page(link.page, name)
+    digest = hashlib.sha256()
+    for chunk in iter(lambda: file.read(1 << 20), b"") if expected else ():
+        digest.update(chunk)
+    file.seek(0)
+    if expected and digest.hexdigest() != expected:
+        raise SitepatchError(f"{name}: is not the file that its index lists (another sha256)", _AGAIN)
 
 
 def _read(name: str, remote: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes]:

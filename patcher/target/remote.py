@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import http.client
 import io
+import json
 import re
 import urllib.error
 import urllib.request
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Optional, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 LARGE = 4 << 20
 """Bytes from which a few requests are less work than one for the whole wheel; the parts that matter have fewer, too."""
 _BLOCK = 1 << 18  # bytes of a request: the list of the files lies at the end of a wheel, each file in one piece
+_PAGES = "application/vnd.pypi.simple.v1+json, text/html;q=0.2"  # as PEP 691 has it
 _TIMEOUT = 30.0  # seconds
 _MOST = 1 << 26  # bytes of parts of one wheel: whoever makes us read more is left to pip, which has a disk for it
 
@@ -72,6 +75,34 @@ def open_url(url: str) -> Optional[IO[bytes]]:
         return io.BytesIO(_range(url, 0, size, size)) if size else None
     except (OSError, ValueError, http.client.HTTPException):
         return None
+
+
+def sha256_on_page(page: str, name: str) -> str:
+    """The sha256 (hex) of a file by the page of an index, JSON (PEP 691) or HTML (PEP 503); "" where the page has none.
+
+    It is "" also where the page cannot be had: what pip alone knows (credentials, certificates) is not used.
+    """
+    try:
+        text = _page(page)
+    except (OSError, ValueError, http.client.HTTPException):
+        return ""
+    if text.startswith("{"):
+        files = json.loads(text).get("files", [])
+        hashes = (file.get("hashes", {}) for file in files if unquote(str(file.get("url"))).endswith("/" + unquote(name)))
+        return next((str(found["sha256"]) for found in hashes if "sha256" in found), "")
+    links = re.findall(r"""href=["']?([^"'#>\s]+)#sha256=([0-9a-f]{64})""", text)
+    return next((digest for link, digest in links if unquote(link.rpartition("/")[2]) == unquote(name)), "")
+
+
+@lru_cache(maxsize=64)
+def _page(page: str) -> str:
+    if page.startswith("file:"):
+        path = Path(url2pathname(urlsplit(page).path))
+        return (path / "index.html" if path.is_dir() else path).read_bytes()[:_MOST].decode("utf-8", "replace")
+    if not page.startswith(("http://", "https://")):
+        return ""
+    with urllib.request.urlopen(urllib.request.Request(page, headers={"Accept": _PAGES}), timeout=_TIMEOUT) as answer:
+        return cast(bytes, answer.read(_MOST)).decode("utf-8", "replace")
 
 
 def _range(url: str, start: int, count: int, size: int) -> bytes:
