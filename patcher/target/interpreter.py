@@ -32,7 +32,7 @@ if not (flags.isolated or getattr(flags, "safe_path", False)) and sys.argv and s
     script |= {os.getcwd()} if sys.path[:1] == [os.getcwd()] else set()
 given = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
 search = [each for each in sys.path if os.path.isabs(each) and (each not in script or each in sites + given)]
-search = given + [each for each in search if each not in given]  # also where a .pth file names the same directory: -I has it last
+search = given + [each for each in search if each not in given]  # also where a .pth file names the same directory
 venv = sys.prefix != sys.base_prefix
 user = site.getusersitepackages()
 use_user = not os.environ.get("PYTHONNOUSERSITE") and not (venv and config("include-system-site-packages") != "true")
