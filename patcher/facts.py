@@ -77,7 +77,8 @@ class FileStatus(NamedTuple):
         if self.condition is Condition.OVERWRITTEN:
             return f"{self.replacement}, our change is gone", "apply again, or restore to forget it"
         if self.condition is Condition.EDITED:
-            return "the file was changed after it was patched", "restore takes our change out and keeps the edit"
+            kept = "restore takes our change out and keeps the edit, unless they overlap"
+            return "the file was changed after it was patched", kept
         if self.condition is Condition.MISSING:
             gone = self.receipt.origin != "unrecorded" and not self.installed
             then = "restore puts it back as it was before it was patched" if self.deleted else "restore forgets it"

@@ -272,6 +272,7 @@ def test_another_patchset_of_the_package_needs_no_wheel_again(check, told, index
     assert {version: state for version, (state, _) in lines(ended).items()} == {
         "2.0rc1": "applies", "2.0": "applies", "2.0+cu121": "applies", "2.1": "applies",
         "2.2+cu118": "applies", "2.2+cu121": "applies", "2.10": "applies",
+        "3.0rc1": "out of range", "3.0": "out of range",
     }  # fmt: skip
     assert len(index.fetched) == fetched
 
@@ -316,9 +317,13 @@ def test_a_release_outside_of_the_range_is_reported_and_is_no_failure(check, tol
     assert len(index.fetched) == fetched
 
 
-def test_a_range_is_taken_together_with_the_patchsets_own(check, told):
+def test_all_releases_in_a_range_are_accounted_for_also_those_that_the_patchset_is_not_for(check, told):
     ended = check("ask", "--against", ">2.0,<4", "--against", "<1.1")
-    assert list(lines(ended)) == ["1.0", "2.1", "2.2+cu118", "2.2+cu121", "2.10"]
+    assert list(lines(ended)) == ["1.0", "2.1", "2.2+cu118", "2.2+cu121", "2.10", "3.0rc1", "3.0"]
+    assert lines(ended)["3.0"] == ("out of range", "the patchset is for demo >=1,<3")
+    assert ended.out.startswith("ask 1.0, 7 releases: applies")
+    assert "out of range 2" in ended.out.splitlines()[0]
+    assert [line for line in ended.err.splitlines() if "update" in line] == ["hint: does it hold for it? sitepatch update ask --to 3.0"]
 
 
 def test_a_version_stands_for_its_vendor_builds_where_it_is_not_there_itself(check, told):
@@ -327,12 +332,12 @@ def test_a_version_stands_for_its_vendor_builds_where_it_is_not_there_itself(che
 
 
 def test_a_release_that_is_not_there_has_its_line_and_the_others_theirs(check, told):
-    ended = check("ask", "--against", "9.9", "--against", "1.0", "--against", ">=2.99")
+    ended = check("ask", "--against", "9.9", "--against", "1.0", "--against", ">=9")
     assert ended.code == 1
     assert lines(ended) == {
         "1.0": ("applies", "demo/share.py:2"),
         "9.9": ("no release", "the index has no such release for macOS or Linux"),
-        ">=2.99": ("no release", "the index has none in >=1,<3"),
+        ">=9": ("no release", "the index has none in >=1,<3"),
     }
     assert "1 release:" in ended.out
 

@@ -486,6 +486,19 @@ def test_an_interrupted_run_is_finished_by_the_next_command_that_says_so(site, c
     assert site.tree() == before
 
 
+def test_list_says_what_status_says(musa):
+    """Of the same patchset in the same environment, whatever has become of its files."""
+    assert musa("apply", DDP, "--no-verify").code == 0
+    runner = musa.path / RUNNER
+    patched, pristine = runner.read_bytes(), (ROOT / "fixtures/mmengine-0.10.7" / RUNNER).read_bytes()
+    for data in (patched, patched + b"# mine\n", pristine):
+        runner.write_bytes(data)
+        (said,) = json.loads(musa("status", "--json").out)["patchsets"]
+        (listed,) = (each for each in json.loads(musa("list", "--json").out)["patchsets"] if each["name"] == DDP)
+        assert listed["state"] == said["state"]
+    assert said["state"] == "overwritten"
+
+
 # list, show, help -----------------------------------------------------------------------------------------------------
 def test_list_shows_every_patchset_what_fits_first_and_where_it_is_from(musa):
     assert musa("apply", DDP, "--no-verify").code == 0

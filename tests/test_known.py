@@ -407,7 +407,7 @@ def test_only_the_table_of_the_built_in_folder_is_trusted(tmp_path, monkeypatch,
 def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_available(tmp_path, monkeypatch):
     def state(site, name):
         env = Environment(sys.executable, (str(site.path),), (str(site.path),), sys.version_info[:2])
-        return availability(env, load_patchset(Path(builtin_dir()) / name, BUILT_IN), ()).state
+        return availability(env, load_patchset(Path(builtin_dir()) / name, BUILT_IN), {}).state
 
     stock, vendor = Site(tmp_path / "stock", "torch-2.9.0"), Site(tmp_path / "vendor", "torch-2.7.1-musa")
     shipped = {name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()}) for name in (GUARD, DYNAMO)}

@@ -7,42 +7,47 @@ from contextlib import suppress
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Collection, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.diagnose.patterns import matches_pattern
 from patcher.errors import SitepatchError
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
 from patcher.ops.place import Place
+from patcher.ops.status import applied_states
 from patcher.patchset.places import builtin_dir, builtin_table, has_texts, patchset_folders
 from patcher.patchset.sources import find_patchsets, matching_variants, pick_variants, resolve_options
 from patcher.patchset.symptoms import general_symptoms
 from patcher.project.selection import find_all, shadow_notes
 from patcher.store.retry import settled
-from patcher.store.status import applied_names, read_installed, statuses
+from patcher.store.status import read_installed, statuses
 from patcher.system.reading import TEXT, read_file
 from patcher.target.environment import find_file, locate
 from patcher.target.interpreter import Environment
 
-APPLIED, AVAILABLE, OUT_OF_RANGE, ABSENT = "applied", "available", "out of range", "absent"
+AVAILABLE, OUT_OF_RANGE, ABSENT = "available", "out of range", "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
 _TABLE_ROW = re.compile(r"(applies|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
 
 
 class Availability(NamedTuple):
-    """What a patchset is to an environment, and its packages that are installed there, of whatever release."""
+    """What a patchset is to an environment, and its packages that are installed there, of whatever release.
+
+    `state` is one of this module, or, `here`, that of what is applied, as `status` has it.
+    """
 
     state: str
     installed: Tuple[Located, ...]
+    here: bool = False
 
     @property
     def in_range(self) -> bool:
-        """Whether it is for a release that is installed."""
-        return self.state not in (OUT_OF_RANGE, ABSENT)
+        """Whether it is applied, or is for a release that is installed."""
+        return self.here or self.state not in (OUT_OF_RANGE, ABSENT)
 
     @property
     def rank(self) -> int:
         """The lower, the nearer to what is installed."""
-        return (APPLIED, AVAILABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT).index(self.state)
+        return 0 if self.here else (AVAILABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT).index(self.state) + 1
 
 
 class ListRequest(NamedTuple):
@@ -79,7 +84,7 @@ def list_patchsets(request: ListRequest) -> ListOutcome:
     if request.text:
         found, symptoms = _about(request.text, found, general_symptoms(builtin_dir()))
     notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
-    applied = applied_names(settled(env, lambda: statuses(env, [])))
+    applied = applied_states(env, settled(env, lambda: statuses(env, [])), place.patch_dirs)
     listed = sorted(((one, availability(env, one, applied)) for one in found), key=lambda each: each[1].rank)
     return ListOutcome(env, tuple(listed), tuple(symptoms), broken, tuple(notes))
 
@@ -113,8 +118,8 @@ def _about(
     return found, symptoms + [(symptom, "") for symptom in general if shown(symptom)]
 
 
-def availability(env: Environment, patchset: Patchset, applied: Collection[str]) -> Availability:
-    """Whether a patchset is `applied`, or is for the releases that are installed.
+def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str]) -> Availability:
+    """The state of a patchset in `applied`, by name, else whether it is for the releases that are installed.
 
     No code is matched: that such a release does without it (`upstream`, `not needed`) is known only where the results for its
     files ship with the patchset. Otherwise the state is `available`.
@@ -129,12 +134,10 @@ def availability(env: Environment, patchset: Patchset, applied: Collection[str])
         installed.append(located)
         matching = matching_variants(variants, located.version)
         ranged += [(located, matching)] if matching else []
-    state = OUT_OF_RANGE if installed else ABSENT
     if patchset.name in applied:
-        state = APPLIED
-    elif ranged:
-        state = _shipped_state(patchset, ranged)
-    return Availability(state, tuple(installed))
+        return Availability(applied[patchset.name], tuple(installed), here=True)
+    state = OUT_OF_RANGE if installed else ABSENT
+    return Availability(_shipped_state(patchset, ranged) if ranged else state, tuple(installed))
 
 
 def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[Variant]]]) -> str:

@@ -138,6 +138,19 @@ def summary(place: Place) -> Summary:
     return Summary(env, tuple(applied_names(items)), len(items), ok)
 
 
+def applied_states(env: Environment, items: Sequence[FileStatus], patch_dirs: Sequence[str]) -> Dict[str, str]:
+    """The state of each patchset that is applied, by name, as `AppliedPatchset` has it: the worst of all site directories."""
+    found: Dict[str, str] = {}
+    for patchset in _applied_patchsets(env, items, outdated(items, patch_dirs)[0]):
+        states = found.get(patchset.name, patchset.state), patchset.state
+        found[patchset.name] = min(states, key=_severity)
+    return found
+
+
+def _severity(state: str) -> int:
+    return _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)  # upstream, not needed: it can go
+
+
 def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
     """The patchsets that are applied in another version than can be found now: a remark by digest, and broken folders by name.
 

@@ -115,7 +115,7 @@ def decide_restore(files: Sequence[AppliedFile], names: Sequence[str], rewriter:
 def _left_behind(file: AppliedFile, names: Sequence[str], rewriter: Rewriter, *, force: bool) -> Plan:
     """A plan that reverts requested patchsets in a file that their present version does not change."""
     if file.status.condition is Condition.EDITED and not force:
-        hint = "`sitepatch restore` takes our change out and keeps the edit"
+        hint = "`sitepatch restore` takes our change out and keeps the edit, unless they overlap"
         return _refusal(file.status, names, "the file was edited by hand after it was patched", hint)
     return _restored(file, names, rewriter, force=force)
 

@@ -61,7 +61,8 @@ def _read(located: Located, path: str, receipt: Optional[Receipt], notes: List[s
         if item.condition is Condition.EDITED and not force:
             raise SitepatchError(
                 "the file was edited by hand after it was patched",
-                "`sitepatch restore` takes our change out and keeps the edit; --force drops the edit and keeps a copy of it",
+                "`sitepatch restore` takes our change out and keeps the edit, unless they overlap; "
+                "--force drops the edit and keeps a copy of it",
             )
         if item.condition is Condition.EDITED:
             return known._replace(pristine=Store(site).pristine(receipt.pristine), aside=data)

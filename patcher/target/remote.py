@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import io
-import json
 import re
 import urllib.error
 import urllib.request
@@ -87,6 +86,8 @@ def sha256_on_page(page: str, name: str) -> str:
     except (OSError, ValueError, http.client.HTTPException):
         return ""
     if text.startswith("{"):
+        import json  # `check --help` does without
+
         files = json.loads(text).get("files", [])
         hashes = (file.get("hashes", {}) for file in files if unquote(str(file.get("url"))).endswith("/" + unquote(name)))
         return next((str(found["sha256"]) for found in hashes if "sha256" in found), "")

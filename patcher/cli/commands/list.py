@@ -28,8 +28,9 @@ from patcher.text.release import release_name
 def list_(console: Console, text: Tuple[str, ...]) -> int:
     """List the patchsets that can be named, first those for what is installed.
 
-    Each with its state here (applied, available: it is for the installed release, upstream or not needed: that release is
-    known to do without, out of range, absent: its package is not installed), its kind, releases, and where it was found.
+    Each with its state here (applied, or as `sitepatch status` says; available: it is for the installed release, upstream or
+    not needed: that release is known to do without, out of range, absent: its package is not installed), its kind, releases,
+    and where it was found.
     With TEXT, words or an error message, those that it is about, and what it means; exit code 1 if there is nothing.
     """
     request = ListRequest(console.place, " ".join(text))

@@ -150,12 +150,12 @@ def _choose(patchset: Patchset, against: Sequence[str], listings: Listings) -> L
 
 
 def _taken(text: str, versions: Sequence[str], inside: Sequence[str]) -> List[str]:
-    """The releases that a value of `--against` takes; only one that is named, or newest, may lie outside of the range."""
+    """The releases that a value of `--against` takes: `all` those that the patchset is for, what is asked for also others."""
     if text == NEWEST:
         return newest(versions)
     if is_version(text):
         return matching_versions(text, versions)
-    return [version for version in inside if text == ALL or accepts(text, version)]
+    return list(inside) if text == ALL else [version for version in versions if accepts(text, version)]
 
 
 def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
@@ -179,13 +179,15 @@ def _outcomes(
     folders: Mapping[Key, Union[Path, SitepatchError]],
     cache: Path,
 ) -> Iterator[ReleaseOutcome]:
+    last = {name: version for _, (name, version), inside in chosen if not inside}
     for package, (name, version), inside in chosen:
         listing, folder = listings[name], folders.get((name, version), cache)
         if not inside:
             ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
             word = State.NOT_FOUND.value if NEWEST in against else OUT_OF_RANGE  # `apply` would answer so, and CI asks early
             problem = f"the patchset is for {package} {ranges}"
-            outcome = ReleaseOutcome(name, version, word, problem=problem, hint=update_hint(requested, version))
+            hint = update_hint(requested, version) if version == last[name] else ""
+            outcome = ReleaseOutcome(name, version, word, problem=problem, hint=hint)
         elif isinstance(folder, SitepatchError):
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
             outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
