@@ -57,6 +57,37 @@ def known(tmp_path_factory):
     return KnownSymptoms(Place(target=str(target)))
 
 
+UNKNOWN = """Traceback (most recent call last):
+  File "/work/train.py", line 31, in <module>
+    main()
+  File "/opt/venv/lib/python3.11/site-packages/shop/cart.py", line 7, in pay
+    raise CartError("no such card: 7")
+shop.cart.CartError: no such card: 7
+"""
+
+
+def test_an_error_that_nobody_knows_is_named_and_is_no_success(tmp_path):
+    quiet = "epoch 1 done\n"
+    (tmp_path / "log").write_text(quiet + UNKNOWN)
+    done = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert done.code == 1
+    assert done.out.split("\n")[0].split("  ") == ["not known", "log:7"]
+    assert "shop.cart.CartError: no such card: 7\n" in done.out and "/work/train.py:31 in <module>\n" in done.out
+    assert "nothing that is known is wrong" not in done.out
+    (tmp_path / "log").write_text(quiet)
+    done = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert (done.code, done.out) == (0, "nothing that is known is wrong in 1 line of 1 log\n")
+
+
+def test_an_unknown_error_is_named_once_with_its_ranks_also_beside_a_known_one(known, tmp_path):
+    lines = [f"[rank{rank}]: {line}\n" for rank in (1, 0) for line in UNKNOWN.splitlines()]
+    logs = [("a", "".join(lines)), ("b", UNKNOWN.replace("CartError: no such card: 7", REFUSED.strip().partition(": ")[2]))]
+    read = [read_log(name, io.BytesIO(text.encode()), known.patterns) for name, text in logs]
+    outcome = known.outcome(read)
+    assert [(each.error, each.ranks, each.log, each.line) for each in outcome.unexplained] == [("shop.cart.CartError: no such card: 7", (0, 1), "a", 6)]
+    assert [each.symptom.name for each in outcome.findings] == [PLAIN]
+
+
 def found(known, *texts):
     """The symptoms that are found in some logs."""
     data = [text if isinstance(text, bytes) else text.encode() for text in texts]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from enum import Enum
-from typing import Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.failures import Failure, Traceback, with_traceback, with_tracebacks
 
@@ -42,6 +42,34 @@ def first_failures(
         found += _causes(first, [*others, *elsewhere], meaning)
     once = {each._replace(log="", line=0): each for each in reversed(found)}  # two logs may hold one summary
     return tuple(sorted(once.values(), key=lambda each: (each.waited and not each.late, each.time, each.log, each.line)))
+
+
+class UnexplainedError(NamedTuple):
+    """What a traceback ends in that nothing known explains: `log` and `line` of the first, `ranks` as far as they are known.
+
+    `error` is "" where several different tracebacks are of ranks that their log does not name.
+    """
+
+    error: str
+    at: str
+    ranks: Tuple[int, ...]
+    log: str
+    line: int
+
+
+def unexplained(tracebacks: Sequence[Tracebacks], explains: Callable[[Traceback], bool]) -> Tuple[UnexplainedError, ...]:
+    """The errors that tracebacks end in, each once, without those of which `explains` is true for any traceback."""
+    alike: Dict[Tuple[str, str], List[Tuple[Optional[int], Traceback]]] = {}
+    for of_ranks in tracebacks:
+        for rank, traceback in of_ranks.items():
+            alike.setdefault(traceback.said, []).append((rank, traceback))
+    found = []
+    for said, several in alike.items():
+        if not any(explains(traceback) for _, traceback in several):
+            ranks = sorted({rank for rank, _ in several if rank is not None})
+            _, first = several[0]
+            found.append(UnexplainedError(*said, tuple(ranks), first.log, first.line))
+    return tuple(found)
 
 
 def _elsewhere(summaries: Sequence[Sequence[Failure]], tracebacks: Sequence[Tracebacks]) -> List[Failure]:

@@ -9,8 +9,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
-from patcher.diagnose.causes import Meaning, first_failures
-from patcher.diagnose.failures import Failure
+from patcher.diagnose.causes import Meaning, UnexplainedError, first_failures, unexplained
+from patcher.diagnose.failures import Failure, Traceback
 from patcher.diagnose.files import STDIN, Tail, log_files
 from patcher.diagnose.log import PIECE, Log, LogReader, read_logs
 from patcher.diagnose.origin import earlier_attempts
@@ -39,6 +39,7 @@ _WAITED = {  # symptoms of a rank that has waited for another one
     "ranks-missing-at-start": Meaning.TIMED_OUT,
     "peer-gone": Meaning.PEER_GONE,
 }
+_MESSAGE = 20  # lines of a long message, from that of the exception on
 _PAUSE = 0.5  # seconds between two looks at a file that grows
 
 
@@ -73,12 +74,14 @@ class DiagnoseOutcome(NamedTuple):
     """What was found: in the order of the logs, consequences last. `cure` are the words of a command, or empty.
 
     `failures` are those that each launcher whose summary is in the logs saw first, the earliest first, or, where that is known
-    better, those that came before; ranks that waited for others are last.
+    better, those that came before; ranks that waited for others are last. Without such a summary, `unexplained` are the errors
+    that tracebacks end in and nothing known explains.
     `logs` are those that were read, `runs` come from the reports of mmengine-ddp-debug in them, and `shown` are those that
     were requested, each with the conclusions about its wrappings; `broken` are patchsets that cannot be read.
     """
 
     failures: Tuple[Failure, ...]
+    unexplained: Tuple[UnexplainedError, ...]
     findings: Tuple[FoundSymptom, ...]
     cure: Tuple[str, ...]
     logs: Tuple[Log, ...]
@@ -94,7 +97,8 @@ class DiagnoseOutcome(NamedTuple):
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong, as far as is known, and everything was read."""
-        return not (self.failures or self.findings or self.concluded or any(log.is_damaged for log in self.logs))
+        wrong = self.failures or self.unexplained or self.findings or self.concluded
+        return not (wrong or any(log.is_damaged for log in self.logs))
 
 
 def diagnose(request: DiagnoseRequest, events: Events = SILENT) -> DiagnoseOutcome:
@@ -204,12 +208,14 @@ class KnownSymptoms:
         names = [log.name for log in logs]
         summaries = [each for log in logs for each in log.summaries]
         earlier = earlier_attempts(names)
-        failures = first_failures(summaries, [log.tracebacks for log in logs if log.name not in earlier], self._meaning)
+        tracebacks = [log.tracebacks for log in logs if log.name not in earlier]
+        failures = first_failures(summaries, tracebacks, self._meaning)
+        unknown = () if failures else unexplained(tracebacks, lambda error: self._explains(found, logs, error))
         found = [one for one in _most_specific(found) if not (failures and one.symptom.name in _OF_SUMMARY)]
         found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
         runs = find_runs(logs)
         shown = tuple((run, classified_wraps(run)) for run in _chosen(runs, which))
-        return DiagnoseOutcome(failures, tuple(found), _cure(found), tuple(logs), runs, shown, self.broken)
+        return DiagnoseOutcome(failures, unknown, tuple(found), _cure(found), tuple(logs), runs, shown, self.broken)
 
     def _meaning(self, error: str) -> Meaning:
         """What an error says of the rank that has raised it."""
@@ -218,6 +224,13 @@ class KnownSymptoms:
             waited = [_WAITED[each.name] for each in about if each.name in _WAITED]
             self._meanings[error] = (waited or [Meaning.UNCLEAR if any(each.follows for each in about) else Meaning.OWN])[0]
         return self._meanings[error]
+
+    def _explains(self, findings: Sequence[FoundSymptom], logs: Sequence[Log], error: Traceback) -> bool:
+        """Whether one of the findings is about what a traceback ends in: its line, or one of those of a long message."""
+        patterns = {pattern for finding in findings for pattern in finding.symptom.patterns}
+        seen = [each.line for log in logs if log.name == error.log for each in log.sightings if each.pattern in patterns]
+        about = range(error.line, error.line + _MESSAGE)
+        return any(line in about for line in seen) or any(matches_pattern(pattern, error.error) for pattern in patterns)
 
     def _is_installed(self, symptom: Symptom) -> bool:
         if not symptom.installed:

@@ -8,6 +8,7 @@ from patcher.cli.answers.patchsets import symptom_details
 from patcher.cli.console import Console
 from patcher.cli.styles import Row, hint_lines, style, titled
 from patcher.cli.translation import Verbatim, term, translated
+from patcher.diagnose.causes import UnexplainedError
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.failures import Failure
 from patcher.diagnose.log import Log
@@ -29,10 +30,19 @@ _LATE = (
 _WAITED = "it waited for another rank, and is a victim: look for the one that ended or stood still before"
 
 
-def outcome_rows(failures: Iterable[Failure], findings: Sequence[FoundSymptom]) -> List[Row]:
-    """A row for each rank that failed first, between the causes that were found and their consequences."""
+def outcome_rows(
+    failures: Iterable[Failure], unexplained: Iterable[UnexplainedError], findings: Sequence[FoundSymptom]
+) -> List[Row]:
+    """A row for each rank that failed first, or each error that nothing explains, between known causes and consequences."""
     causes, consequences = ([each for each in findings if each.symptom.follows == follows] for follows in (False, True))
-    return [*finding_rows(causes), *map(_failure_row, failures), *finding_rows(consequences)]
+    errors = [*map(_failure_row, failures), *map(_unexplained_row, unexplained)]
+    return [*finding_rows(causes), *errors, *finding_rows(consequences)]
+
+
+def _unexplained_row(error: UnexplainedError) -> Row:
+    where = ", ".join([f"{error.log}:{error.line}", *([ranks(error.ranks)] if error.ranks else [])])
+    text = [Verbatim(error.error), Verbatim(error.at)] if error.error else ["several different tracebacks; this is the last"]
+    return Row("not known", (where,), (*text, "no patchset and no advice here is about this error"))
 
 
 def _failure_row(failure: Failure) -> Row:
@@ -145,6 +155,7 @@ def outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
     """The whole answer."""
     return {
         "failures": [each._asdict() for each in outcome.failures],
+        "unexplained": [each._asdict() for each in outcome.unexplained],
         "findings": [_finding_json(each) for each in outcome.findings],
         "cure": _cure(console, outcome),
         "runs": len(outcome.runs),

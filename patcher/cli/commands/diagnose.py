@@ -73,7 +73,7 @@ def diagnose(
     outcome = ops.diagnose(request, console)
     console.notes((error.brief for error in outcome.broken), "broken")
     show_runs(console, outcome)
-    rows = outcome_rows(outcome.failures, outcome.findings)
+    rows = outcome_rows(outcome.failures, outcome.unexplained, outcome.findings)
     console.rows(rows)
     show_damage(console, outcome.logs)
     show_cure(console, outcome)
@@ -88,9 +88,11 @@ def _follow(console: Console, request: DiagnoseRequest) -> int:
     reports, ok = 0, True
     for outcome in ops.follow(request):
         failed = [each for each in outcome.failures if (each.rank, each.time) not in seen]
+        unknown = [each for each in outcome.unexplained if (each.error, each.at) not in seen]
         new = [each for each in outcome.findings if each.symptom.name not in seen]
         seen |= {*((each.rank, each.time) for each in failed), *(each.symptom.name for each in new)}
-        console.rows(outcome_rows(failed, new))
+        seen |= {(each.error, each.at) for each in unknown}
+        console.rows(outcome_rows(failed, unknown, new))
         if new:
             show_cure(console, outcome)
         number = sum(len(log.reports) for log in outcome.logs)
