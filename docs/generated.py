@@ -1,15 +1,18 @@
-"""A hook of MkDocs: what the pages take from the code. A line `{{ WORD ... }}` becomes the answer of a function here."""
+"""What the pages take from the code, written into them, and a hook of MkDocs.
+
+`python docs/generated.py` rewrites what stands between `<!-- generated: WORD ... -->` and `<!-- end -->`, so that pages can
+be read as files, too; with `--check` it says which pages it would change, and ends with 1.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any, Iterable, List, Mapping, Sequence, Tuple
 
 import click
-from markdown.extensions.toc import slugify
-from mkdocs.exceptions import PluginError
 
 import patcher
 from patcher.cli.language import Catalog
@@ -23,23 +26,37 @@ _BUILT_IN = [load_patchset(path.parent, BUILT_IN) for path in sorted(Path(builti
 _HERE = Path(__file__).parent
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Fill in the lines that ask for something."""
+def current(path: Path) -> str:
+    """The text of a page, with what is generated as it is now.
+
+    Raises:
+        ValueError: the page asks for something that is not there, or lacks a section.
+    """
+    text = path.read_text(encoding="utf-8")
     made = {"help": _help, "keys": _keys, "patchsets": _patchsets, "symptoms": _symptoms}
-    locale = "zh" if page.file.src_uri.endswith(".zh.md") else "en"
+    locale = "zh" if path.name.endswith(".zh.md") else "en"
 
     def fill(asked: re.Match[str]) -> str:
         word, *more = asked[1].split()
-        return made[word](locale, *more)
+        return f"<!-- generated: {asked[1]} -->\n{made[word](locale, *more)}\n<!-- end -->"
 
-    text = re.sub(r"^<!-- test: .* -->\n", "", markdown, flags=re.MULTILINE)  # directions for tests/test_docs.py
-    text = re.sub(r"^\{\{ (.*) \}\}$", fill, text, flags=re.MULTILINE)
-    if locale == "zh":
-        text = _with_anchors(text, (_HERE / page.file.src_uri.replace(".zh.md", ".md")).read_text(encoding="utf-8"))
-    if page.file.src_uri == "commands.md":
-        missing = set(commands.list_commands(click.Context(commands))) - set(re.findall(r"^## (\S+)", markdown, re.MULTILINE))
+    if path.name == "commands.md":
+        missing = set(commands.list_commands(click.Context(commands))) - set(re.findall(r"^## (\S+)", text, re.MULTILINE))
         if missing:
-            raise PluginError(f"commands.md has no section for {', '.join(sorted(missing))}")
+            raise ValueError(f"commands.md has no section for {', '.join(sorted(missing))}")
+    return re.sub(r"^<!-- generated: (.*?) -->$.*?^<!-- end -->$", fill, text, flags=re.MULTILINE | re.DOTALL)
+
+
+def pages() -> List[Path]:
+    """The pages that have something generated."""
+    return [path for path in sorted(_HERE.rglob("*.md")) if "<!-- generated: " in path.read_text(encoding="utf-8")]
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Leave the directions for tests and generators out; anchors of the English page for the Chinese one."""
+    text = re.sub(r"^<!-- (?:test: .*|generated: .*|end) -->\n", "", markdown, flags=re.MULTILINE)
+    if page.file.src_uri.endswith(".zh.md"):
+        text = _with_anchors(text, (_HERE / page.file.src_uri.replace(".zh.md", ".md")).read_text(encoding="utf-8"))
     return text
 
 
@@ -48,12 +65,16 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
     tags = re.findall(r"<(?:script|img|iframe|link[^>]*stylesheet)\b[^>]*>", output)
     found = [tag for tag in tags if re.search(r"\b(?:src|href)=\"?(?:https?:)?//", tag)]
     if found:
+        from mkdocs.exceptions import PluginError
+
         raise PluginError(f"{page.file.src_uri} requests {found[0]}")
     return output
 
 
 def _with_anchors(text: str, english: str) -> str:
     """Give the headings of a page the anchors of the English page's, so that links hold in both."""
+    from markdown.extensions.toc import slugify
+
     pattern = re.compile(r"^```.*?^```$|^#+ [^\n]*", re.MULTILINE | re.DOTALL)
     titles = iter([slugify(found[0].lstrip("# "), "-") for found in pattern.finditer(english) if found[0][0] == "#"])
 
@@ -71,7 +92,7 @@ def _help(_: str, *words: str) -> str:
         group = context.command
         command = group.get_command(context, word) if isinstance(group, click.Group) else None
         if command is None:
-            raise PluginError(f"there is no command {' '.join(words)}")
+            raise ValueError(f"there is no command {' '.join(words)}")
         context = click.Context(command, parent=context, info_name=word)
     return f"```text\n{context.get_help()}\n```"
 
@@ -123,7 +144,7 @@ def _symptoms(locale: str) -> str:
         first, *others = [f"`{pattern.replace('*', '…').strip()}`" for pattern in one.patterns]
         cured = f"{cure} [`{name}`](patchsets.md#{name}){stop}" if name else ""
         told = " ".join(filter(None, [_sentence(meaning, stop), cured, _sentence(advice, stop)]))
-        parts += [f"### {first} {{ #{one.name} }}", "<br>\n".join(others), told]
+        parts += [f'<a id="{one.name}"></a>', f"### {first}", "<br>\n".join(others), told]
     return "\n\n".join(filter(None, parts))
 
 
@@ -138,3 +159,11 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;") if "`" not in text else text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    stale = [page for page in pages() if current(page) != page.read_text(encoding="utf-8")]
+    if "--check" in sys.argv:
+        sys.exit("\n".join(f"{page}: not current, run python docs/generated.py" for page in stale) or 0)
+    for page in stale:
+        page.write_text(current(page), encoding="utf-8")

@@ -33,13 +33,40 @@ QUICK = (  # what `-m quick` is: some of each package, in less than half a minut
     f"{_FIRST}doctor.py::test_in_a_clean_environment", f"{_FIRST}explain_command.py::test_a_renamed_argument",
     f"{_FIRST}ddp_report.py::test_all_is_well", f"{_FIRST}ddp_report.py::test_parameters_on_several_devices",
 )  # fmt: skip
+_REAL, _INSTALLERS = "tests/real/test_", "tests/installers/test_"
+CHOSEN = (  # of the tests with real packages and tools one of each kind, and of the long ones: plain `pytest` has them, too
+    f"{_REAL}mmengine_ddp.py::test_ranks_on_the_cpu_train", f"{_REAL}torch.py::test_a_stock_torch", f"{_REAL}accelerate.py",
+    f"{_REAL}triton.py::test_a_linker_finds", f"{_REAL}releases.py::test_mmengine[mmengine-0.8.0]", f"{_REAL}card.py::test_a_runner_trains",
+    f"{_REAL}diagnose.py::test_the_errors_that_are_raised", f"{_REAL}overlay.py::test_the_workers_of_a_data_loader",
+    f"{_REAL}capture.py::test_an_edit_of_the_runner", f"{_INSTALLERS}life.py::test_from_the_first_install_to_the_last_uninstall[pip]",
+    f"{_INSTALLERS}sync.py::test_sync_after_an_install_makes_it_patched_again[pip]",
+    "tests/test_store.py", "tests/test_verify.py",
+)  # fmt: skip
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="all tests, as CI runs them; else, unless some are named, a selection of each kind")
+
+
+def pytest_configure(config):
+    some_are_named = config.args != config.getini("testpaths") or config.option.markexpr or config.option.keyword
+    config.option.all = config.option.all or bool(some_are_named)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.nodeid.startswith(QUICK):
             item.add_marker("quick")
+    if not config.option.all:
+        chosen = [item for item in items if _is_chosen(item)]
+        config.hook.pytest_deselected(items=[item for item in items if not _is_chosen(item)])
+        items[:] = chosen
+
+
+def _is_chosen(item):
+    long = item.get_closest_marker("real") or item.get_closest_marker("once")
+    return bool(not long or item.get_closest_marker("quick") or item.nodeid.startswith(CHOSEN))
 
 
 @pytest.fixture(autouse=True)

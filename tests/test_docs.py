@@ -200,7 +200,8 @@ def anchors(page):
     """The anchors of a page, as GitHub and MkDocs make them of headings."""
     text = re.sub(r"^```.*?^```", "", read(page), flags=re.MULTILINE | re.DOTALL)
     titles = re.findall(r"^#+ (.+?)(?: \{#([\w-]+)\})?$", text, re.MULTILINE)
-    return {given or re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title, given in titles}
+    ids = set(re.findall(r'^<a id="([\w-]+)"></a>$', text, re.MULTILINE))
+    return ids | {given or re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title, given in titles}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -215,7 +216,14 @@ def test_links_lead_somewhere(page):
         assert file.exists(), (page, target)
         if anchor:
             other = file.relative_to(ROOT).as_posix()
-            assert anchor in anchors(other) or "{{ " in read(other), (page, target)
+            assert anchor in anchors(other), (page, target)
+
+
+def test_pages_are_whole_as_files_without_mkdocs():
+    for page in PAGES:
+        assert not re.search(r"^\{\{ .* \}\}$", read(page), re.MULTILINE), page
+        begun, ended = (len(re.findall(pattern, read(page), re.MULTILINE)) for pattern in ("^<!-- generated: ", "^<!-- end -->$"))
+        assert begun == ended == len(re.findall("^<!-- generated: .*\n.+", read(page), re.MULTILINE)), page
 
 
 def test_the_readme_leads_to_each_page():

@@ -10,7 +10,7 @@ import pytest
 import patcher
 from tests import mutants
 from tests.command import ROOT
-from tests.conftest import QUICK
+from tests.conftest import CHOSEN, QUICK
 
 
 def test_it_may_be_started_in_the_background_of_a_shell_which_ignores_ctrl_c():
@@ -23,12 +23,22 @@ def test_it_may_be_started_in_the_background_of_a_shell_which_ignores_ctrl_c():
     assert ended.stdout == b"True\n"
 
 
-def test_every_name_of_the_quick_part_is_that_of_a_test_there_is():
-    for name in QUICK:
+def test_every_name_of_a_selection_is_that_of_a_test_there_is():
+    for name in (*QUICK, *CHOSEN):
         path, _, test = name.partition("::")
         paths = list(ROOT.glob(f"{path}*.py" if not path.endswith(".py") else path))
         assert paths, name
         assert not test or f"def {test.partition('[')[0]}" in paths[0].read_text(encoding="utf-8"), name
+
+
+@pytest.mark.parametrize(
+    ("words", "whole"), [([], False), (["--all"], True), (["tests/faults"], True), (["-m", "once"], True), (["-k", "soak"], True)]
+)
+def test_a_selection_is_made_only_where_no_tests_are_named(words, whole):
+    """A long test is not in the selection, and runs where it is meant."""
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", *words]
+    listed = subprocess.run(command, cwd=str(ROOT), stdout=subprocess.PIPE, check=True, text=True).stdout
+    assert ("tests/faults/test_soak.py::" in listed) == whole
 
 
 @pytest.mark.once
