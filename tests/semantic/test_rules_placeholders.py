@@ -78,6 +78,20 @@ RULE_6 = {
 }  # fmt: skip
 
 DECORATED = "@a\n@b\n# why\n@c\ndef f():\n    pass\n"
+WRAPPED = "if a:\n        A()\n    else:\n        for b in a:\n            c()"
+WRAP = """-if a:
+-    ...
+-else:
+-    for b in a:
++if x:
++    a = d
++    if a:
+         ...
++    else:
++        for b in a:
++            ...
+"""  # as a line diff writes it
+
 # `...` is a run, possibly empty and as short as fits, wherever it is a whole element; elsewhere it is the literal.
 RULE_7 = {
     "of the block with the same header, not of the first": inside(
@@ -139,9 +153,25 @@ RULE_7 = {
     "the literal in brackets": inside("x = (...)", "-x = (...)\n+x = None\n", "x = (None)"),
     "the shortest that fits": stays("a()\n    b()\n    c()\n    b()", " def f(...):\n     ...\n     b()\n+    max()\n     ...\n", State.AMBIGUOUS, "2 ways"),
     "several ways for decorators": Stays("@a\n@a\n@a\ndef f():\n    pass\n", "-@...\n @a\n def f():\n", State.AMBIGUOUS, "2 ways"),
-    "several ways behind the first one": stays("A(a, b, c)", "-A(..., $X, ..., $Y)\n+A($X, $Y)\n", State.AMBIGUOUS, "2 ways"),
+    "several ways behind the first one": stays("A(a, b, c)", "-A(..., $X, ..., $Y)\n+max($X, $Y)\n", State.AMBIGUOUS, "2 ways"),
     "a way on for another metavariable only": inside("return A(a, b, c, b)", "-A(..., $X, ..., $X)\n+max($X)\n", "return max(b)"),
     "several ways that change the same": inside("a()\n    a()\n    b()", " def f(...):\n     ...\n     a()\n     ...\n-    b()\n+    c()\n", "a()\n    a()\n    c()"),
+    "each run keeps what it stands for": inside("A(1, b, 2)", "-A(..., b, ...)\n+A(..., ...)\n", "A(1, 2)"),
+    "one run fewer among arguments": Refused("-A(..., b, ...)\n+A(...)\n", "what this `...` stands for would go", "..."),
+    "one run fewer in another call": Refused("-A(..., b, ...)\n+max(...)\n", "what this `...` stands for would go", "..."),
+    "no run any more in the same call": Refused("-A(b, ...)\n+A(b)\n", "what this `...` stands for would go", "..."),
+    "one run fewer among parameters": Refused("-def f(..., b, ...):\n+def f(...):\n", "what this `...` stands for would go", "..."),
+    "one run fewer in a list": Refused("-x = [..., b, ...]\n+x = [...]\n", "what this `...` stands for would go", "..."),
+    "one run fewer in a dict": Refused("-x = {..., 'b': 1, ...}\n+x = {'c': 1, ...}\n", "what this `...` stands for would go", "..."),
+    "one run fewer in an import": Refused("-from a import ..., b, ...\n+from a import ...\n", "what this `...` stands for would go", "..."),
+    "one run fewer among bases": Refused("-class f(..., b, ...):\n+class f(...):\n", "what this `...` stands for would go", "..."),
+    "one run fewer in a with": Refused("-with ..., b, ...:\n+with ...:\n     ...\n", "what this `...` stands for would go", "..."),
+    "one run fewer further in": Refused(" if a:\n-    x = c(A(..., b, ...))\n+    x = c(A(...))\n", "what this `...` stands for would go", "..."),
+    "a run on a line of its own may go": inside("A(\n        1,\n        b,\n        2,\n    )", " A(\n-    ...,\n     b,\n     ...\n )\n", "A(\n        b,\n        2,\n    )"),
+    "a body goes with its header": inside(WRAPPED, WRAP, "if x:\n        a = d\n        if a:\n            A()\n        else:\n            for b in a:\n                c()"),
+    "a body whose header goes": Refused(WRAP.replace("+        for b in a:\n+            ...\n", "+        pass\n"), "below one header before and below another one after"),
+    "bodies that change places without a word": Refused("-if a:\n-    ...\n-else:\n+if not a:\n     ...\n+else:\n+    ...\n", "below one header before and below another one after"),
+    "a body of a statement for one of a clause": Refused("-if a:\n-    ...\n-else:\n-    ...\n+while b:\n+    ...\n+for x in c:\n+    ...\n", "no `...` of the before side covers", "..."),
     "a run that stands for nothing": Refused("-old(1)\n+max(1, ...)\n", "no `...` of the before side covers", "..."),
     "a run that is doubled": Refused("-old(...)\n+max(..., 1, ...)\n", "no `...` of the before side covers", "..."),
     "a run of another kind": Refused("-old(...)\n+[...]\n", "no `...` of the before side covers", "..."),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, Optional, Set, Tuple
+from typing import Dict, List, Mapping
 
 from patcher.engine import lex
 from patcher.engine.match.match import METHODS, REMOVED, Matcher
-from patcher.engine.node import CLAUSES, DEFINITIONS, Node, index_of
+from patcher.engine.node import CLAUSES, DEFINITIONS, Node
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked, read_side
+from patcher.engine.spatch.runs import check_fewer_runs, pair_runs
 from patcher.engine.spatch.side import Hunk, Side
 from patcher.model import HunkText, OptionValue
 
@@ -30,8 +31,8 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
     _name_unbound(before, after)
     _check_names(text, before, after)
     _check_comments(text, before, after)
-    _pair_runs(text, before, after)
-    for option in _placeholders(before, "option"):  # any literal: a `+` line has the option's value in its place (rule 6)
+    pair_runs(text, before, after)
+    for option in before.placeholders("option"):  # any literal: a `+` line has the option's value in its place (rule 6)
         option.name = option.name if before.number(option) in before.context else ""
     _check_trivial(text, form, before)
     if [repr(node) for node in before.nodes] == [repr(node) for node in after.nodes]:
@@ -42,7 +43,9 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
     _mark_methods(after)
     trivial = _is_trivial(after.nodes, words=2 if form == "expression" else 1)
     proves_upstream = not trivial and not _is_more_general(form, after, before)
-    return Hunk(text, form, before, after, proves_upstream, _renamed(text.scope, before, after), options)
+    hunk = Hunk(text, form, before, after, proves_upstream, _renamed(text.scope, before, after), options)
+    check_fewer_runs(hunk, before.nodes, after.nodes)
+    return hunk
 
 
 def _form(text: HunkText, before: Side, after: Side) -> str:
@@ -51,7 +54,7 @@ def _form(text: HunkText, before: Side, after: Side) -> str:
         reject(text.origin, text.line, message)
     only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run" for side in (before, after)]
     if all(only) and not before.nodes[0].role:
-        bound = {node.name for role in ("meta", "option") for node in _placeholders(before, role)}
+        bound = {node.name for role in ("meta", "option") for node in before.placeholders(role)}
         if after.nodes[0].role in ("", "option") or after.nodes[0].name in bound:  # `$X` is bound to an expression there
             return "expression"
     clauses = [all(node.kind in CLAUSES for node in side.nodes) for side in (before, after)]
@@ -94,13 +97,9 @@ def _joined(side: Side, rows: List[str], row: int, step: int) -> bool:
     return False
 
 
-def _placeholders(side: Side, role: str) -> List[Node]:
-    return [node for top in side.nodes for node in top.walk() if node.role == role]
-
-
 def _check_names(text: HunkText, before: Side, after: Side) -> None:
-    bound = {node.name for node in _placeholders(before, "meta")}
-    for node in _placeholders(after, "meta"):
+    bound = {node.name for node in before.placeholders("meta")}
+    for node in after.placeholders("meta"):
         if node.name == "_":
             raise_marked(text, after, "`$_` stands for anything and cannot be written", node.start, node.end)
         if node.name not in bound:
@@ -113,97 +112,11 @@ def _name_unbound(before: Side, after: Side) -> None:
     """Give a `$_` on a context line a name of its own, so that the after side keeps the code that it matches."""
     for side in (before, after):
         counted: Dict[int, int] = {}
-        for node in _placeholders(side, "meta"):
+        for node in side.placeholders("meta"):
             line = side.number(node)
             if node.name == "_" and line in side.context:
                 counted[line] = counted.get(line, 0) + 1
                 node.name = f"_{line}.{counted[line]}"
-
-
-def _pair_runs(text: HunkText, before: Side, after: Side) -> None:
-    """Give each `...` of the after side the name of the same run on the before side (rule 7)."""
-    counted: Dict[Tuple[int, int], int] = {}
-    left: List[Node] = []
-    waiting: List[Node] = []
-    both: Set[str] = set()
-    for side in (before, after):
-        for node in _placeholders(side, "run"):
-            line = side.number(node)
-            following = _next(node) if side is before else None
-            if following is not None and following.role == "run":
-                raise_marked(text, side, "two `...` in a row: nothing tells where one ends", node.start, node.end)
-            key = (id(side), line)
-            counted[key] = counted.get(key, 0) + 1
-            name = f"{line}.{counted[key]}"
-            implicit = node.parent is not None and node.parent.name == "inline"  # the body of a header alone
-            if line in side.context and (side is before or name in both or implicit):
-                node.name = name
-                both.add(name)
-            elif side is before:
-                node.name = f"-{line}.{len(left)}"
-                left.append(node)
-            else:
-                waiting.append(node)
-    for exact in (True, False):
-        for node in list(waiting):
-            alike = (run for run in left if _container(run) == _container(node))
-            partner = next((run for run in alike if not exact or _owner(run) == _owner(node)), None)
-            if partner is not None:
-                node.name = partner.name
-                left.remove(partner)
-                waiting.remove(node)
-    for node in waiting:
-        if not _is_stub(after, node):
-            message = "this `...` stands for code that no `...` of the before side covers"
-            raise_marked(text, after, message, node.start, node.end)
-        node.role = ""
-    _check_removed(text, before, after, left)
-    _check_context_runs(text, before, after)
-
-
-def _check_context_runs(text: HunkText, before: Side, after: Side) -> None:
-    """Refuse a header on a context line whose body only one side writes: nothing is deleted without a `-` line."""
-    for side, other in ((before, after), (after, before)):
-        names = {run.name for run in _placeholders(other, "run")}
-        for run in _placeholders(side, "run"):
-            if side.number(run) in side.context and run.name not in names:
-                there = "the body of this header is not written: write ` ...` beside the `+` lines for what is there already"
-                message = there if side is before else "all of this body goes: write what is to stand there (`+    pass`)"
-                reject(text.origin, side.number(run), message)
-
-
-def _check_removed(text: HunkText, side: Side, after: Side, left: List[Node]) -> None:
-    for run in left:
-        if run.parent is not None and run.parent.name == "inline":
-            message = "the body that is not written would go with this header: write `-    ...` below it if it is to go"
-            reject(text.origin, side.number(run), message)
-        if run.kind == "Decorator":
-            stays = any(node.kind == run.parent.kind for top in after.nodes for node in top.walk()) if run.parent else False
-            run.name = REMOVED if stays else run.name
-
-
-def _is_stub(side: Side, run: Node) -> bool:
-    """Whether a `...` is code: the whole written body of an inserted `def` or `class`."""
-    block = run.parent
-    defines = block is not None and block.parent is not None and block.parent.kind in DEFINITIONS
-    return defines and run.siblings() == [run] and run.start not in side.bodies
-
-
-def _next(node: Node) -> Optional[Node]:
-    siblings = node.siblings()
-    return next(iter(siblings[index_of(siblings, node) + 1 :]), None)
-
-
-def _owner(run: Node) -> str:
-    """What a run of arguments is called with, or the header over a run of statements; "" for any other run."""
-    owner = run.parent.parent if run.parent is not None and run.parent.kind == "Block" else None
-    if owner is not None:
-        return f"{owner.kind} {owner.header()!r}"
-    return repr(run.parent.fields.get("func", "")) if run.parent is not None else ""
-
-
-def _container(run: Node) -> str:
-    return {"Star": "arguments", "DoubleStar": "arguments", "Expr": "statements"}.get(run.kind, run.kind)
 
 
 def _check_trivial(text: HunkText, form: str, before: Side) -> None:

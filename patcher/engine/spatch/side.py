@@ -28,6 +28,10 @@ class Side(NamedTuple):
     indent: str
     bodies: FrozenSet[int]
 
+    def placeholders(self, role: str) -> List[Node]:
+        """The placeholders of one role: `meta`, `option` or `run`."""
+        return [node for top in self.nodes for node in top.walk() if node.role == role]
+
     def number(self, node: Node) -> int:
         """The .spatch line on which a node begins."""
         return self.numbers[self.lines.number(node.start) - 1]
