@@ -120,8 +120,8 @@ CASES = {
         "@@ f @@\n send(...)\n+print(1)\n\n@@ f @@\n if a:\n     ...\n+print(2)\n",
     ),
     "an argument in parentheses is left open as another one is": (
-        "def f(a):\n    send((a), 2, 3)\n    return a\n",
-        "def f(a):\n    send((a), 2, 4)\n    return a\n",
+        "def f(a):\n    send((g(a)), [2], 3)\n    return a\n",
+        "def f(a):\n    send((g(a)), [2], 4)\n    return a\n",
         "@@ f @@\n-send(..., 3)\n+send(..., 4)\n",
     ),
     "one of two functions of the same name and body is named by what stands beside it": (
@@ -132,7 +132,7 @@ CASES = {
     "the first of two functions of the same name and body is named by what stands below it": (
         "def f(a):\n    send(a)\n\n\nX = 1\n\n\ndef f(a):\n    send(a)\n",
         "def f(a):\n    send(a, 1)\n\n\nX = 1\n\n\ndef f(a):\n    send(a)\n",
-        "@@ <module> @@\n def f(...):\n-    send(...)\n+    send(..., 1)\n X = 1\n",
+        "@@ <module> @@\n def f(...):\n-    send(a)\n+    send(a, 1)\n X = 1\n",
     ),
     "one of several definitions with the same header is named by what stands beside it": (
         "class A:\n    x = 1\n\n    def f(self): ...\n\n    def g(self): ...\n\n    def f(self): ...\n",
@@ -199,6 +199,51 @@ CASES = {
         "def f(a):\n    x: int = 1\n    return a\n",
         "def f(a):\n    x: int = 2\n    return a\n",
         "@@ f @@\n-x = 1\n+x = 2\n return a\n",
+    ),
+    "a key before the default that changed stays": (
+        'def f(cfg):\n    return cfg.get("debug_toolbar", False)\n',
+        'def f(cfg):\n    return cfg.get("debug_toolbar", True)\n',
+        '@@ f @@\n-cfg.get("debug_toolbar", False)\n+cfg.get("debug_toolbar", True)\n',
+    ),
+    "a keyword's value and a dotted name before what changed stay, and what is computed is left open": (
+        "def f(a):\n    send(a.key, g(a), name='x', flag=True, rest=[1])\n    return a\n",
+        "def f(a):\n    send(a.key, g(a), name='x', flag=False, rest=[1])\n    return a\n",
+        "@@ f @@\n-send(a.key, ..., name='x', flag=True, ...)\n+send(a.key, ..., name='x', flag=False, ...)\n",
+    ),
+    "what stands before an argument that comes stays": (
+        "def f(a):\n    a.option('--name', g(a))\n    return a\n",
+        "def f(a):\n    a.option('--name', g(a), default=1)\n    return a\n",
+        "@@ f @@\n-a.option('--name', ...)\n+a.option('--name', ..., default=1)\n",
+    ),
+    "a word alone is no place: the call around it is written": (
+        "def f(cfg):\n    return cfg.get('backend', 'nccl')\n",
+        "def f(cfg):\n    return cfg.get('backend', 'gloo')\n",
+        "@@ f @@\n-cfg.get('backend', 'nccl')\n+cfg.get('backend', 'gloo')\n",
+    ),
+    "a call of one name below a key does not stand without it": (
+        "def f(version):\n    return compare('deepspeed', '<', parse('0.6'))\n",
+        "def f(version):\n    return compare('deepspeed', '<', parse('0.7'))\n",
+        "@@ f @@\n-compare('deepspeed', '<', parse('0.6'))\n+compare('deepspeed', '<', parse('0.7'))\n",
+    ),
+    "of a list the literal or name directly before what changed stays": (
+        "def f(a):\n    command = ['run', '--nodes', 1, '--last']\n    return command\n",
+        "def f(a):\n    command = ['run', '--nodes', 2, '--last']\n    return command\n",
+        "@@ f @@\n-[..., '--nodes', 1, ...]\n+[..., '--nodes', 2, ...]\n",
+    ),
+    "of a tuple every literal and name before what changed stays": (
+        "def f(a):\n    row = ('name', a, 1, '--last')\n    return row\n",
+        "def f(a):\n    row = ('name', a, 2, '--last')\n    return row\n",
+        "@@ f @@\n-('name', a, 1, ...)\n+('name', a, 2, ...)\n",
+    ),
+    "a key of a call that is wrapped in another one stays": (
+        "def f(cfg):\n    cfg.mode = cfg.get('mode', g())\n    cfg.rest = cfg.get('rest', g())\n",
+        "def f(cfg):\n    cfg.mode = g(cfg.get('mode', g()), 1)\n    cfg.rest = g(cfg.get('rest', g()), 2)\n",
+        "@@ f @@\n-cfg.get('mode', g())\n+g(cfg.get('mode', g()), 1)\n\n@@ f @@\n-cfg.get('rest', g())\n+g(cfg.get('rest', g()), 2)\n",
+    ),
+    "a key of a call that comes under a condition stays": (
+        "def f(cfg):\n    cfg.setdefault('mode', g())\n    return cfg\n",
+        "def f(cfg):\n    if cfg:\n        cfg.setdefault('mode', g())\n    return cfg\n",
+        "@@ f @@\n def f(...):\n-    cfg.setdefault('mode', ...)\n+    if cfg:\n+        cfg.setdefault('mode', ...)\n     ...\n",
     ),
     "code that comes into an empty module": ("", "x = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
     "code that comes into a module of comments": ("# none\n", "# none\nx = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),

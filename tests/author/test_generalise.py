@@ -66,8 +66,8 @@ def applied(draft, text):
 EDITS = {  # what is edited -> the hunks
     "an argument": ('family="inet"', 'family="inet6"', """
         @@ connect @@
-        -resolve(..., family="inet")
-        +resolve(..., family="inet6")
+        -resolve(host, port, family="inet")
+        +resolve(host, port, family="inet6")
         """),
     "an argument that comes": ("open_link(address, timeout)", "open_link(address, timeout, retry=True)", """
         @@ connect @@
@@ -153,9 +153,9 @@ EDITS = {  # what is edited -> the hunks
     "a statement that is wrapped": ("            self.grow(1)\n", "            if self.open:\n                self.grow(1)\n", """
         @@ Pool.take @@
          except IndexError:
-        -    self.grow(...)
+        -    self.grow(1)
         +    if self.open:
-        +        self.grow(...)
+        +        self.grow(1)
              ...
         """),
     "an import of the standard library": ("import os\n", "import os\nimport json\n", """
@@ -295,5 +295,5 @@ def test_a_form_that_another_release_has_too_is_chosen():
 def test_each_hunk_says_its_form_and_the_candidates_that_lost_say_why():
     _, draft = drafted('family="inet"', 'family="inet6"')
     (hunk,) = draft.files[0].hunks
-    assert (hunk.line, hunk.form) == (11, "the expression around the change, the rest of its list left open")
+    assert (hunk.line, hunk.form) == (11, "the expression around the change")
     assert hunk.rejected and all(each.why and each.text.startswith("@@ connect @@") for each in hunk.rejected)

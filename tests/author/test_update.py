@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -81,6 +82,19 @@ def test_the_range_is_widened_by_what_was_proven_and_nothing_else_of_the_folder_
     assert not list((world.cwd / "patchsets").glob(".sitepatch*"))
     told = json.loads(done(world("update", "mine", "--to", "1.1", "--json", **online(world, index))).out)
     assert (told["written"], told["ranges"], told["ok"]) == (False, [], True)
+
+
+def test_the_opposite_check_of_a_later_release_is_not_taken_for_the_one_that_was_edited(tmp_path):
+    check = "def check(version):\n    return compare('demo', '>', '0.14')\n"
+    world, index = World(tmp_path, {**FILES, "demo/n.py": check}), Index()
+    index.add("demo", "2.0", {**FILES, "demo/n.py": check.replace(">", "<")})
+    world.edit(check.replace("0.14", "0.15"), "demo/n.py")
+    world.backup("n.py.orig", check)
+    done(world("capture", "demo", "--name", "newer"))
+    with closing(index):
+        told = world("update", "newer", "--to", "2.0", **online(world, index))
+    assert told.code == 1 and "not found  demo 2.0" in told.out
+    assert 'versions = "==1.0"' in (world.cwd / "patchsets/newer/patchset.toml").read_text()
 
 
 def test_releases_that_come_into_the_range_and_were_not_tried_are_spoken_of_with_what_tries_them(world, index):

@@ -14,6 +14,8 @@ from patcher.author.hunks.excerpts import (
     excerpt,
     header,
     heads,
+    is_identity,
+    is_literal,
     kept_calls,
     left_open,
     on_one_line,
@@ -99,7 +101,7 @@ class Changes:
         """The expressions that hold all of the change, the smallest first."""
         for index in range(len(pairs) - 1, 0, -1):
             old, new = pairs[index]
-            if not (is_expression(old) and is_expression(new)) or old.kind == "Expr":
+            if not (is_expression(old) and is_expression(new)) or old.kind == "Expr" or not _stands_alone(pairs[: index + 1]):
                 continue
             form = "the smallest expression that changed" if index == len(pairs) - 1 else "the expression around the change"
             found = elided(pairs[index:])
@@ -208,6 +210,22 @@ class Changes:
 
 def _with_and_without(holes: Holes) -> List[Holes]:
     return [holes, ()] if holes else [()]
+
+
+def _stands_alone(pairs: Sequence[Pair]) -> bool:
+    """Whether the last of these expressions, each a part of the one before, names a place without what stands before it."""
+    old = pairs[-1][0]
+    if is_literal(old):
+        return old.kind == "String" and len(str(old.fields["value"]).split()) > 1
+    before = [node for (owner, _), (part, _) in zip(pairs, pairs[1:]) for node in _before(owner, part)]
+    return len(distinctive_words([old])) > any(map(is_identity, before))
+
+
+def _before(owner: Node, part: Node) -> Iterator[Node]:
+    """The arguments, elements or operands of an expression that stand before the one that is `part`, or holds it."""
+    if owner.kind in ("Call", "Tuple", "List", "Set", "Comparison"):
+        members = [node for node in owner.children() if node is not owner.fields.get("func")]
+        yield from (node for node in members if node.start < part.start)
 
 
 def _returns(text: Text, node: Node) -> Hole:

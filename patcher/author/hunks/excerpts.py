@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from itertools import groupby
+from typing import AbstractSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.differences import Pair
 from patcher.author.hunks.spans import Text
@@ -95,8 +96,28 @@ def elided(pairs: Sequence[Pair]) -> Holes:
             notes = old.fields.get("annotation"), new.fields.get("annotation")
             holes += [(untyped(old), untyped(new))] if notes[0] is not None and same(*notes) else []
         for key in _LISTS if _may_elide(old) else ():
-            holes += [(left_open(one), left_open(other)) for one, other in _runs(old.items(key), new.items(key))]
+            holes += [(left_open(one), left_open(other)) for one, other in _runs(old, old.items(key), new.items(key))]
     return holes
+
+
+def is_identity(node: Node) -> bool:
+    """Whether an element of a list is a literal or a name, perhaps a keyword's: it tells what stands behind it from others.
+
+    In `cfg.get("debug", False)` it is "debug": with `...` in its place this would be any call of `cfg.get`.
+    """
+    node = _value(node)
+    return is_literal(node) or node.kind == "Name" or (node.kind == "Attribute" and all(map(is_identity, node.children())))
+
+
+def is_literal(node: Node) -> bool:
+    """Whether an element of a list is a number or a string, perhaps a keyword's."""
+    return _value(node).kind in ("String", "Integer", "Float", "Imaginary")
+
+
+def _value(node: Node) -> Node:
+    while node.kind in ("Keyword", "UnaryOperation"):
+        *_, node = node.children()
+    return node
 
 
 def kept_calls(old: Node, new: Node) -> Holes:
@@ -107,7 +128,9 @@ def kept_calls(old: Node, new: Node) -> Holes:
         twins = [other for other in calls[1] if same(call, other)]
         alone = len(twins) == 1 and sum(same(call, other) for other in calls[0]) == 1
         if alone and not any(start <= call.start < end for (start, end, _), _ in holes):
-            holes.append((left_open(call.items("args")), left_open(twins[0].items("args"))))
+            args = call.items("args")
+            groups = _grouped(zip(args, twins[0].items("args")), set(filter(is_literal, args)))
+            holes += [(left_open(one), left_open(other)) for one, other in groups]
     return holes
 
 
@@ -116,8 +139,20 @@ def _may_elide(node: Node) -> bool:
     return not (node.kind == "Tuple" and node.parent is not None and node.parent.kind == "Subscript")
 
 
-def _runs(old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node], List[Node]]]:
-    """Runs of elements that both lists have, without the one beside an insertion or a deletion, which tells its place."""
+def _grouped(pairs: Iterable[Pair], stay: AbstractSet[Node]) -> Iterator[Tuple[List[Node], List[Node]]]:
+    """Consecutive elements of two equal lists without those that stay, in groups."""
+    for is_open, group in groupby(pairs, lambda pair: pair[0] not in stay):
+        if is_open:
+            old, new = zip(*group)
+            yield list(old), list(new)
+
+
+def _runs(owner: Node, old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node], List[Node]]]:
+    """Runs of elements that both lists have, without the one beside an insertion or a deletion, which tells its place.
+
+    Nor do they have what is the identity of an element that changed: the literals and names before it, of a list or set
+    the one directly before it.
+    """
     matches: List[Tuple[int, int, int]] = []
     i = j = 0
     while i < len(old) and j < len(new):
@@ -136,8 +171,13 @@ def _runs(old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node]
         removed = following is not None and following[1] == j + size
         whole = old[0].kind == "DictElement" and size in (len(old), len(new))  # `{...}` may be a set as well
         kept = 1 if inserted or removed or whole else 0
-        if size > kept:
-            yield list(old[i : i + size - kept]), list(new[j : j + size - kept])
+        before: Sequence[Node] = ()  # what stands before something that changed
+        if owner.kind in ("Call", "Tuple") and max(len(old) - i, len(new) - j) > size:
+            before = old[i : i + size]
+        elif owner.kind in ("List", "Set") and len(old) - i > size:
+            before = old[i + size - 1 : i + size]
+        pairs = zip(old[i : i + size - kept], new[j : j + size - kept])
+        yield from _grouped(pairs, set(filter(is_identity, before)))
 
 
 # statements -----------------------------------------------------------------------------------------------------------
@@ -169,8 +209,15 @@ def verbatim(text: Text, node: Node) -> List[str]:
     return excerpt(text, node.begin, node.outer_end)
 
 
-def forms(text: Text, node: Node, suffix: str = "") -> List[Form]:
-    """The ways to write a statement as context, the most general first; `suffix` makes the names of placeholders unique."""
+def forms(text: Text, node: Node, suffix: str = "", *, literals: bool = False) -> List[Form]:
+    """The ways to write a statement, the most general first.
+
+    Args:
+        text: the text of the file.
+        node: the statement.
+        suffix: makes the names of placeholders unique.
+        literals: whether literal arguments stay, of a statement that is more than context.
+    """
     found: List[Form] = []
     if node.kind in COMPOUND:
         if node.header():
@@ -189,9 +236,10 @@ def forms(text: Text, node: Node, suffix: str = "") -> List[Form]:
     ]
     for call in calls:
         args = call.items("args")
-        lines = excerpt(text, node.begin, node.outer_end, [left_open(args)])
+        groups = _grouped(zip(args, args), set(filter(is_literal, args)) if literals else set())
+        lines = excerpt(text, node.begin, node.outer_end, [left_open(group) for group, _ in groups])
         found.append(Form(tuple(on_one_line(lines)), "its arguments left open"))
-        if len(args) > 1 and args[0].kind == "String":
+        if len(args) > 1 and args[0].kind == "String" and not literals:
             lines = excerpt(text, node.begin, node.outer_end, [left_open(args[1:])])
             found.append(Form(tuple(on_one_line(lines)), "its first argument"))
     found.append(Form(tuple(on_one_line(verbatim(text, node))), "all of it"))

@@ -136,7 +136,7 @@ class Runs:
             deleted: List[str] = []
             holes: List[Hole] = []
             for number, (node, span) in enumerate(zip(difference.deleted, spans)):
-                ways = forms(self.before, node, str(number + 2) if number else "")
+                ways = forms(self.before, node, str(number + 2) if number else "", literals=True)
                 form = ways[0] if rank == 0 and node.kind not in COMPOUND else Form(tuple(verbatim(self.before, node)), "")
                 deleted += form.lines
                 step = self.after.source.lines.indent(span[0])
