@@ -7,6 +7,7 @@ from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author.cases import AFTER, FOLDER, find_cases, read_case
 from patcher.author.draft import TO_DO
+from patcher.author.hunks.excerpts import is_identity
 from patcher.engine.engine import rewrite
 from patcher.engine.match.find import surroundings
 from patcher.engine.match.match import Matcher
@@ -133,8 +134,11 @@ def _specific(hunk: Hunk) -> _Found:
         yield "too-specific", ADVICE, text, "keep the line that names the place; `...` stands for others"
     for call in _calls(hunk.before.nodes):
         for other in _calls(hunk.after.nodes):
-            verbatim = [each for each in call.items("args") if not any(part.role for part in each.walk())]
-            stays = [each for each in verbatim if any(same(each, now) for now in other.items("args"))]
+            args = call.items("args")
+            stays = [each for each in args if any(same(each, now) for now in other.items("args"))]
+            last = max((at for at, each in enumerate(args) if each not in stays), default=len(args))
+            names = [each for each in args[:last] if is_identity(each)]  # they say which call it is
+            stays = [each for each in stays if each not in names and not any(part.role for part in each.walk())]
             if same(call.node("func"), other.node("func")) and len(stays) >= _MANY_ARGUMENTS:
                 text = f"{len(stays)} arguments that stay are written out: a release that changes one of them is refused"
                 yield "too-specific", ADVICE, text, "write `...` for those that do not matter"

@@ -78,8 +78,11 @@ def test_that_there_are_no_cases_is_a_note(tmp_path):
         ("@@ f @@\n a = 1\n b = 2\n c = 3\n d = 4\n+e = 5  # sitepatch: mine\n f = 6\n", [(ADVICE, "too-specific", 6)]),
         ("@@ f @@\n a = 1\n b = 2\n c = 3\n+e = 5  # sitepatch: mine\n f = 6\n", []),
         ("@@ f @@\n a = 1\n b = 2\n c = 3\n d = $D\n+e = 5  # sitepatch: mine\n f = 6\n", []),
-        ("@@ f @@\n-call(one, two, three, old)\n+call(one, two, three, new)\n", [(ADVICE, "too-specific", 6)]),
-        ("@@ f @@\n-call(one, $TWO, three, old)\n+call(one, $TWO, three, new)\n", []),
+        ("@@ f @@\n-call(old, one, two, three)\n+call(new, one, two, three)\n", [(ADVICE, "too-specific", 6)]),
+        ("@@ f @@\n-call(g(1), g(2), g(3), old)\n+call(g(1), g(2), g(3), new)\n", [(ADVICE, "too-specific", 6)]),
+        ("@@ f @@\n-call(old, one, $TWO, three)\n+call(new, one, $TWO, three)\n", []),
+        ("@@ f @@\n-call(one, 'two', three, old)\n+call(one, 'two', three, new)\n", []),
+        ("@@ f @@\n-call(one, 'two', three)\n+call(one, 'two', three, new)\n", []),
         ("@@ f @@\n-call(one, two, three, old)\n+other(one, two, three, new)\n", []),
         # needless literal
         (f"@@ f @@\n-{CALL}\n+{CALL.replace('url', 'get(url)')}\n", []),

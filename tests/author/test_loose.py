@@ -54,6 +54,32 @@ def test_the_old_value_is_left_open_where_another_release_has_another():
     assert draft.files[0].hunks[0].form.endswith("the old value left open")
 
 
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        ("['run', '--nodes', 1]", "['run', '--nodes', 2, '--fast']"),
+        ("limit(1)", "limit(2)"),
+        ("10", "['run', 2]"),
+        ("10", "limit(2)"),
+        ("10", "os.limit"),
+        ("os.limit", "10"),
+    ],
+)
+def test_a_value_that_is_more_than_one_literal_or_name_is_never_left_open(value, other):
+    before, another = (HOME.replace("LIMIT = 10", f"LIMIT = {each}") for each in (value, other))
+    edit = FileEdit("pkg/m.py", before.encode(), HOME.replace("LIMIT = 10", "LIMIT = 99").encode())
+    literal = HOME.replace("LIMIT = 10", "LIMIT = 12")  # of two releases one is enough to forbid it
+    for others in ([another], [another, literal], [literal, another]):
+        draft = generalise([edit], [{"pkg/m.py": text.encode()} for text in others])
+        assert draft.complete and "$OLD" not in draft.spatch()
+
+
+@pytest.mark.parametrize("other", ["-1", "'no'", "None", "DEFAULT"])
+def test_one_literal_or_one_name_is_left_open(other):
+    draft = drafted(HOME.replace("LIMIT = 10", "LIMIT = 99"), HOME.replace("LIMIT = 10", f"LIMIT = {other}"))
+    assert texts(draft) == ["@@ <module> @@\n-LIMIT = $OLD\n+LIMIT = 99\n"]
+
+
 def test_a_definition_is_looked_for_in_any_class_where_another_release_has_it_in_another():
     assert texts(drafted(TAKEN))[0].startswith("@@ Pool.take @@")
     draft = drafted(TAKEN, RENAMED)

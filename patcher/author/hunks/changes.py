@@ -7,6 +7,7 @@ from typing import Iterator, List, Sequence, Tuple
 from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, with_context
 from patcher.author.hunks.differences import BlockRange, Difference, Pair, scope_of
 from patcher.author.hunks.excerpts import (
+    OPEN,
     Hole,
     Holes,
     Line,
@@ -15,7 +16,7 @@ from patcher.author.hunks.excerpts import (
     header,
     heads,
     is_identity,
-    is_literal,
+    is_one,
     kept_calls,
     left_open,
     on_one_line,
@@ -28,6 +29,7 @@ from patcher.author.hunks.excerpts import (
 from patcher.author.hunks.names import distinctive_words
 from patcher.author.hunks.spans import Text
 from patcher.author.hunks.strings import changed_part
+from patcher.engine.match.match import is_literal
 from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
 from patcher.engine.rewrite.layout import header_end
 from patcher.text.lines import common_ends, line_edits
@@ -88,12 +90,17 @@ class Changes:
             yield from alone_and_around(self.before, difference.place, statement, little=little)
 
     def opened(self, difference: Difference) -> Iterator[Candidate]:
-        """Candidates for an assignment of another value that leave the old one open; none for other differences."""
+        """Candidates for an assignment of another value that leave the old one open; none for other differences.
+
+        That is one literal or one name: of anything more a part would go that another release has, or has otherwise.
+        """
         old, new = difference.pairs[0] if difference.kind == "change" else (difference.blocks[0], difference.blocks[1])
-        values = old.fields.get("value"), new.fields.get("value")
+        value, other = old.fields.get("value"), new.fields.get("value")
         names = [(node.fields.get("targets"), node.fields.get("annotation")) for node in (old, new)]
-        if old.kind == "Assign" and isinstance(values[0], Node) and isinstance(values[1], Node) and all(map(same, *names)):
-            hole, whole = (values[0].outer_start, values[0].outer_end, "$OLD"), (values[1].end, values[1].end, "")
+        if old.kind != "Assign" or not (isinstance(value, Node) and isinstance(other, Node)):
+            return
+        if is_one(value) and all(map(same, *names)):
+            hole, whole = (value.outer_start, value.outer_end, OPEN), (other.end, other.end, "")
             fragment = Fragment(self._statement(old, new, [(hole, whole)]), "the statement, the old value left open")
             yield from alone_and_around(self.before, difference.place, [fragment])
 
@@ -216,7 +223,7 @@ def _stands_alone(pairs: Sequence[Pair]) -> bool:
     """Whether the last of these expressions, each a part of the one before, names a place without what stands before it."""
     old = pairs[-1][0]
     if is_literal(old):
-        return old.kind == "String" and len(str(old.fields["value"]).split()) > 1
+        return len(str(old.fields.get("value")).split()) > 1  # a text
     before = [node for (owner, _), (part, _) in zip(pairs, pairs[1:]) for node in _before(owner, part)]
     return len(distinctive_words([old])) > any(map(is_identity, before))
 

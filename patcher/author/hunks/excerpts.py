@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import AbstractSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import AbstractSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.hunks.differences import Pair
 from patcher.author.hunks.spans import Text
 from patcher.engine import lex
+from patcher.engine.match.match import is_literal
 from patcher.engine.node import COMPOUND, DEFINITIONS, Node, same
 from patcher.engine.rewrite.layout import header_end
 
@@ -18,6 +19,8 @@ Hole = Tuple[int, int, str]
 """The start and the end of a piece of text (offsets), and what is written in its place."""
 Holes = Sequence[Tuple[Hole, Hole]]
 """Pairs of a hole before an edit and the one after it that corresponds to it."""
+OPEN = "$OLD"
+"""What is written for the old value of an assignment where releases have several: one literal or one name."""
 _LISTS = ("args", "elements", "params", "names", "items", "decorators")
 
 
@@ -106,18 +109,20 @@ def is_identity(node: Node) -> bool:
     In `cfg.get("debug", False)` it is "debug": with `...` in its place this would be any call of `cfg.get`.
     """
     node = _value(node)
-    return is_literal(node) or node.kind == "Name" or (node.kind == "Attribute" and all(map(is_identity, node.children())))
+    return is_one(node) or (node.kind == "Attribute" and all(map(is_identity, node.children())))
 
 
-def is_literal(node: Node) -> bool:
-    """Whether an element of a list is a number or a string, perhaps a keyword's."""
-    return _value(node).kind in ("String", "Integer", "Float", "Imaginary")
+def is_one(node: Node) -> bool:
+    """Whether an expression is one literal or one name, without a dot."""
+    return is_literal(node) or node.kind == "Name"
 
 
-def _value(node: Node) -> Node:
-    while node.kind in ("Keyword", "UnaryOperation"):
-        *_, node = node.children()
-    return node
+def _literals(nodes: Sequence[Node]) -> Set[Node]:
+    return {node for node in nodes if is_literal(_value(node))}
+
+
+def _value(element: Node) -> Node:
+    return element.node("value") if element.kind == "Keyword" else element
 
 
 def kept_calls(old: Node, new: Node) -> Holes:
@@ -129,7 +134,7 @@ def kept_calls(old: Node, new: Node) -> Holes:
         alone = len(twins) == 1 and sum(same(call, other) for other in calls[0]) == 1
         if alone and not any(start <= call.start < end for (start, end, _), _ in holes):
             args = call.items("args")
-            groups = _grouped(zip(args, twins[0].items("args")), set(filter(is_literal, args)))
+            groups = _grouped(zip(args, twins[0].items("args")), _literals(args))
             holes += [(left_open(one), left_open(other)) for one, other in groups]
     return holes
 
@@ -236,7 +241,7 @@ def forms(text: Text, node: Node, suffix: str = "", *, literals: bool = False) -
     ]
     for call in calls:
         args = call.items("args")
-        groups = _grouped(zip(args, args), set(filter(is_literal, args)) if literals else set())
+        groups = _grouped(zip(args, args), _literals(args) if literals else set())
         lines = excerpt(text, node.begin, node.outer_end, [left_open(group) for group, _ in groups])
         found.append(Form(tuple(on_one_line(lines)), "its arguments left open"))
         if len(args) > 1 and args[0].kind == "String" and not literals:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import warnings
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import cleandoc
 from typing import Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate
-from patcher.author.hunks.differences import Difference, apply_differences
+from patcher.author.hunks.differences import Difference, apply_differences, differences
+from patcher.author.hunks.excerpts import OPEN, is_one
 from patcher.author.hunks.spans import Text
 from patcher.engine.engine import answer_alone
-from patcher.engine.node import SyntaxProblem
+from patcher.engine.node import Node, SyntaxProblem
 from patcher.engine.source import Source
 from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
@@ -75,6 +76,8 @@ class Trial:
         exact = made == expected
         if not exact and not same_code(made, expected, anywhere=candidate.elsewhere):
             return Tried(candidate, "it would change other code than the edit did")
+        if any(map(partial(_replaces_more, hunk), self.others)):
+            return Tried(candidate, "in another release the old value is more than one literal or name")
         proves = compile_hunks([hunk], {})[0].proves_upstream
         return Tried(candidate, "", "", exact, proves, sum(holds(source, hunk) for source in self.others))
 
@@ -92,6 +95,16 @@ def same_code(one: bytes, other: bytes, *, anywhere: bool) -> bool:
 def holds(source: Source, hunk: HunkText) -> bool:
     """Whether a hunk can be applied to a text, or is upstream there."""
     return answer_alone(source, hunk, {}).state in (State.APPLICABLE, State.UPSTREAM)
+
+
+def _replaces_more(hunk: HunkText, source: Source) -> bool:
+    """Whether what a hunk leaves open as the old value is more than one literal or name in a text."""
+    if not any(tag == "-" and line.endswith(f"= {OPEN}") for tag, line, _ in hunk.lines):
+        return False
+    splices = answer_alone(source, hunk, {}).splices
+    changed = differences(Text(source.data), Text(apply_splices(source.data, splices))) if splices else []
+    values = [node.fields.get("value") for each in changed for node in each.deleted]
+    return not all(isinstance(value, Node) and is_one(value) for value in values)
 
 
 def moved_paths(path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[str, bytes]]) -> Tuple[str, ...]:
@@ -114,7 +127,7 @@ def _hold(text: bytes, hunks: Sequence[HunkText]) -> bool:
     if not all("*" in name or name.encode() in text for name in names):
         return False
     source = readable(text)
-    return source is not None and all(holds(source, hunk) for hunk in hunks)
+    return source is not None and all(holds(source, hunk) and not _replaces_more(hunk, source) for hunk in hunks)
 
 
 def readable(data: Optional[bytes]) -> Optional[Source]:
