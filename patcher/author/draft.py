@@ -48,13 +48,20 @@ class DraftHunk(NamedTuple):
 class LeftOut(NamedTuple):
     """A part of an edit that is in no hunk, and why.
 
-    `line` is its first line in the edited file (1-based; 0 for all of a file), `text` has its lines as a diff.
+    `line` is its first line in the edited file (1-based; 0 for all of a file), `text` has its lines as a diff. `code` is
+    whether the rest may need it: not a comment, nor a test that no package has.
     """
 
     path: str
     line: int
     text: str
     why: str
+    code: bool = True
+
+    @property
+    def name(self) -> str:
+        """How it is named to the user: `PATH:LINE`, or the path for all of a file."""
+        return f"{self.path}:{self.line}" if self.line else self.path
 
 
 class DraftFile(NamedTuple):

@@ -47,11 +47,15 @@ def another(world, files):
 
 
 def refused(world, text, **more):
-    """(path, problem, hint) of what does not fit, and (path, why) of what is left; nothing is written."""
+    """(path, problem, hint) of what does not fit, and (path, why) of what stops it; nothing is written."""
     before = tree(world.cwd)
     made = run(world, text, **more)
     assert not made.ok and tree(world.cwd) == before
-    return [(one.path or one.section.path, one.problem, one.hint) for one in made.problems], [(one.path, one.why) for one in made.left_out]
+    return [(one.path or one.section.path, one.problem, one.hint) for one in made.problems], [(one.path, one.why) for one in made.missing]
+
+
+def left_out(made):
+    return [(one.path, one.why) for one in made.left_out]
 
 
 # the whole way --------------------------------------------------------------------------------------------------------
@@ -82,7 +86,7 @@ def test_a_mail_is_imported_applied_and_restored(world):
 def test_standard_input_and_the_answer_in_json(world):
     from tests.command import environ, subprocess, sys
 
-    command = [sys.executable, "-m", "patcher", "import", "-", "--name", "mine", "--json", "--partial", "--target", str(world.path)]
+    command = [sys.executable, "-m", "patcher", "import", "-", "--name", "mine", "--json", "--target", str(world.path)]
     text = diff() + diff("x\n", "y\n", "a/README.md")
     ended = subprocess.run(command, cwd=world.cwd, env=environ(), input=text.encode(), stdout=subprocess.PIPE, timeout=120)
     told = json.loads(ended.stdout)
@@ -145,52 +149,92 @@ def test_what_is_not_imported_from_its_source_is_not_taken(world):
 
 
 def test_a_name_alone_is_not_enough_for_a_file_of_a_few_lines(world):
-    assert refused(world, diff("Y = 1\n", "Y = 2\n", "a/lib/m.py")) == ([], [("lib/m.py", "no installed file")])
+    made = run(world, diff("Y = 1\n", "Y = 2\n", "a/lib/m.py"))
+    assert not made.ok and left_out(made) == [("lib/m.py", "no installed file")]
     assert run(world, diff("Y = 1\n", "Y = 2\n", "a/twin/m.py")).ok
 
 
 # what is no code of an installed file ---------------------------------------------------------------------------------
-def test_what_cannot_be_taken_is_named_and_stops_it_without_partial(world):
+NEW = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+x = 1\n"
+
+
+def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
     text = (
         diff()
         + diff("x\n", "y\n", "a/docs/conf.py")
         + diff("x\n", "y\n", "a/tests/test_m.py")
+        + diff("x\n", "y\n", "a/test/units/json.py")
+        + diff("x\n", "y\n", "a/python/test/unit/runner.py")
+        + diff("x\n", "y\n", "a/CHANGES.md")
         + diff("int x;\n", "long x;\n", "a/demo/m.c")
-        + "diff --git a/demo/new.py b/demo/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/demo/new.py\n@@ -0,0 +1 @@\n+x = 1\n"
-        + "diff --git a/demo/n.py b/demo/k.py\nsimilarity index 100%\nrename from demo/n.py\nrename to demo/k.py\n"
+        + NEW.format("test/test_new.py")
+        + NEW.format("changes/123.bugfix.rst")
+        + NEW.format("demo/sub/test_new.py")
         + "diff --git a/demo/sub/n.py b/demo/sub/n.py\nold mode 100644\nnew mode 100755\n"
         + "--- a/demo/sub/n.py\n+++ b/demo/sub/n.py\n@@ -5 +5 @@ def value():\n-    return VALUE\n+    return -VALUE\n"
     )
-    left = [
+    made = run(world, text)
+    assert made.ok and [one.path for one in made.files] == ["demo/m.py", "demo/sub/n.py"]
+    assert left_out(made) == [
         ("docs/conf.py", "no installed file"),
         ("tests/test_m.py", "no installed file"),
+        ("test/units/json.py", "no installed file"),
+        ("python/test/unit/runner.py", "no installed file"),
+        ("CHANGES.md", "no Python file"),
         ("demo/m.c", "no Python file"),
-        ("demo/new.py", "a new file"),
-        ("demo/k.py", "a rename of demo/n.py"),
+        ("test/test_new.py", "a new file"),
+        ("changes/123.bugfix.rst", "a new file"),
+        ("demo/sub/test_new.py", "a new file"),
         ("demo/sub/n.py", "a change of mode from 100644 to 100755"),
     ]
-    assert refused(world, text) == ([], left)
-    made = run(world, text, partial=True)
-    assert [(one.path, one.why) for one in made.left_out] == left
-    assert [one.path for one in made.files] == ["demo/m.py", "demo/sub/n.py"]
 
 
-def test_comments_alone_are_no_patchset(world):
+def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world):
+    (world.path / "demo" / "data.json").write_text("{}\n")
+    parts = {
+        "demo/m.py:8": diff(after=EDIT.replace("check(model)", "check(unknown)")),
+        "demo/new.py": NEW.format("demo/new.py"),
+        "demo/gone.py": diff("x\n", "y\n", "a/demo/gone.py"),
+        "demo/data.json": diff("{}\n", "[]\n", "a/demo/data.json"),
+        "demo/k.py": "diff --git a/demo/n.py b/demo/k.py\nsimilarity index 100%\nrename from demo/n.py\nrename to demo/k.py\n",
+    }
+    text = diff("x\n", "y\n", "a/tests/test_m.py") + "".join(parts.values())
+    problems, missing = refused(world, text)
+    assert problems == [] and missing == [
+        ("demo/new.py", "a new file"),
+        ("demo/gone.py", "no installed file"),
+        ("demo/data.json", "no Python file"),
+        ("demo/k.py", "a rename of demo/n.py"),
+        ("demo/m.py", "the new code reads names that nothing binds there: `unknown` (line 8)"),
+    ]
+    (world.cwd / "fix.patch").write_text(text)
+    told = done(world("import", "fix.patch", "--name", "mine"), 1)
+    said = [f"--leave-out {name}" for name in parts]
+    assert all(each in told.err for each in said)
+    done(world("import", "fix.patch", "--name", "mine", *" ".join(said[1:]).split()), 1)
+    told = done(world("import", "fix.patch", "--name", "mine", *" ".join(said).split()))
+    assert [line.split()[:3] for line in told.out.splitlines() if line.startswith("left out")]
+    told = done(world("import", "fix.patch", "--name", "other", "--leave-out", "demo/m.py:1"), 2)
+    assert "--leave-out demo/m.py:1: no such part is left out" in told.err and "demo/m.py:8" in told.err
+
+
+def test_comments_alone_are_no_patchset_and_stop_none(world):
     text = diff(M, M.replace("    if strict:", "    if strict:  # the default"))
-    ((path, why),) = refused(world, text)[1]
-    assert path == "demo/m.py" and why.startswith("nothing but comments and layout")
-    assert refused(world, text, partial=True)[1] == [(path, why)]
+    made = run(world, text)
+    ((path, why),) = left_out(made)
+    assert not made.ok and path == "demo/m.py" and why.startswith("nothing but comments and layout")
+    assert run(world, text + diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py")).ok
 
 
 # what does not fit ----------------------------------------------------------------------------------------------------
 def test_all_that_does_not_fit_is_said_at_once(world):
     text = diff(EDIT, M) + diff("VALUE = 2\n", "VALUE = 3\n", "a/demo/n.py") + diff(OTHER.replace("None", ""), M, "a/gone/m.py")
-    problems, left = refused(world, text, partial=True)
+    problems, _ = refused(world, text)
     assert problems == [
         ("demo/m.py", "the file has all of it already: it is applied, or the diff is reversed", "one made by hand becomes a patchset with: sitepatch capture"),
         ("demo/n.py", "hunk 1 (line 13 of the diff): the file has no line `VALUE = 2`", ""),
     ]
-    assert left == [("gone/m.py", "no installed file")]
+    assert left_out(run(world, text)) == [("gone/m.py", "no installed file")]
 
 
 def test_fuzz_is_named_and_taken_where_it_is_asked_for(world):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -20,6 +21,7 @@ from patcher.target.record import recorded_sources
 
 _FEWEST = 3  # old lines, not blank, without which a file is not taken by its name alone
 _BESIDE = ("test", "tests", "doc", "docs", "example", "examples", "script", "scripts", "tools", "benchmarks", "setup.py")
+_TEST = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 _ABOVE = ("a", "b", "src", "lib", "python")
 _WHOLE = "write its whole path into the diff"
 
@@ -27,7 +29,8 @@ _WHOLE = "write its whole path into the diff"
 class FileMatch(NamedTuple):
     """The installed file `path` that a section is for, its pristine text and what the hunks make of it.
 
-    Else `left_out` says why it is no change of an installed Python file, or `problem` and `hint` why it cannot be applied.
+    Else `left_out` says why it is no change of an installed Python file, with `shipped` whether the package has the file, or
+    the folder of one that comes; or `problem` and `hint` say why it cannot be applied.
     """
 
     section: Section
@@ -37,6 +40,7 @@ class FileMatch(NamedTuple):
     after: bytes = b""
     notes: Tuple[str, ...] = ()
     left_out: str = ""
+    shipped: bool = False
     problem: str = ""
     hint: str = ""
 
@@ -68,7 +72,8 @@ class InstalledSources:
         """
         parts = [part for part in section.path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
         if not section.path.endswith(".py") or not section.hunks:
-            return FileMatch(section, left_out=section.refused or "no Python file")
+            shipped = bool(section.hunks or not section.bare) and self._is_shipped(section, parts)
+            return FileMatch(section, left_out=section.refused or "no Python file", shipped=shipped)
         found = self._candidates(parts)
         for common in sorted({each.common for each in found}, reverse=True):
             fits = []
@@ -85,6 +90,18 @@ class InstalledSources:
             if fits:
                 return self._apply(fits[0], section)
         return self._missing(section, parts, [each for each in found if each.whole])
+
+    def _is_shipped(self, section: Section, parts: Sequence[str]) -> bool:
+        """Whether the package has the file of a section, or has the folder of one that comes or is in another release."""
+        if _is_beside(parts):
+            return False
+        comes = (section.path.endswith(".py") or bool(section.refused)) and not _TEST.fullmatch(parts[-1])
+        for path in ("/".join(parts[at:]) for at in range(len(parts))):
+            located = self._package(path)
+            file = Path(located.site, path) if isinstance(located, Located) else None
+            if file and (file.is_file() or (comes and "/" in path and file.parent.is_dir())):
+                return True
+        return False
 
     def _candidates(self, parts: Sequence[str]) -> List[_Candidate]:
         found: Dict[str, _Candidate] = {}
@@ -160,11 +177,11 @@ class InstalledSources:
 
     def _missing(self, section: Section, parts: Sequence[str], found: Sequence[_Candidate]) -> FileMatch:
         """The answer where a section applies to none of the files that it may be for."""
-        if not found or parts[0] in _BESIDE:
-            error = self._refused(next((part for part in parts if part not in _ABOVE), ""))
+        if not found or _is_beside(parts):
+            error = None if _is_beside(parts) else self._refused(_first(parts))
             if error:
                 return FileMatch(section, problem=error.message, hint=error.hint)
-            return FileMatch(section, left_out="no installed file")
+            return FileMatch(section, left_out="no installed file", shipped=self._is_shipped(section, parts))
         most = max(each.common for each in found)
         nearest = [each for each in found if each.common == most]
         if len(nearest) > 1:
@@ -178,6 +195,16 @@ class InstalledSources:
             hint = "one made by hand becomes a patchset with: sitepatch capture"
             return FileMatch(section, one.path, one.located, before, problem=what, hint=hint)
         return FileMatch(section, one.path, one.located, before, problem="\n".join(filter(None, (encoding, *made.problems))))
+
+
+def _first(parts: Sequence[str]) -> str:
+    """The first part of a path in a repository that may be a package."""
+    return next((part for part in parts if part not in _ABOVE), "")
+
+
+def _is_beside(parts: Sequence[str]) -> bool:
+    """Whether a path in a repository is beside the packages, like `test/unit/test_m.py`."""
+    return _first(parts) in _BESIDE
 
 
 def _is_distinctive(hunks: Sequence[UnifiedHunk]) -> bool:

@@ -48,13 +48,15 @@ class UnifiedHunk(NamedTuple):
 class Section(NamedTuple):
     """The part of a diff for one file; `path` is as written there, `line` is its first line (1-based).
 
-    `refused` names what is no change of a file's text (a rename, a new file), "" for nothing.
+    `refused` names what is no change of a file's text (a rename, a new file), "" for nothing; with `bare` it changes nothing
+    that a package has, like the mode of a file.
     """
 
     path: str
     line: int
     hunks: Tuple[UnifiedHunk, ...] = ()
     refused: str = ""
+    bare: bool = False
 
 
 class DiffProblem(NamedTuple):
@@ -145,7 +147,7 @@ class _Reader:
             self.at += 2
             self._plain(follow[0], follow[1], line, refused, mode)
         else:
-            self.sections.append(Section(path, line, (), refused or mode or "a section without a hunk"))
+            self.sections.append(Section(path, line, (), refused or mode or "a section without a hunk", not refused))
 
     def _plain(self, old: str, new: str, line: int, refused: str = "", mode: str = "") -> None:
         """Read the hunks below `--- PATH` and `+++ PATH`: of what is `refused` none, of a change of `mode` all."""
@@ -167,7 +169,7 @@ class _Reader:
         elif after == _NOWHERE or (_EPOCH.search(new) and not any(hunk.side("+") for hunk in hunks)):
             after, refused = before, refused or "a deleted file"
         path = before if not refused and (before.endswith(".py") or not after.endswith(".py")) else after  # `m.py.orig`
-        self.sections.append(Section(path, line, () if refused else tuple(hunks), refused or mode))
+        self.sections.append(Section(path, line, () if refused else tuple(hunks), refused or mode, bool(mode and not refused)))
 
     def _hunk(self, number: int) -> Optional[UnifiedHunk]:
         here, found = self.at, _HUNK.match(self.lines[self.at])

@@ -244,7 +244,8 @@ class _Choice:
         words += [f"{_places(blank)} in blank lines"] if blank else []
         if not parts and not self.left_out:
             line = edits[0][2] + 1
-            self.left_out.append(LeftOut(self.edit.path, line, "", f"nothing but comments and layout: {'; '.join(words)}"))
+            why = f"nothing but comments and layout: {'; '.join(words)}"
+            self.left_out.append(LeftOut(self.edit.path, line, "", why, code=False))
         return "; ".join(words)
 
 

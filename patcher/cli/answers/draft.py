@@ -44,7 +44,7 @@ def left_rows(draft: Draft) -> List[Row]:
 
 def left_json(draft: Draft) -> List[Dict[str, Any]]:
     """The parts of the edit that are in no hunk."""
-    return [each._asdict() for each in draft.left_out]
+    return [{"path": each.path, "line": each.line, "text": each.text, "why": each.why} for each in draft.left_out]
 
 
 def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:

@@ -31,8 +31,9 @@ class ImportRequest(NamedTuple):
     """Which diff becomes which patchset.
 
     `patch` is a file, a quilt `series` or a directory that has one; with `data` (standard input) only its name. `also` are
-    releases (`1.2`, `NAME==1.2`) and directories of packages that the hunks should hold for as well. With `partial` what is
-    no code of an installed Python file is left out; `fuzz` is how many lines of context may differ.
+    releases (`1.2`, `NAME==1.2`) and directories of packages that the hunks should hold for as well. `leave_out` names the
+    parts that cannot be put into a hunk and need not be (`PATH:LINE`, or the path of a whole file); `fuzz` is how many lines
+    of context may differ.
     """
 
     place: Place
@@ -41,7 +42,7 @@ class ImportRequest(NamedTuple):
     data: Optional[bytes] = None
     output: Optional[str] = None
     also: Tuple[str, ...] = ()
-    partial: bool = False
+    leave_out: Tuple[str, ...] = ()
     fuzz: int = 0
 
 
@@ -51,9 +52,10 @@ class ImportOutcome(NamedTuple):
     Attributes:
         folder: the folder of the patchset.
         draft: the hunks.
-        patchset: what was written to `folder`; None where nothing was, for `problems` or, without `--partial`, `left_out`.
+        patchset: what was written to `folder`; None where nothing was, for `problems` or `missing`.
         problems: the sections of the diff that cannot be applied.
-        left_out: the parts of the diff that are in no hunk.
+        left_out: the parts of the diff that are in no hunk and that nothing needs.
+        missing: those that the rest may need, which stop it.
         files: what the patchset makes of the installed files.
         releases: what it does to the further releases.
         notes: remarks for the user.
@@ -64,6 +66,7 @@ class ImportOutcome(NamedTuple):
     patchset: Optional[Patchset] = None
     problems: Tuple[FileMatch, ...] = ()
     left_out: Tuple[LeftOut, ...] = ()
+    missing: Tuple[LeftOut, ...] = ()
     files: Tuple[FileDiff, ...] = ()
     releases: Tuple[ReleaseOutcome, ...] = ()
     notes: Tuple[str, ...] = ()
@@ -88,17 +91,22 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
     events.started(env)
     matches = settled(env, lambda: _matches(env, patch, request.fuzz))
     releases, unread = further_releases(request.also, _packages(matches), events)
-    left = [LeftOut(one.section.path, 0, "", why) for one in matches for why in [one.left_out or one.section.refused] if why]
+    left = [
+        LeftOut(one.section.path, 0, "", why, one.shipped)
+        for one in matches
+        for why in [one.left_out or one.section.refused]
+        if why
+    ]
     problems = tuple(_with_releases(one, releases) for one in matches if one.problem)
     taken = [one for one in matches if one.located and not one.problem]
-    outcome = ImportOutcome(folder, Draft(()), None, problems, tuple(left), notes=(*_notes(taken), *unread))
+    outcome = ImportOutcome(folder, Draft(()), None, problems, notes=(*_notes(taken), *unread))
     if problems or not taken:
-        return outcome
+        return _with_left_out(outcome, left, request.leave_out)
     edits = _edits(taken)
     draft = generalise(edits, [release.texts for release in releases])
-    left += draft.left_out
     other = [f"{file.paths[0]}: it is not byte for byte as with the diff: {file.difference}" for file in draft.unlike]
-    outcome = outcome._replace(draft=draft, left_out=tuple(left), notes=(*outcome.notes, *other))
+    outcome = outcome._replace(draft=draft, notes=(*outcome.notes, *other))
+    outcome = _with_left_out(outcome, [*left, *draft.left_out], request.leave_out)
     written = {file.paths[0] for file in draft.files if file.hunks}
     homes = list(_packages(one for one in taken if one.path in written))
     if not homes:
@@ -108,9 +116,22 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
     made = [made_here(edit, draft, proof.trial) for edit in edits]
     files = [diff_texts("", edit.path, edit.before, after, [request.name]) for edit, after in zip(edits, made)]
     outcome = outcome._replace(files=tuple(diff for diff in files if diff.text), releases=proof.releases)
-    if left and not request.partial:
-        return outcome
-    return outcome._replace(patchset=write_folder(folder, proof.texts))
+    return outcome if outcome.missing else outcome._replace(patchset=write_folder(folder, proof.texts))
+
+
+def _with_left_out(outcome: ImportOutcome, left: Sequence[LeftOut], names: Sequence[str]) -> ImportOutcome:
+    """Sort the parts that are in no hunk by whether they stop the import.
+
+    Raises:
+        UsageError: one of `names` is no such part.
+    """
+    missing = tuple(one for one in left if one.code and one.name not in names)
+    unknown = [name for name in names if not outcome.problems and name not in {one.name for one in left}]
+    if unknown:
+        parts = ", ".join(one.name for one in missing)
+        hint = f"what stops it is: {parts}" if missing else "nothing stops it"
+        raise UsageError(f"--leave-out {unknown[0]}: no such part is left out", hint)
+    return outcome._replace(left_out=tuple(one for one in left if one not in missing), missing=missing)
 
 
 # what is read ---------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import click
@@ -12,7 +13,7 @@ from patcher.cli.answers.patchsets import release_ranges
 from patcher.cli.answers.plan import decoded
 from patcher.cli.console import Console
 from patcher.cli.options import common_options
-from patcher.cli.styles import Row
+from patcher.cli.styles import Row, color_diff
 from patcher.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.command(
     "import",
     epilog="\b\nExamples:\n  sitepatch import fix.patch --name runner-fix\n"
-    "  git show 1a2b3c | sitepatch import - --name runner-fix --also 0.10.5 --partial",
+    "  git show 1a2b3c | sitepatch import - --name runner-fix --also 0.10.5",
 )
 @click.argument("patch", metavar="FILE", type=click.Path())
 @click.option("--name", required=True, help="The name of the new patchset.")
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
     multiple=True,
     help="A release from the index, or a directory of packages, for which it should hold as well; repeatable.",
 )
-@click.option("--partial", is_flag=True, help="Leave out what is no code of an installed Python file.")
+@click.option(
+    "--leave-out",
+    metavar="PATH:LINE",
+    multiple=True,
+    help="A part of the code that no hunk can have, as it is named where it stops the import; repeatable.",
+)
 @click.option(
     "--fuzz",
     metavar="N",
@@ -49,7 +55,7 @@ def import_(
     name: str,
     output: Optional[str],
     also: Tuple[str, ...],
-    partial: bool,
+    leave_out: Tuple[str, ...],
     fuzz: int,
     explain: bool,
 ) -> int:
@@ -67,7 +73,7 @@ def import_(
             raise UsageError("standard input is closed", "name a file")
         data = sys.stdin.buffer.read()
     source = "standard input" if data is not None else patch
-    made = ops.import_(ops.ImportRequest(console.place, source, name, data, output, also, partial, fuzz), console)
+    made = ops.import_(ops.ImportRequest(console.place, source, name, data, output, also, leave_out, fuzz), console)
     console.notes(made.notes)
     show_hunks(console, made.draft, explain=explain)
     console.rows(_rows(console, made))
@@ -78,17 +84,17 @@ def import_(
         more = [] if str(made.folder.parent) == "patchsets" else ["--patch-dir", str(made.folder.parent)]
         console.info(f"apply it with: {console.command('apply', made.patchset.name, *more)}")
     else:
-        more_is_there = any(file.hunks for file in made.draft.files)
-        console.note(f"no patchset was written{'; --partial makes one of the rest' * more_is_there}", "stopped")
+        rest = made.missing and any(file.hunks for file in made.draft.files)
+        words = " ".join(f"--leave-out {quote(one.name)}" for one in made.missing)
+        console.note(f"no patchset was written{f'; one of the rest is made with {words}' if rest else ''}", "stopped")
     return console.answer(made.ok, _json(made, explain=explain))
 
 
 def _rows(console: Console, made: ImportOutcome) -> List[Row]:
     rows = [] if console.quiet else [Row("changes", (one.path, f"+{one.added} -{one.removed}")) for one in made.files]
     rows += release_rows(made.releases)
-    for left in made.left_out:
-        where = f"{left.path}:{left.line}" if left.line else left.path
-        rows.append(Row("left out" if made.ok else "not imported", (where, left.why)))
+    rows += [Row("left out", (left.name, left.why)) for left in made.left_out]
+    rows += [Row("not imported", (left.name, left.why), tuple(color_diff(left.text.rstrip("\n")))) for left in made.missing]
     for one in made.problems:
         rows.append(Row("does not fit", (one.path or one.section.path,), tuple(one.problem.split("\n"))))
     return rows
@@ -104,7 +110,10 @@ def _json(made: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
             {"path": one.path, "added": one.added, "removed": one.removed, "diff": decoded(one.text)} for one in made.files
         ],
         "releases": releases_json(made.releases),
-        "left": [{"path": one.path, "line": one.line, "why": one.why} for one in made.left_out],
+        "left": [
+            {"path": one.path, "line": one.line, "why": one.why, "stops": one in made.missing}
+            for one in (*made.left_out, *made.missing)
+        ],
         "problems": [
             {"path": one.section.path, "installed": one.path, "problem": one.problem, "hint": one.hint}
             for one in made.problems
