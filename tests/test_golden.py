@@ -251,7 +251,7 @@ CASES = {
     "patchsets/two/cases/a.before.py": f"# case: demo/m.py value=5\n{M}", "patchsets/two/cases/a.after.py": f"VALUE = 5\nLANG = 'en'\n{M[10:]}",
     "patchsets/two/cases/b.upstream.py": f"# case: demo/m.py\n{M}",
 }  # fmt: skip
-LOOSE = {"patchsets/two/p.spatch": f"{change('demo/m.py', '$value')}@@ f @@\n-g($lang, 1, 2, 3, x)\n+g($lang, 1, 2, 3, y)\n"}
+LOOSE = {"patchsets/two/p.spatch": f"{change('demo/m.py', '$value')}@@ f @@\n-g($lang, x, 1, 2, 3)\n+g($lang, y, 1, 2, 3)\n"}
 FIX = (
     "Subject: Count on\n\nIt stopped at one.\n\n--- a/src/demo/m.py\n+++ b/src/demo/m.py\n@@ -5 +5 @@\n-    return VALUE * x\n"
     "+    return VALUE + x\n--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-VALUE\n+value\n"
