@@ -17,7 +17,7 @@ from patcher.engine.match.find import find_in_scope, scope_blocks, scope_ranges,
 from patcher.engine.match.found import Match, MatchRange
 from patcher.engine.match.match import Matcher, TooManySteps
 from patcher.engine.names import unbound
-from patcher.engine.node import SyntaxProblem, same
+from patcher.engine.node import Node, SyntaxProblem, same
 from patcher.engine.source import Source, lines_of
 from patcher.engine.spatch.side import Hunk
 from patcher.engine.syntax import check_for_ast
@@ -82,6 +82,7 @@ def check_result(
         starts = [offsets.to(splice.start) for splice in splices]
         inserted = [(start, start + len(splice.new.decode(source.encoding))) for start, splice in zip(starts, splices)]
         problem = _compile_problem(source, result, inserted) or _defined_twice(result, redefined)
+        problem = problem or _equal_branches(result, matched, inserted)
     if problem:
         return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
     checked: List[HunkAnswer] = []
@@ -195,6 +196,35 @@ def _defined_twice(result: Source, before: Counter[str]) -> str:
         if before[name] < 0:
             return f"`{name}` would be defined twice (line {line} of the result): upstream has one of that name"
     return ""
+
+
+def _equal_branches(result: Source, matched: Sequence[Matched], inserted: Sequence[Tuple[int, int]]) -> str:
+    """The problem where all branches of an inserted `if` are equal that are written otherwise: upstream has one of them."""
+    after = [top for each in matched if each.changes for top in each.hunk.after.nodes]
+    written = [_branches(node) for top in after for node in top.walk() if node.kind == "If"]
+    if not any(written) or any(branches and all(same(branches[0], other) for other in branches) for branches in written):
+        return ""
+    for node in ast.walk(result.tree) if result.tree is not None else ():
+        if isinstance(node, ast.If) and len({ast.dump(ast.Module(body, [])) for body in _bodies(node)}) == 1:
+            start = result.lines.starts[node.lineno - 1] + node.col_offset  # only blanks stand before it
+            if any(first <= start < last for first, last in inserted):
+                line = node.lineno
+                return f"all branches of the `if` in line {line} of the result would be equal: upstream has one of them"
+    return ""
+
+
+def _branches(node: Node) -> List[Node]:
+    """The bodies of an `if` with an `else`; none without one."""
+    clauses = node.items("clauses")
+    return [each.node("body") for each in (node, *clauses)] if clauses and clauses[-1].kind == "Else" else []
+
+
+def _bodies(node: ast.If) -> List[List[ast.stmt]]:
+    """`_branches`, in the tree of the interpreter."""
+    bodies, rest = [node.body], node.orelse
+    while len(rest) == 1 and isinstance(rest[0], ast.If):
+        bodies, rest = [*bodies, rest[0].body], rest[0].orelse
+    return [*bodies, rest] if rest else []
 
 
 def _redefinitions(source: Source) -> Iterator[Tuple[str, int]]:

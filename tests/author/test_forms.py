@@ -58,6 +58,16 @@ CASES = {
         "def f(a):\n    b = get(a)\n    if b:\n        parts = split(b)\n    return parts\n",
         "@@ f @@\n def f(...):\n     ...\n-    parts = $V\n+    if b:\n+        parts = $V\n     ...\n",
     ),
+    "what is wrapped stays word for word where another branch has it otherwise": (
+        "def f(a):\n    b = get(a)\n    parts = split(b)\n    return parts\n",
+        "def f(a):\n    b = get(a)\n    if b:\n        parts = split(b, 1)\n    else:\n        parts = split(b)\n    return parts\n",
+        "@@ f @@\n def f(...):\n     ...\n-    parts = split(b)\n+    if b:\n+        parts = split(b, 1)\n+    else:\n+        parts = split(b)\n     ...\n",
+    ),
+    "a call that is wrapped, too": (
+        "def f(a):\n    b = get(a)\n    send(b)\n",
+        "def f(a):\n    b = get(a)\n    if a:\n        send(b)\n    else:\n        send(a, b)\n",
+        "@@ f @@\n def f(...):\n     ...\n-    send(b)\n+    if a:\n+        send(b)\n+    else:\n+        send(a, b)\n",
+    ),
     "a comment above what is wrapped stays alone": (
         "def f(a):\n    b = get(a)\n\n    # why\n    send(b)\n",
         "def f(a):\n    b = get(a)\n\n    # why\n    try:\n        send(b)\n    finally:\n        print(b)\n",

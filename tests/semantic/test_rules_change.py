@@ -324,6 +324,11 @@ RULE_17 = {
     "one that keeps the other under a new name may": Changed(CLASS, " ...\n+old_f = f\n+def f(a):\n+    return old_f(a)\n", f"{CLASS}old_f = f\ndef f(a):\n    return old_f(a)\n", {"scope": "<module>"}),
     "in a branch it hides none": Changed(CLASS, " ...\n+if f(1):\n+    def f(a):\n+        return 3\n", f"{CLASS}if f(1):\n    def f(a):\n        return 3\n", {"scope": "<module>"}),
     "two that were there are no fault": Changed(TWICE, "-x = self\n+y = self\n", TWICE.replace("x =", "y ="), {"scope": "B.g"}),
+    "an inserted if has no equal branches": stays("x = A(1)", "-x = $V\n+if a:\n+    x = A(1)\n+else:\n+    x = $V\n", State.CONFLICT, "all branches of the `if` in line 2 of the result would be equal"),
+    "nor one with an elif": stays("x = A(1)", "-x = $V\n+if a:\n+    x = A(1)\n+elif b:\n+    x = A(1)\n+else:\n+    x = $V\n", State.CONFLICT, "would be equal"),
+    "one that differs may": inside("x = A(2)", "-x = $V\n+if a:\n+    x = A(1)\n+else:\n+    x = $V\n", "if a:\n        x = A(1)\n    else:\n        x = A(2)"),
+    "branches that are written equal may": inside("x = A(1)", "-x = $V\n+if a:\n+    x = $V\n+else:\n+    x = $V\n", "if a:\n        x = A(1)\n    else:\n        x = A(1)"),
+    "equal branches of an if that was there are no fault": inside("if a:\n        x = A(1)\n    else:\n        x = A(2)", " else:\n-    x = A(2)\n+    x = A(1)\n", "if a:\n        x = A(1)\n    else:\n        x = A(1)"),
     "no inserted name is unbound": stays("x = A(a)", "-A($X)\n+fresh($X)\n", State.CONFLICT, "`fresh`"),
 }  # fmt: skip
 

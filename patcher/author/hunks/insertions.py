@@ -13,7 +13,7 @@ from patcher.author.hunks.differences import Difference, kept_in
 from patcher.author.hunks.excerpts import Form, Hole, excerpt, forms, tagged, verbatim
 from patcher.author.hunks.names import distinctive_words, mentioned_during_import, names_bound, names_in, read_during_import
 from patcher.author.hunks.spans import Text
-from patcher.engine.node import COMPOUND, DEFINITIONS, Node
+from patcher.engine.node import COMPOUND, DEFINITIONS, STATEMENTS, Node, Value, same
 
 _STDLIB = frozenset(sys.builtin_module_names) | frozenset(
     getattr(sys, "stdlib_module_names", None) or (path.stem for path in Path(ast.__file__).parent.iterdir())
@@ -126,13 +126,18 @@ class Runs:
         return sorted((node for node in (above, below) if node is not None), key=rank)
 
     def _wrapped(self, difference: Difference) -> Iterator[Candidate]:
-        """Statements that are kept inside a new compound statement, first with their values and arguments left open."""
+        """Statements that are kept inside a new compound statement, first with their values and arguments left open.
+
+        Word for word where another branch has one otherwise: open, they would stand for that one where upstream has it.
+        """
         kept = kept_in(difference.inserted[0], difference.deleted) if len(difference.inserted) == 1 else None
         if kept is None:
             return
         wrapper = difference.inserted[0]
         spans = [(node.begin, node.outer_end) for node in kept]
-        for rank in (0, 1):
+        others = [_subject(node) for node in wrapper.walk() if node not in kept]
+        twice = any(other is not None and same(_subject(node), other) for node in kept for other in others)
+        for rank in (1,) if twice else (0, 1):
             deleted: List[str] = []
             holes: List[Hole] = []
             for number, (node, span) in enumerate(zip(difference.deleted, spans)):
@@ -148,6 +153,14 @@ class Runs:
             yield Candidate(difference.place.scope, whole.lines, words)
             if rank:
                 yield from with_context(self.before, difference.place, [whole])
+
+
+def _subject(node: Node) -> Value:
+    """What a statement assigns to or calls: it is left where the rest is open. None for other code."""
+    value = node.fields.get("value") or node.fields.get("exc")
+    if node.kind in ("Assign", "AugAssign"):
+        return node.fields.get("targets") or node.fields.get("target")
+    return value.fields.get("func") if node.kind in STATEMENTS and isinstance(value, Node) else None
 
 
 def _between(text: Text, start: int, end: int) -> List[str]:
