@@ -235,6 +235,21 @@ CASES = {
         "def f(version):\n    return compare('deepspeed', '<', parse('0.7'))\n",
         "@@ f @@\n-compare('deepspeed', '<', parse('0.6'))\n+compare('deepspeed', '<', parse('0.7'))\n",
     ),
+    "behind a key nothing stands alone": (
+        "def f(cfg):\n    return cfg.get('debug', cfg.level(cfg.other))\n",
+        "def f(cfg):\n    return cfg.get('debug', cfg.level(cfg.other, 1))\n",
+        "@@ f @@\n-cfg.get('debug', cfg.level(cfg.other))\n+cfg.get('debug', cfg.level(cfg.other, 1))\n",
+    ),
+    "nor behind one of a dict": (
+        "def f(cfg):\n    return {'debug': cfg.level(cfg.other), 'rest': 1}\n",
+        "def f(cfg):\n    return {'debug': cfg.level(cfg.other, 1), 'rest': 1}\n",
+        "@@ f @@\n-{'debug': cfg.level(cfg.other), ...}\n+{'debug': cfg.level(cfg.other, 1), ...}\n",
+    ),
+    "a call of one name stands with the name that it is assigned to": (
+        "def f(version):\n    lowest = parse('0.6')\n    return lowest\n",
+        "def f(version):\n    lowest = parse('0.7')\n    return lowest\n",
+        "@@ f @@\n-lowest = parse('0.6')\n+lowest = parse('0.7')\n",
+    ),
     "of a list the literal or name directly before what changed stays": (
         "def f(a):\n    command = ['run', '--nodes', 1, '--last']\n    return command\n",
         "def f(a):\n    command = ['run', '--nodes', 2, '--last']\n    return command\n",

@@ -16,6 +16,7 @@ from patcher.author.hunks.excerpts import (
     header,
     heads,
     is_identity,
+    is_key,
     is_one,
     kept_calls,
     left_open,
@@ -220,19 +221,21 @@ def _with_and_without(holes: Holes) -> List[Holes]:
 
 
 def _stands_alone(pairs: Sequence[Pair]) -> bool:
-    """Whether the last of these expressions, each a part of the one before, names a place without what stands before it."""
+    """Whether the last of these expressions, each a part of the one before, names a place without what stands before it.
+
+    Behind a key (`cfg.get("key", ...)`) nothing does, behind another literal or name what has two words of its own.
+    """
     old = pairs[-1][0]
-    if is_literal(old):
-        return len(str(old.fields.get("value")).split()) > 1  # a text
     before = [node for (owner, _), (part, _) in zip(pairs, pairs[1:]) for node in _before(owner, part)]
-    return len(distinctive_words([old])) > any(map(is_identity, before))
+    if is_literal(old):
+        return not before and len(str(old.fields.get("value")).split()) > 1  # a text
+    return not any(map(is_key, before)) and len(distinctive_words([old])) > bool(before)
 
 
-def _before(owner: Node, part: Node) -> Iterator[Node]:
-    """The arguments, elements or operands of an expression that stand before the one that is `part`, or holds it."""
-    if owner.kind in ("Call", "Tuple", "List", "Set", "Comparison"):
-        members = [node for node in owner.children() if node is not owner.fields.get("func")]
-        yield from (node for node in members if node.start < part.start)
+def _before(owner: Node, part: Node) -> List[Node]:
+    """The literals and names in an expression or a statement that stand before a part of it."""
+    found = [node for node in owner.children() if node.start < part.start and node is not owner.fields.get("func")]
+    return list(filter(is_identity, found))
 
 
 def _returns(text: Text, node: Node) -> Hole:

@@ -117,6 +117,11 @@ def is_one(node: Node) -> bool:
     return is_literal(node) or node.kind == "Name"
 
 
+def is_key(node: Node) -> bool:
+    """Whether an element of a list is a string, perhaps a keyword's."""
+    return _value(node).kind == "String"
+
+
 def _literals(nodes: Sequence[Node]) -> Set[Node]:
     return {node for node in nodes if is_literal(_value(node))}
 
