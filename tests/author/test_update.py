@@ -97,6 +97,17 @@ def test_the_opposite_check_of_a_later_release_is_not_taken_for_the_one_that_was
     assert 'versions = "==1.0"' in (world.cwd / "patchsets/newer/patchset.toml").read_text()
 
 
+def test_a_release_whose_old_value_is_a_list_is_not_overwritten(world, tmp_path):
+    (world.cwd / "patchsets/mine/mine.spatch").write_text("Why.\n\n--- demo/n.py\n@@ <module> @@\n-VALUE = $OLD\n+VALUE = 7\n")
+    with closing(Index()) as index:
+        for version, value in (("1.1", "2"), ("1.2", "['run', '--fast']")):
+            index.add("demo", version, {**FILES, "demo/n.py": f"VALUE = {value}\n"})
+        told = world("update", "mine", "--to", "1.1", "--to", "1.2", **online(world, index))
+    assert told.code == 1 and "applies   demo 1.1" in told.out and "conflict  demo 1.2" in told.out
+    assert "demo/n.py: <module>: the old value is more than one literal or name there" in told.out
+    assert 'versions   = ">=1.0,<=1.1"' in manifest(world)
+
+
 def test_releases_that_come_into_the_range_and_were_not_tried_are_spoken_of_with_what_tries_them(world, index):
     note = "demo >=0.5,<=1.1: of the releases that came in, only those above were tried; all of them with --to '>=0.5,<=1.1'"
 

@@ -76,7 +76,7 @@ class Trial:
         exact = made == expected
         if not exact and not same_code(made, expected, anywhere=candidate.elsewhere):
             return Tried(candidate, "it would change other code than the edit did")
-        if any(map(partial(_replaces_more, hunk), self.others)):
+        if any(map(partial(replaces_more, hunk), self.others)):
             return Tried(candidate, "in another release the old value is more than one literal or name")
         proves = compile_hunks([hunk], {})[0].proves_upstream
         return Tried(candidate, "", "", exact, proves, sum(holds(source, hunk) for source in self.others))
@@ -97,7 +97,7 @@ def holds(source: Source, hunk: HunkText) -> bool:
     return answer_alone(source, hunk, {}).state in (State.APPLICABLE, State.UPSTREAM)
 
 
-def _replaces_more(hunk: HunkText, source: Source) -> bool:
+def replaces_more(hunk: HunkText, source: Source) -> bool:
     """Whether what a hunk leaves open as the old value is more than one literal or name in a text."""
     if not any(tag == "-" and line.endswith(f"= {OPEN}") for tag, line, _ in hunk.lines):
         return False
@@ -127,7 +127,7 @@ def _hold(text: bytes, hunks: Sequence[HunkText]) -> bool:
     if not all("*" in name or name.encode() in text for name in names):
         return False
     source = readable(text)
-    return source is not None and all(holds(source, hunk) and not _replaces_more(hunk, source) for hunk in hunks)
+    return source is not None and all(holds(source, hunk) and not replaces_more(hunk, source) for hunk in hunks)
 
 
 def readable(data: Optional[bytes]) -> Optional[Source]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import List, NamedTuple, Sequence, Tuple
 
+from patcher.author.hunks.trial import readable, replaces_more
 from patcher.author.ranges import widened
 from patcher.errors import SitepatchError
-from patcher.model import Located, Patchset, Requested, Variant
+from patcher.model import Located, Patchset, Requested, State, Variant
 from patcher.ops.events import Events
 from patcher.ops.explain import HunkExplanation, explanations
 from patcher.ops.place import Place
 from patcher.ops.releases.against import NEWEST, NoRelease, distributions, named_releases, try_release
-from patcher.ops.releases.outcome import HOLDS, ReleaseOutcome, one_line
+from patcher.ops.releases.outcome import APPLIES, HOLDS, ReleaseOutcome, one_line
 from patcher.patchset.sources import pick_variants, resolve_options
+from patcher.store.status import read_installed
 from patcher.target.environment import locate
 from patcher.target.interpreter import Environment
 from patcher.target.versions import accepts, is_version, matching_versions, newest, oldest_first, overlap, says_nothing
@@ -114,12 +116,23 @@ def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:
     untried = ReleaseOutcome(located.distribution, located.version, "")
     found = TriedRelease(located, (inside or every)[-1], bool(inside), named, untried)
     for number in order or every:
-        tried = try_release(_requested(patchset, number), located)
+        tried = _kept_values(patchset.variants[number], located, try_release(_requested(patchset, number), located))
         if tried.word in HOLDS or not found.outcome.word:
             found = found._replace(variant=number, outcome=tried)
         if tried.word in HOLDS or inside:
             break
     return found
+
+
+def _kept_values(variant: Variant, located: Located, tried: ReleaseOutcome) -> ReleaseOutcome:
+    """The outcome, a conflict where a hunk would overwrite more than the one literal or name that it leaves open."""
+    for patch in variant.patches if tried.word == APPLIES else ():
+        for path, source in ((path, readable(read_installed(located.site, path))) for path in patch.paths):
+            scope = next((hunk.scope for hunk in patch.hunks if source and replaces_more(hunk, source)), "")
+            if scope:
+                problem = f"{path}: {scope}: the old value is more than one literal or name there"
+                return ReleaseOutcome(tried.distribution, tried.version, State.CONFLICT.value, (), problem)
+    return tried
 
 
 def _free(patchset: Patchset, number: int, version: str) -> bool:
