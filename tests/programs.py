@@ -6,7 +6,7 @@ A hunk without placeholders says the same as a diff: where every line of its bef
 lines replaced is the expected result, and syntax trees are compared. A hunk with placeholders for what it does not change, with
 less context, in several parts or with flags says the same too (`tests/generalised.py`). The engine may refuse a hunk, or call it
 a conflict; what it applies has to be right, a second application changes nothing, comments of lines that the hunk keeps are
-there once and in order, line breaks stay, and `explain` has the same states.
+there once and in order, line breaks stay, and `explain` has the same states. No name is read that nothing binds any more.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from patcher.errors import SitepatchError
 from patcher.model import HunkText, Rewrite, State
 from patcher.splice import apply_splices
 from tests import exchanged, generalised
+from tests.names import lost_names
 
 NAMES = ["a", "b", "c"]
 NEW = sys.version_info >= (3, 12)  # type parameters
@@ -43,7 +44,7 @@ EXPRESSIONS = r"""max({1})¦a.m({1})¦b.m.n()¦{0} + {2}¦{0} - ({2} - 1)¦{0} a
 ({0} if {2} else 1)¦{{'k': {0}, **{2}}}¦{{{1}}}¦a[{0}:{2}]¦(c := {0})¦f'x {{{0}!r:>9}} y'¦'s' 't'¦b'u'¦max(⏎    {0},⏎    {2},⏎)
 max(⏎    {0},  # why⏎    {2})¦(⏎    {0}⏎    + {2}⏎)¦[⏎    {0},⏎    {2}⏎]¦max({0}, key=1, default={2})¦{{v: 1 for v in {0}}}¦({0},)
 ({0} +⏎    {2})¦'''s⏎  t'''¦a.m(b, *{0}, x=1)¦a.x[0].y¦{0} is not {2}¦{0} @ {2} // 2¦a \⏎    + {2}"""
-SIMPLE = r"""a = {0}¦b.x = {0}¦c += {0}¦return {0}¦assert {0}¦assert {0}, 'no'¦pass¦print({1})¦max({1})¦a.m({1})¦a = b = {0}¦a, *b = {1}
+SIMPLE = r"""a = {0}¦b.x = {0}¦c += {0}¦return {0}¦assert {0}¦assert {0}, 'no'¦pass¦print({1})¦max({1})¦a.m({1})¦a = b = {0}¦a, *b = {1}¦n = {0}¦max(n)¦print(n, path)
 a: int = {0}¦raise ValueError({0})¦raise ValueError from {0}¦del a[0], b¦import os, re as r¦from os import (path, sep as s)
 'text'¦a[0], b.x = {0}, 1¦c = yield {0}¦a = await b.m({1})¦from os import path¦global g, h¦'''text⏎  more'''¦a = {0}¦a.m({1})¦return"""
 HEADERS = """if {0}:¦while {0}:¦for c in {0}:¦for a, (b, *c) in {0}, 1:¦with {0}:¦with {0} as a:¦with a.m({1}) as b, {0}:
@@ -371,6 +372,9 @@ def answer(made: Program) -> Tuple[str, str]:
 def wrong(made: Program, expected: str, data: bytes, hunks: Tuple[HunkText, ...], result: Rewrite) -> str:
     """What is wrong with the result, "" for nothing."""
     states = [each.state for each in result.answers]
+    gone = next((each.problem for each in result.answers if each.problem.endswith("nothing binds it there any more")), "")
+    if gone and gone.split("`")[1] not in lost_names(made.before, made.after):
+        return f"all names are bound: {gone}"
     if apply_splices(data, result.splices) != result.data:
         return "the splices do not make the result"
     if not len(made.before) % 5 and [one.state for one in explain_hunks(data, hunks, {})] != states:
@@ -384,6 +388,9 @@ def wrong(made: Program, expected: str, data: bytes, hunks: Tuple[HunkText, ...]
             return f"another program:\n{text}"
     except SyntaxError as error:
         return f"{error}:\n{text}"
+    lost = lost_names(made.before, text)
+    if lost:
+        return f"reads what nothing binds any more: {lost}:\n{text}"
     if "\r\n" in made.before and re.search(r"(?<!\r)\n", text):
         return f"a line break of another kind:\n{text!r}"
     loose = re.findall(r"# loose \d+", text)

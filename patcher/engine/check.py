@@ -16,7 +16,7 @@ from patcher.engine.lex import meets
 from patcher.engine.match.find import find_in_scope, scope_blocks, scope_ranges, side_places
 from patcher.engine.match.found import Match, MatchRange
 from patcher.engine.match.match import Matcher, TooManySteps
-from patcher.engine.names import unbound
+from patcher.engine.names import broken, name_use, unbound
 from patcher.engine.node import Node, SyntaxProblem, same
 from patcher.engine.source import Source, lines_of
 from patcher.engine.spatch.side import Hunk
@@ -67,6 +67,8 @@ def check_result(
     answers = [each.answer for each in matched]
     problem = ""
     redefined = Counter(name for name, _ in _redefinitions(source))
+    lines = [(source.lines.number(source.character(s.start)), source.lines.number(source.character(s.end))) for s in splices]
+    use = name_use(source, lines) if source.has_ast else None
     source.release()  # before the second tree is made
     try:
         result = Source(new)
@@ -97,6 +99,18 @@ def check_result(
         except Conflict as error:
             problem = f"applying it a second time would fail: {error}"
         checked.append(answer._replace(state=State.CONFLICT, problem=problem, hint=hint) if problem else answer)
+    lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
+    unread = broken(use, result, lines, injected)
+    if unread:
+        line, lost, function = unread[0]
+        what = f"`{lost}` is read in line {line} of the result, and nothing binds it there any more"
+        hint = "keep what binds it, or change what reads it in the same patchset"
+        if function:
+            what = f"`{lost}` is a local of `{function[1:]}` now, and line {line} of the result reads it before it is bound"
+            hint = "give it another name"
+        checked = [
+            answer._replace(state=State.CONFLICT, problem=what, hint=hint) if answer.splices else answer for answer in checked
+        ]
     missing = unbound(source, result, inserted, injected)
     if missing:
         names = ", ".join(f"`{item.name}` (line {item.line} of the result)" for item in missing)

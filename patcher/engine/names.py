@@ -1,11 +1,11 @@
-"""Whether every name that inserted code reads is bound in the finished file (format rule 27)."""
+"""Whether the names that the finished file reads are bound there, in inserted code and in what stayed (format rule 27)."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import re
-from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from patcher.engine.lex import meets
 from patcher.engine.node import Node
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _ALWAYS = frozenset([*dir(builtins), "__file__", "__path__", "__builtins__", "__annotations__", "__class__"])
 _BINDING = ("targets", "target", "name", "asname")  # fields of a `Node`
+_Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -29,6 +30,135 @@ class Unbound(NamedTuple):
 
     line: int
     name: str
+
+
+class NameUse(NamedTuple):
+    """The names of a file: bound by its `module`, and of some statements `lost`, which nothing binds.
+
+    `outer` are (qualified name of a function, name) that a function reads from outside of it.
+    """
+
+    module: Set[str]
+    lost: Set[str]
+    outer: Set[Tuple[str, str]]
+
+
+class Broken(NamedTuple):
+    """A name that cannot be read any more: `line` of the finished file, and `function` where it is a local of that now."""
+
+    line: int
+    name: str
+    function: str
+
+
+def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameUse]:
+    """How the statements at some lines (first, last; sorted) use names; None where nobody can know."""
+    if source.tree is None or _is_dynamic(source):
+        return None
+    use = NameUse(_bound(source.tree.body), set(), set())
+    known = _known(source, use.module)
+    for name, scopes, _ in _near(source.tree.body, lines):
+        if not (name.id in known or any(name.id in scope for scope in scopes)):
+            use.lost.add(name.id)
+    for path, function in _functions_near(source.tree.body, lines):
+        own = _own(function)
+        use.outer.update((path, name.id) for name in _own_reads(function, path) if name.id not in own)
+    return use
+
+
+def broken(
+    before: Optional[NameUse], after: Source, lines: Sequence[Tuple[int, int]], injected: Sequence[str]
+) -> List[Broken]:
+    """The names that are read still, and bound nowhere now, or only later in their function.
+
+    Args:
+        before: of the file before the change, at the lines that it changes.
+        after: the finished file.
+        lines: those of the change in it (first, last), sorted.
+        injected: names that exist at run time without being bound in the file.
+    """
+    if before is None or after.tree is None or _is_dynamic(after):
+        return []
+    module = _bound(after.tree.body)
+    known, gone = _known(after, module) | set(injected), before.module - module
+    found = set()
+    reads = [*_near(after.tree.body, lines)]
+    if any(re.search(rf"\b{name}\b", after.text) for name in gone):
+        reads += [read for node in after.tree.body for read in _reads(node, [], "") if read[0].id in gone]
+    for name, scopes, _ in reads:
+        if not (name.id in known or name.id in before.lost or any(name.id in scope for scope in scopes)):
+            found.add(Broken(name.lineno, name.id, ""))
+    for path, function in _functions_near(after.tree.body, lines):
+        own = _own(function)
+        names = {name for where, name in before.outer if where == path and name in own}
+        found.update(
+            Broken(name.lineno, name.id, path)
+            for name in _own_reads(function, path) if name.id in names and not _is_bound_above(function, name)
+        )  # fmt: skip
+    return sorted(found)
+
+
+def _is_dynamic(source: Source) -> bool:
+    """Whether names may be bound that are not written."""
+    assert source.tree is not None
+    return bool(re.search(r"\b(exec|globals)[ \t]*\(", source.text)) or any(map(_is_star, _statements(source.tree.body)))
+
+
+def _known(source: Source, module: Set[str]) -> Set[str]:
+    """The names that any function of a file can read: of its module, of builtins, and what functions make global."""
+    known = {*_ALWAYS, *module}
+    for line in re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", source.text, re.MULTILINE):
+        known |= set(re.findall(r"\w+", line))
+    return known
+
+
+def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
+    """The reads in the top-level statements that have one of these lines, or are beside it."""
+    for node in body:
+        if _is_near(node, lines):
+            yield from _reads(node, [], "")
+
+
+def _is_near(node: ast.stmt, lines: Sequence[Tuple[int, int]]) -> bool:
+    first, last = lines_of(node)
+    return meets(lines, first - 1, last + 1)
+
+
+def _functions_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> Iterator[Tuple[str, _Function]]:
+    """The functions in the same statements, each with its qualified name."""
+    todo = [("", node) for node in _statements([node for node in body if _is_near(node, lines)])]
+    while todo:
+        path, node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inner = f"{path}.{node.name}"
+            if not isinstance(node, ast.ClassDef):
+                yield inner, node
+            todo += [(inner, child) for child in _statements(node.body)]
+
+
+def _own(function: _Function) -> Set[str]:
+    """The names that are local to a function: its parameters and what its body binds, unless it says otherwise."""
+    said = {name for node in _statements(function.body) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    return (_parameters(function.args) | _bound(function.body)) - said
+
+
+def _own_reads(function: _Function, path: str) -> Iterator[ast.Name]:
+    """The names that the body of a function reads, those of functions inside of it left out."""
+    return (name for node in function.body for name, _, where in _reads(node, [], path) if where == path)
+
+
+def _is_bound_above(function: _Function, name: ast.Name) -> bool:
+    """Whether a statement of the function's body that always runs binds a name before it is read."""
+    if name.id in _parameters(function.args):
+        return True
+    binding = (node for node in function.body if name.id in _bound_at_once(node))
+    return any(
+        (node.end_lineno or node.lineno, node.end_col_offset or 0) <= (name.lineno, name.col_offset) for node in binding
+    )
+
+
+def _bound_at_once(node: ast.stmt) -> Set[str]:
+    return set() if isinstance(node, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Delete)) else _bound([node])
 
 
 def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
@@ -45,9 +175,7 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
         return _unseen(after, spans, injected)
     if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
-    known = _ALWAYS | set(injected) | _bound(after.tree.body)
-    for line in re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", after.text, re.MULTILINE):
-        known |= set(re.findall(r"\w+", line))
+    known = _known(after, _bound(after.tree.body)) | set(injected)
     lines = [(after.lines.number(start), after.lines.number(last)) for start, last in spans]
     found: List[Unbound] = []
     read_before: Dict[str, Set[str]] = {}
@@ -154,14 +282,12 @@ def _reads(
         return
     if isinstance(node, _FUNCTIONS):
         arguments = node.args
-        parts = [*getattr(arguments, "posonlyargs", []), *arguments.args, *arguments.kwonlyargs]
-        parts += [part for part in (arguments.vararg, arguments.kwarg) if part is not None]
         outer: List[ast.AST] = [*getattr(node, "decorator_list", []), *arguments.defaults]
         outer += [default for default in arguments.kw_defaults if default is not None]
         for child in outer:
             yield from _reads(child, scopes, path, lines)
         body: List[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
-        own = {part.arg for part in parts}
+        own = _parameters(arguments)
         own |= _bound_by(node.body) if isinstance(node, ast.Lambda) else _bound(node.body)
         name = f"{path}.{node.name}" if not isinstance(node, ast.Lambda) else path
         for child in body:
@@ -185,6 +311,11 @@ def _reads(
             if isinstance(node, (ast.AnnAssign, ast.arg)) and child is node.annotation:
                 continue  # an annotation may be a string or never be evaluated
             yield from _reads(child, scopes, path, lines)
+
+
+def _parameters(arguments: ast.arguments) -> Set[str]:
+    parts = [*getattr(arguments, "posonlyargs", []), *arguments.args, *arguments.kwonlyargs]
+    return {part.arg for part in [*parts, arguments.vararg, arguments.kwarg] if part is not None}
 
 
 def _from_functions(scopes: Sequence[Set[str]]) -> List[Set[str]]:

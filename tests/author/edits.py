@@ -24,6 +24,7 @@ from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from tests.author.changes import FUNCTIONS, alike, parsed, same, unified
 from tests.fuzz import Hang, limit
+from tests.names import breaks_names
 from tests.semantic import corpus
 
 CPU_SECONDS = 60.0
@@ -300,7 +301,8 @@ def made(seed: int, number: int, kinds: Sequence[str] = tuple(KINDS)) -> Edit:
             for start, end, text in sorted(parts, reverse=True):
                 after = after[:start] + text + after[end:]
             trees = parsed(data), parsed(after)
-            if parts and trees[0] is not None and trees[1] is not None and not same(*trees):
+            good = parts and trees[0] is not None and trees[1] is not None and not same(*trees)
+            if good and not breaks_names(data.decode(), after.decode()):
                 return Edit(number, kind, f"package/{path.name}", data, after)
 
 

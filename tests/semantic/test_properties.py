@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import warnings
 from collections import Counter
 from random import Random
@@ -132,7 +133,9 @@ def check_change(function: Function, hunk: Made, tried: Tried) -> None:
         assert result.data == data
         tried["ambiguous"] += 1
         return
-    if any(words in answer.problem for words in REFUSED):
+    lost = re.match(r"`(\w+)` is (?:read in line|a local of) ", answer.problem)
+    if lost or any(words in answer.problem for words in REFUSED):
+        assert not lost or hunk.kind not in ("deleted", "replaced") or re.search(rf"^-.*\b{lost[1]}\b", hunk.body, re.MULTILINE)
         assert result.data == data
         tried["refused"] += 1
         return

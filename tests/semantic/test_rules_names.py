@@ -91,6 +91,43 @@ def test_names_of_inserted_code(name: str) -> None:
     assert bound or answer.problem.startswith("the inserted code reads names that nothing binds there: `y` (line "), answer.problem
 
 
+BROKEN = {  # name: (code, scope, hunk, the problem, "" where every name that stays is bound)
+    "a removed parameter": ("def f(a, b):\n    return a + b\n", "f", "-def f(a, b):\n+def f(a):\n", "nothing binds it there any more"),
+    "a removed import": ("import os\ndef g():\n    return os.sep\n", "<module>", "-import os\n", "nothing binds it there any more"),
+    "a removed import that nothing reads": ("import os\ndef g():\n    return 1\n", "<module>", "-import os\n", ""),
+    "a removed assignment": ("def f():\n    n = 1\n    print(1)\n    return n\n", "f", "-n = 1\n print(1)\n", "nothing binds it there any more"),
+    "a renamed definition": ("def h():\n    pass\ndef g():\n    return h()\n", "h", "-def h():\n+def k():\n", "nothing binds it there any more"),
+    "an inserted import of what is read above": ("import os\ndef f():\n    print(os.sep)\n    x = 1\n    return x\n", "f", " x = 1\n+import os\n", "is a local of `f` now"),
+    "an inserted import of what is read below": ("import os\ndef f():\n    x = 1\n    return x, os.sep\n", "f", "+import os\n x = 1\n", ""),
+    "an assignment that may not run": ("n = 0\ndef f(a):\n    x = 1\n    return x, n\n", "f", " x = 1\n+if a:\n+    n = 1\n", "is a local of `f` now"),
+    "an assignment to what the function makes global": ("n = 0\ndef f(a):\n    global n\n    x = n\n    return x, n\n", "f", " x = n\n+n = 1\n", ""),
+    "a name that was bound nowhere before": ("def f(a):\n    x = zz\n    return x, zz\n", "f", "-x = zz\n+x = zz + 1\n", ""),
+    "star import: nobody can know, also of what goes": ("from m import *\nimport os\ndef g():\n    return os.sep\n", "<module>", "-import os\n", ""),
+    "a class's name in an inserted comprehension": ("class A:\n    n = 1\n    x = old()\n", "A", "-old()\n+[n for _ in [1]]\n", "reads names that nothing binds"),
+    "a removed parameter of a method": ("class A:\n    def f(self, k):\n        return k\n    def g(self):\n        return 1\n", "A.f", "-def f(self, k):\n+def f(self):\n", "nothing binds it there any more"),
+    "a renamed function keeps its names": ("def f(a):\n    return a, zz\n", "f", "-def f(a):\n+def ff(a):\n", ""),
+    "a removed name of a handler": ("def f():\n    try:\n        x = 1\n    except E as e:\n        raise X(e)\n", "f", "-except E as e:\n+except E:\n", "nothing binds it there any more"),
+    "a removed name of the function around": ("def f():\n    k = 1\n    def g():\n        return k\n    return g\n", "f", "-k = 1\n def g():\n     ...\n", "nothing binds it there any more"),
+    "what `exec` may bind": ("import os\nexec(a)\ndef g():\n    return os.sep\n", "<module>", "-import os\n", ""),
+    "a parameter that a lambda reads": ("def f(a):\n    return lambda: a\n", "f", "-def f(a):\n+def f():\n", "nothing binds it there any more"),
+    "a builtin that becomes a local": ("def f(a):\n    print(max(a))\n    return a\n", "f", " print(max(a))\n+max = a\n", "is a local of `f` now"),
+    "an assignment in a loop": ("n = 0\ndef f(a):\n    for x in a:\n        print(n)\n        print(x)\n", "f", "-print(x)\n+n = x\n", "is a local of `f` now"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_names_of_what_stays(name: str) -> None:
+    source, scope, hunk, problem = BROKEN[name]
+    (answer,) = run(source, hunk, scope=scope).answers
+    assert answer.state is (State.CONFLICT if problem else State.APPLICABLE), answer.problem
+    assert problem in answer.problem
+
+
+def test_another_hunk_may_change_what_reads_a_name() -> None:
+    hunks = "-def f(a, b):\n+def f(a):\n@@ f @@\n-return max(b)\n+return max(a)\n"
+    assert [answer.state for answer in run("def f(a, b):\n    return max(b)\n", hunks).answers] == [State.APPLICABLE] * 2
+
+
 def test_names_that_another_hunk_binds_count() -> None:
     hunks = "-old()\n+y()\n@@ <module> @@\n+from x import y\n ...\n"
     assert [answer.state for answer in run("def f():\n    old()\n", hunks).answers] == [State.APPLICABLE] * 2

@@ -26,6 +26,8 @@ RULE_6 = {
     "any def name": Changed("class A:\n    def g(self): pass\n", " class A:\n-    def $G(self): pass\n+    def $G(self, a=1): pass\n", "class A:\n    def g(self, a=1): pass\n", {"scope": "A"}),
     "any handler's name": inside("try: a\n    except A as e: b", "-except A as $E:\n+except (A, c) as $E:\n", "try: a\n    except (A, c) as e: b"),
     "any statement": inside("A()\n    x = 1\n    return x", " A()\n-$S\n+pass\n", "A()\n    pass\n    return x"),
+    "a docstring that is all of a body": Changed("def f(a):\n    'Doc.'\n", "-def f(a):\n+def f(a, b=1):\n     $S\n", "def f(a, b=1):\n    'Doc.'\n"),
+    "a docstring before other statements": Changed("def f(a):\n    'Doc.'\n    return a\n", " def f(a):\n     $S\n+    print(a)\n     return a\n", "def f(a):\n    'Doc.'\n    print(a)\n    return a\n"),
     "any compound statement": inside("A()\n    if a:\n        b()\n    return x", " A()\n-$S\n+pass\n", "A()\n    pass\n    return x"),
     "any pattern of a case": inside("match a:\n        case [1, *_]: b", "-case $P:\n+case $P if c:\n", "match a:\n        case [1, *_] if c: b"),
     "a pattern of a case elsewhere": inside("match a:\n        case b: A(b)", "-case $P: A($P)\n+case $P: max($P)\n", "match a:\n        case b: max(b)"),

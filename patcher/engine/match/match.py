@@ -145,6 +145,8 @@ class Matcher:
                 yield from self._parameters(expected, found)
             else:
                 written = self._with_runs(expected) if key in _SUBSEQUENCE and not whole else expected
+                if key == "body" and _begins_with_docstring(expected, node):
+                    found = node.statements()
                 yield from self.sequence(written, found, whole=not self.anywhere or pattern.name != METHODS)
         elif (expected or None) == (found or None):
             yield None
@@ -243,6 +245,12 @@ def _name_alone(node: Node) -> Node:
     """The name alone of an import, a parameter or a pattern of `case` that has no more: it is the same name elsewhere."""
     written = [value for value in node.fields.values() if value] if node.kind in _NAME_ALONE else []
     return written[0] if len(written) == 1 and isinstance(written[0], Node) else node
+
+
+def _begins_with_docstring(patterns: Sequence[Node], block: Node) -> bool:
+    """Whether `$S` at the beginning of a body that is written completely stands for the docstring: nothing else is left."""
+    runs = any(pattern.role == "run" for pattern in patterns)
+    return bool(patterns) and patterns[0].role == "meta" and not runs and len(patterns) == len(block.items("body")) + 1
 
 
 def implicit_run() -> Node:

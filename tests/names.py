@@ -1,0 +1,42 @@
+"""Whether an edit leaves code that reads what nothing binds any more: asked of Python's own symbol tables, not of the engine."""
+
+from __future__ import annotations
+
+import builtins
+import symtable
+import warnings
+from typing import Iterator, Set, Tuple
+
+
+def lost_names(before: str, after: str) -> Set[str]:
+    """The names that are read and bound nowhere only afterwards."""
+    return _unbound(after) - _unbound(before)
+
+
+def breaks_names(before: str, after: str) -> bool:
+    """Whether a name is bound nowhere only afterwards, or is a local of a function that read it from outside before."""
+    outside = {(path, each.get_name()) for path, table in _tables(before) for each in table.get_symbols() if each.is_global()}
+    functions = [(path, table) for path, table in _tables(after) if table.get_type() == "function"]
+    own = {(path, each.get_name()) for path, table in functions for each in table.get_symbols() if each.is_local()}
+    return bool(lost_names(before, after) or outside & own)
+
+
+def _unbound(text: str) -> Set[str]:
+    bound, read = set(dir(builtins)), set()
+    for path, table in _tables(text):
+        for each in table.get_symbols():
+            if (each.is_assigned() or each.is_imported() or each.is_namespace()) and (not path or each.is_global()):
+                bound.add(each.get_name())
+            if each.is_referenced() and (not path or each.is_global()):
+                read.add(each.get_name())
+    return read - bound
+
+
+def _tables(text: str) -> Iterator[Tuple[str, symtable.SymbolTable]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        waiting = [("", symtable.symtable(text, "module", "exec"))]
+    while waiting:
+        path, table = waiting.pop()
+        yield path, table
+        waiting += [(f"{path}.{each.get_name()}", each) for each in table.get_children()]
