@@ -142,6 +142,7 @@ def test_a_bad_value_in_a_manifest_is_named_in_few_words(tmp_path, old, new, pro
         (SPATCH.replace("m.py", "m\x1b[8m.py"), ":1: expected a path without control characters"),
         (SPATCH.replace("m.py", "m\u202e.py"), ":1: expected a path without control characters"),
         (SPATCH.replace("@@ f", "@@ f\u202e"), ":2: expected a qualified name"),
+        (SPATCH + "+x\n" * 100_000, ":2: found a hunk of 100,002 lines, expected at most 5,000: write several"),
         ("x" * 900_000, ":1: found no `--- PATH` line"),
         ("x" * (1 << 21), ": found 2,097,152 bytes or more, expected at most 1,048,576"),
         ("\udcff", ":1: found the byte 0xff, expected UTF-8"),

@@ -309,7 +309,17 @@ def test_an_archive_of_zip_that_is_encrypted_or_comes_through_a_pipe(tmp_path):
     assert "from a file, not from a pipe" in json.loads(done.stdout)["logs"][0]["problem"]
 
 
-@pytest.mark.parametrize("pack", [lambda data: b"\x28\xb5\x2f\xfd" + data, lambda data: data.decode().encode("utf-16")], ids=["zstd", "UTF-16"])
+def test_a_log_that_was_compressed_twice_is_read(tmp_path):
+    (tmp_path / "0.log.gz").write_bytes(gzip.compress(gzip.compress(b"x\n" * 5)))
+    with (tmp_path / "0.log.gz").open("rb") as file:
+        assert [(log.lines, log.problem) for log in read_logs("log", file)] == [(5, "")]
+
+
+def in_three_layers(data):
+    return gzip.compress(gzip.compress(gzip.compress(data)))
+
+
+@pytest.mark.parametrize("pack", [lambda data: b"\x28\xb5\x2f\xfd" + data, lambda data: data.decode().encode("utf-16"), in_three_layers], ids=["zstd", "UTF-16", "gzip"])
 def test_a_log_that_cannot_be_read_is_no_good_one(tmp_path, pack):
     (tmp_path / "log").write_bytes(pack(REFUSED.encode()))
     answer = json.loads(sitepatch("diagnose", "log", "--json", cwd=tmp_path).out)

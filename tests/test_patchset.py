@@ -144,6 +144,7 @@ SECOND = TOML.index("[[variant]]", TOML.index("[[variant]]") + 1)
         ("schema = 1\n", "", "schema: found nothing, expected an integer"),
         ('"demo-fix"', '"other"', 'name: found "other", expected "demo-fix", the name of its folder'),
         ('"demo-fix"', '"Demo fix"', 'name: found "Demo fix", expected a name made of a-z, 0-9 and "-"'),
+        ('"demo-fix"', '"-demo"', 'name: found "-demo", expected a name made of a-z, 0-9 and "-" that does not begin with "-"'),
         ('"1.0"', '"one"', 'version: found "one", expected a PEP 440 version'),
         ('"1.0"', "1.0", "version: found 1.0, expected a string"),
         ('"debug"', '"debugg"', 'kind: found "debugg", expected one of fix, default, debug; did you mean "debug"?'),

@@ -10,7 +10,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 from patcher.author.draft import Draft, package_of
 from patcher.errors import UsageError
 from patcher.model import Patchset, PatchsetSource
-from patcher.patchset.manifest import load_patchset
+from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
@@ -44,8 +44,8 @@ def output_folder(name: str, output: Optional[str] = None) -> Path:
     Raises:
         UsageError: the name is not valid, or something is there already.
     """
-    if not re.fullmatch("[a-z0-9-]+", name):
-        raise UsageError(f'found the name {shown_value(name)}, expected one made of a-z, 0-9 and "-"')
+    if not re.fullmatch(NAME, name):
+        raise UsageError(f"found the name {shown_value(name)}, expected {NAME_FORM}")
     folder = Path(output if output is not None else PATCHSETS)
     folder = folder if folder.absolute().name == name else folder / name
     _check_free(folder)

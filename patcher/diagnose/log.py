@@ -13,7 +13,7 @@ from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple
 
 from patcher.diagnose.failures import Failure, FailureReader, Traceback
 from patcher.diagnose.origin import rank_of_file, rank_of_line
-from patcher.diagnose.packed import DAMAGE, ZIP, logs_in, unpacked
+from patcher.diagnose.packed import DAMAGE, ZIP, compression, logs_in, unpacked
 from patcher.diagnose.patterns import LIMIT, MarkedLine, Marks, Patterns, Plain
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.text.printable import printable, printable_bytes
@@ -200,6 +200,7 @@ def ended_early(error: BaseException) -> str:
 def _not_read(first: bytes) -> str:
     """Why nothing can be found in a log that begins like this, "" where it can."""
     how = [name for begin, name in _NOT_READ.items() if first.startswith(begin)]
+    how += [f"{compression(first)} inside of another compression"] if compression(first) else []
     how += ["UTF-16"] if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and b"\0" in first else []
     return f"its format is {how[0]}, which is not read: make it plain text, or gzip" if how else ""
 

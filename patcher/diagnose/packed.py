@@ -36,14 +36,14 @@ def packed_by(path: str) -> str:
             begin = file.read(_BEGIN)
     except OSError:
         return ""
-    return _compression(begin) or ("zip" if begin.startswith(ZIP) else "tar" if begin[_TAR_AT:] == _TAR else "")
+    return compression(begin) or ("zip" if begin.startswith(ZIP) else "tar" if begin[_TAR_AT:] == _TAR else "")
 
 
 def unpacked(stream: BinaryIO) -> BinaryIO:
     """A stream, through its compression if it has one and can be peeked into."""
-    how = _compression(_begin(stream))
+    how = compression(_begin(stream))
     if how == "gzip":
-        stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream))
+        stream = cast(BinaryIO, gzip.GzipFile(mode="rb", fileobj=stream))
     elif how == "bzip2":
         stream = cast(BinaryIO, _module("bz2").BZ2File(stream))
     elif how == "xz":
@@ -75,7 +75,8 @@ def _module(name: str) -> Any:
         raise OSError(f"this Python cannot read it: {error}") from error
 
 
-def _compression(begin: bytes) -> str:
+def compression(begin: bytes) -> str:
+    """What has compressed a file that begins like this, "" for nothing."""
     return next((how for magic, how in _COMPRESSED.items() if begin.startswith(magic)), "")
 
 

@@ -50,7 +50,7 @@ class Source:
         try:
             self.encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0].replace("utf-8-sig", "utf-8")
             self.text = data[self.skipped :].decode(self.encoding)
-        except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        except (SyntaxError, ValueError, LookupError) as error:
             raise SyntaxProblem(f"the file is not text in its encoding: {error}") from None
         self._single = len(self.text) == len(data) - self.skipped  # one byte a character: byte offsets need no encoding
         self.lines = Lines(self.text)
@@ -117,7 +117,7 @@ class Source:
         """
         try:
             return Splice(self.byte(start), self.byte(end), new.encode(self.encoding))
-        except UnicodeEncodeError as error:
+        except UnicodeError as error:
             raise SyntaxProblem(f"the inserted code cannot be written in the file's encoding: {error}") from None
 
     def whole(self) -> Node:

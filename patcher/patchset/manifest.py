@@ -20,6 +20,8 @@ from patcher.target.versions import extent, is_range, is_version, overlap
 from patcher.text.confusable import look_alike
 
 _NEVER = "===none"  # stands for a wrong range, so that it overlaps with no other
+NAME, NAME_FORM = "[a-z0-9][a-z0-9-]*", 'a name made of a-z, 0-9 and "-" that does not begin with "-"'
+"""The name of a patchset, a word of command lines, as a regular expression and in words."""
 OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 PROVENANCE = ("origin", "bug", "forwarded", "author", "last_update", "remove_when")
 TABLES: Dict[str, Table] = {
@@ -129,10 +131,8 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
     if top.get("schema", 1) != 1:
         reader.wrong("schema", str(top["schema"]), "1 (a newer sitepatch may know more)")
     name = top.get("name", folder)
-    if re.fullmatch("[a-z0-9-]+", name):
-        reader.check("name", name, name == folder, f'"{folder}", the name of its folder')
-    else:
-        reader.check("name", name, False, 'a name made of a-z, 0-9 and "-"')
+    good = re.fullmatch(NAME, name)
+    reader.check("name", name, good and name == folder, f'"{folder}", the name of its folder' if good else NAME_FORM)
     reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), "one sentence")
     if not (_short(top.get("version", "1")) and is_version(top.get("version", "1"))):
         reader.wrong("version", shown_value(top["version"]), 'a PEP 440 version such as "1.0"')

@@ -81,7 +81,7 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path, monkeypatch):
     (tmp_path / "link").unlink()
     assert tree(tmp_path) == before
     assert output_folder("mine", "other") == output_folder("mine", "other/mine")
-    with pytest.raises(UsageError, match='"My_patch", expected one made of'):
+    with pytest.raises(UsageError, match='"My_patch", expected a name made of'):
         output_folder("My_patch")
 
 

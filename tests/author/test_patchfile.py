@@ -96,9 +96,11 @@ def test_the_body_of_a_mail_is_decoded():
         assert (problems, found.prose, len(found.sections[0].hunks)) == ([], BODY, 1)
     (found,), _ = read_patches(MAIL.replace("UTF-8", "windows-1251").replace("é", "ж").replace("ë", "e").encode("cp1251"))
     assert found.prose == BODY.replace("é", "ж").replace("ë", "e")
-    for charset in ("UTF-8", "no-such"):
+    for charset in ("UTF-8", "no-such", "undefined", '"a\0b"'):
         (found,), _ = read_patches(MAIL.replace("UTF-8", charset).encode("latin-1"))
         assert found.prose == BODY
+    (found,), _ = read_patches(MAIL.replace("[PATCH 1/2] Do not", "=?undefined?q?Do_not?=").encode())
+    assert found.subject.startswith("=?undefined?q?Do_not?=")
 
 
 def test_mails_of_a_series_are_one_patchset():

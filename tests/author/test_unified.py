@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from patcher.author.diffs.apply import apply_hunks
+from patcher.author.diffs.patchfile import read_patches
 from patcher.author.diffs.unified import parse_diff
 from patcher.text.diffs import diff_texts
 
@@ -80,6 +81,7 @@ SAME = (("x/m.py", 1, ""),)
         (b"--- x/m.py\t(revision 12)\n+++ x/m.py\t(working copy)\n", SAME),
         (b"--- a/x/m.py Mon Jan 01 10:00:00 2024 +0100\n+++ b/x/m.py Tue Jan 02 10:00:00 2024 +0100\n", SAME),
         (b'--- "a/x/\\303\\251 \\"q\\".py"\n+++ "b/x/\\303\\251 \\"q\\".py"\n', (('x/é "q".py', 1, ""),)),
+        (b'--- "a/x/\\888.py"\n+++ "b/x/\\888.py"\n', (("x/888.py", 1, ""),)),  # no octal number
         (b"diff --git a/x/m.py b/x/m.py\nindex 12..34 100644\n--- a/x/m.py\n+++ b/x/m.py\n", SAME),
         (b"diff --git i/x/m.py w/x/m.py\nindex 12..34\n--- i/x/m.py\n+++ w/x/m.py\n", SAME),
         (b"diff --git a/x/m.py b/x/m.py\nold mode 100644\nnew mode 100755\nindex 1..2\n--- a/x/m.py\n+++ b/x/m.py\n",
@@ -132,6 +134,8 @@ def test_what_is_no_change_of_text_is_named():
         (b"--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n three\n", ["3: the hunk has more lines than its header says: it ends in line 6"]),
         (b"--- a\n+++ b\n@@ reduce @@\n-x\n+y\n", ["2: no hunk of b below it, expected `@@ -N,N +N,N @@`"]),
         (b"--- a\n+++ b\n@@ -x +y @@\n", ["3: expected `@@ -N,N +N,N @@`"]),
+        (b"--- a\n+++ b\n@@ -" + b"9" * 6000 + b" +1 @@\n-x\n+y\n", ["3: expected `@@ -N,N +N,N @@`"]),
+        (b"--- a\n+++ b\n@@ -1 +1,100001 @@\n x\n" + b"+y\n" * 100_000, ["3: a hunk that changes 100,000 lines, expected at most 5,000"]),
         (b"prose\n" + HUNK, ["2: a hunk without `--- PATH` and `+++ PATH` above it"]),
         (b"*** a\n--- b\n***************\n", ["1: a context diff, expected a unified one (diff -u)"]),
         (b"--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n@@ -9,3 +9,3 @@\n one\n", ["3: the hunk is cut short: it ends in line 4", "5: a hunk without `--- PATH` and `+++ PATH` above it"]),
@@ -139,6 +143,25 @@ def test_what_is_no_change_of_text_is_named():
 )
 def test_what_is_wrong_with_a_diff_is_said_all_at_once(diff, problems):
     assert [f"{each.line}: {each.text}" for each in parse_diff(diff)[1]] == problems
+
+
+MANY = 1_000_000  # of what is read again from each of them on is not read before the test is given up
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"--- x/m.py" + b" " * MANY + b"!\n+++ x/m.py\n",
+        b"--- x/m.py.orig" + b" Thu Jan 01 00:00" * (MANY // 10) + b"\n+++ x/m.py\n",
+        b"diff --git " + b" " * MANY + b"\n--- x/m.py\n+++ x/m.py\n",
+        b"diff --git " + b'\\"' * MANY + b"\n--- x/m.py\n+++ x/m.py\n",
+        b"From " + b"@" * MANY + b"\n--- x/m.py\n+++ x/m.py\n",
+    ],
+    ids=["blanks", "a date", "git", "quotes", "a mail"],
+)
+def test_a_line_of_a_million_characters_is_read_once(head):
+    (patch,), problems = read_patches(head + HUNK)
+    assert problems == [] and [section.path for section in patch.sections] == ["x/m.py"]
 
 
 @pytest.mark.parametrize("tail", [b"-- \n2.39.0\n", b"--\n2.39\n\n", b"\n_____\nlist mailing list\n", b"--- a/y\n+++ b/y\n" + HUNK, b"diff --git a/q b/q\nold mode 1\nnew mode 2\n"])

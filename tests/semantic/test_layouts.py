@@ -166,6 +166,8 @@ REFUSED = {
     "UTF-16": ("def f(a):\n    x = old(a)\n".encode("utf-16"), "null byte"),
     "an unknown cookie": (b"# coding: klingon\ndef f(a):\n    x = old(a)\n", "unknown encoding: klingon"),
     "a codec that gives no text": (b"# coding: rot13\ndef f(a):\n    x = old(a)\n", "encoding"),
+    "a codec that takes nothing": (b"# coding: undefined\ndef f(a):\n    x = old(a)\n", "undefined encoding"),
+    "a codec of domain names": (b"# coding: idna\ndef f(a):\n    x = old(a)\n# a.xn--9.b\n", "idna"),
     "a cookie that contradicts the BOM": (BOM + b"# coding: latin-1\ndef f(a):\n    x = old(a)\n", "encoding problem"),
     "bytes that are not UTF-8": (b"def f(a):\n    s = '\xff'\n    x = old(a)\n", "invalid start byte"),
     "bytes that are not UTF-8 far below": (b"def f(a):\n    x = old(a)\n" + b"#\n" * 9 + b"# \xff\n", "invalid start byte"),

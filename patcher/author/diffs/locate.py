@@ -224,7 +224,7 @@ def _encoding_problem(before: bytes, after: bytes, hunks: Sequence[UnifiedHunk])
         for at, (_, line) in enumerate(hunk.lines):
             try:
                 line.decode(encoding)
-            except UnicodeDecodeError:
+            except ValueError:
                 where = f"line {hunk.line + 1 + at} of the diff"
                 return f"conflicting encodings: {where} is not {encoding}, as the file is: convert the diff"
     return ""

@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.author.diffs.unified import DiffProblem, Section, parse_diff
 
-_MAIL = re.compile(rb"^From (?:[0-9a-f]{40} |\S+@\S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )", re.MULTILINE)
+_MAIL = re.compile(rb"^From (?:[0-9a-f]{40} |(?=\S*@)\S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )", re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z][A-Za-z-]*):(?:\s+|$)(.*)")
 _DEP3 = ("description", "subject", "origin", "bug", "forwarded", "author", "from", "last-update", "applied-upstream")
 _MAIL_HEAD = ("date", "to", "cc", "message-id", "mime-version", "return-path", "received", "delivered-to", "reply-to")
@@ -92,7 +92,7 @@ def _text(data: bytes, charset: str) -> str:
     for name in (charset, "utf-8"):
         try:
             return data.decode(name or "utf-8").replace("\r", "")
-        except (UnicodeDecodeError, LookupError):
+        except (ValueError, LookupError):  # not in it, or no name of one
             continue
     return data.decode("latin-1").replace("\r", "")
 
@@ -172,5 +172,5 @@ def _plain(text: str) -> str:
     """The text of a header; mails encode what is not ASCII as `=?utf-8?q?...?=`."""
     try:
         return str(make_header(decode_header(text))) if "=?" in text else text
-    except (HeaderParseError, UnicodeDecodeError, LookupError):
+    except (HeaderParseError, ValueError, LookupError):
         return text

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+from patcher.engine.spatch.hunk import MOST_LINES
+
+_HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
 _DAY = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
-_BEHIND = re.compile(rf"\t.*| +(?:\d{{4}}-\d\d-\d\d |(?:{_DAY}) ).*| +\((?:revision|working copy|nonexistent).*")
+_BEHIND = re.compile(rf"\t.*| (?:\d{{4}}-\d\d-\d\d |(?:{_DAY}) ).*| \((?:revision|working copy|nonexistent).*")
 _KIND = re.compile(r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to) (.*)")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 _NOWHERE = "/dev/null"
-_EPOCH = re.compile(r"\t1970-01-01 .*|.* Thu Jan 01 00:00:00 1970 .*")
+_EPOCH = re.compile(r"\t1970-01-01 | Thu Jan 01 00:00:00 1970 ")
 
 
 class UnifiedHunk(NamedTuple):
@@ -133,9 +135,11 @@ class _Reader:
             elif not re.match(r"index |(dis)?similarity index ", text):
                 break
             self.at += 1
-        both = re.fullmatch(r"diff --git (?:\w/)?(.+) (?:\w/)?\1", header)
-        quoted = re.fullmatch(r'diff --git .*? ?("(?:[^"\\]|\\.)*")', header)
-        path = both.group(1) if both else _named(quoted.group(1)) if quoted else header.split()[-1]
+        both = header.split(" ", 2)[2]
+        middle = len(both) // 2
+        names = {re.sub(r"^\w/", "", name) for name in (both[:middle], both[middle + 1 :])}
+        same = len(names) == 1 and both[middle : middle + 1] == " "
+        path = names.pop() if same else _named(re.findall(r'"(?:[^"\\]|\\.)*"|\S+', header)[-1])
         refused = "a binary diff" if binary else ""
         for kind in ("rename", "copy"):
             if f"{kind} to" in said:
@@ -198,6 +202,10 @@ class _Reader:
             why = "is cut short" if old or new else "has more lines than its header says"
             self._wrong(here, f"the hunk {why}: it ends in line {self.first + self.at - 1}")
             return None
+        changed = sum(tag != " " for tag, _ in lines)
+        if changed > MOST_LINES:
+            self._wrong(here, f"a hunk that changes {changed:,} lines, expected at most {MOST_LINES:,}")
+            return None
         return UnifiedHunk(number, self.first + here, start, new_start, found.group(5).strip(), tuple(lines))
 
     def _wrong(self, at: int, text: str) -> None:
@@ -219,4 +227,4 @@ def _named(text: str) -> str:
 
 
 def _unescaped(code: bytes) -> bytes:
-    return bytes([int(code, 8) & 255]) if code.isdigit() else _ESCAPED.get(code, code)
+    return bytes([int(code, 8) & 255]) if len(code) == 3 else _ESCAPED.get(code, code)

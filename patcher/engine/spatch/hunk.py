@@ -13,6 +13,8 @@ from patcher.errors import Location, PatchError
 from patcher.model import FilePatch, HunkText
 from patcher.text.width import marked
 
+MOST_LINES = 5000
+"""Lines of a hunk: it is matched and tried as a whole, which takes a millisecond and more for each of them."""
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
 _WORDS = frozenset(["when-present", "in-string"])
 _AROUND = frozenset(["class", "def", "for", "if", "match", "try", "while", "with"])
@@ -130,6 +132,9 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
         number += 1
     while body and body[-1][0] == " " and not body[-1][1].strip():
         body.pop()
+    if len(body) > MOST_LINES:
+        message = f"found a hunk of {len(body):,} lines, expected at most {MOST_LINES:,}: write several"
+        reject(origin, first, message, header, 0, len(header))
     hunk = HunkText(origin, first, scope, count, "when-present" in words, tuple(body), "in-string" in words, inside)
     _check_body(hunk, header)
     return hunk, number
