@@ -159,8 +159,12 @@ NEW = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@
 
 
 def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
+    for name in ("m.pyi", "README.md"):
+        (world.path / "demo" / name).write_text("x\n")
     text = (
         diff()
+        + diff("x\n", "y\n", "a/demo/m.pyi")
+        + diff("x\n", "y\n", "a/demo/README.md")
         + diff("x\n", "y\n", "a/docs/conf.py")
         + diff("x\n", "y\n", "a/tests/test_m.py")
         + diff("x\n", "y\n", "a/test/units/json.py")
@@ -176,6 +180,8 @@ def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
     made = run(world, text)
     assert made.ok and [one.path for one in made.files] == ["demo/m.py", "demo/sub/n.py"]
     assert left_out(made) == [
+        ("demo/m.pyi", "no Python file"),
+        ("demo/README.md", "no Python file"),
         ("docs/conf.py", "no installed file"),
         ("tests/test_m.py", "no installed file"),
         ("test/units/json.py", "no installed file"),

@@ -22,6 +22,7 @@ from patcher.target.record import recorded_sources
 _FEWEST = 3  # old lines, not blank, without which a file is not taken by its name alone
 _BESIDE = ("test", "tests", "doc", "docs", "example", "examples", "script", "scripts", "tools", "benchmarks", "setup.py")
 _TEST = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
+_UNREAD = (".pyi", ".md", ".rst")
 _ABOVE = ("a", "b", "src", "lib", "python")
 _WHOLE = "write its whole path into the diff"
 
@@ -92,8 +93,11 @@ class InstalledSources:
         return self._missing(section, parts, [each for each in found if each.whole])
 
     def _is_shipped(self, section: Section, parts: Sequence[str]) -> bool:
-        """Whether the package has the file of a section, or has the folder of one that comes or is in another release."""
-        if _is_beside(parts):
+        """Whether the package has the file of a section, or has the folder of one that comes or is in another release.
+
+        What no program reads, such as a stub, is not looked for.
+        """
+        if _is_beside(parts) or section.path.endswith(_UNREAD):
             return False
         comes = (section.path.endswith(".py") or bool(section.refused)) and not _TEST.fullmatch(parts[-1])
         for path in ("/".join(parts[at:]) for at in range(len(parts))):
