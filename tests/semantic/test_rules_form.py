@@ -66,6 +66,8 @@ def one_of(number: int, scope: str) -> Changed:
 
 # Where: a qualified name or `<module>`, globs inside a name; how often: `count`; and whether it must be there.
 RULE_2 = {
+    "above the scope's own line": Refused("+x = 1\n def f(self):\n     ...\n", "beside `f` itself, outside of the scope `A.f`: write `@@ A @@`", "x = 1", {"scope": "A.f"}),
+    "below a function of the module": Refused(" def f():\n     ...\n-x = 1\n+x = 2\n", "write `@@ <module> @@`", "x = 1"),
     "a method": one_of(1, "A.f"),
     "definitions of one name are searched together": one_of(2, "A.p"),
     "a nested function belongs to its function": one_of(3, "B.f"),
@@ -154,7 +156,8 @@ RULE_3 = {
         " if a:\n     ...\n+elif not a:\n+    return 3\n",
         "def f(a):\n    if a:\n        return 1\n    elif not a:\n        return 3\n    # after\n    return 2\n",
     ),
-    "a match without a case": Refused(" if a:\n-    match a:\n+    match b:\n", "write one of them below it", "match a:"),
+    "a match without a case": inside("if a:\n        match a:\n            case 1: b\n            case _: c", " if a:\n-    match a:\n+    match b.c:\n", "if a:\n        match b.c:\n            case 1: b\n            case _: c"),
+    "a match as context": inside("match a:\n        case 1: b", "+print(a)\n match a:\n", "print(a)\n    match a:\n        case 1: b"),
     "a match's subject is changed": inside("match a:\n        case 1: b\n        case 2: c", "-match a:\n+match d:\n     case 1:\n", "match d:\n        case 1: b\n        case 2: c"),
     "a clause on one side only": Refused("-else:\n+x = 1\n", "one side begins with a clause"),
     "an insertion into a body that is not written": Refused(" if a:\n+    x = 1\n", "the body of this header is not written: write ` ...` beside"),
@@ -258,7 +261,7 @@ def test_the_line_that_is_indented_wrongly_is_named() -> None:
 
 
 def test_every_wrong_hunk_of_a_file_is_reported_at_once() -> None:
-    lines = check_refused("-old($X)\n+max($Y)\n@@ f @@\n-return\n+return 1\n", "`$Y` is not bound")
+    lines = check_refused("-old($X)\n+max($Y)\n@@ f @@\n-old\n+new\n", "`$Y` is not bound")
     assert any("case.spatch:6:" in line and "too little" in line for line in lines)
 
 

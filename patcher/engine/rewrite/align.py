@@ -120,7 +120,8 @@ def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], other: Set[int])
         return 20 if same(old.fields["name"], new.fields["name"]) else 0 if _holds(hunk.before, old, new, other) else 2
     if old.kind in ("Keyword", "Param"):
         return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0
-    if old.kind in CLAUSES or shares(old, new):
+    unwritten = old.kind == "Match" and not (old.items("clauses") or new.items("clauses"))  # they are what is there
+    if old.kind in CLAUSES or unwritten or shares(old, new):
         return 10
     if old.kind in COMPOUND or not related(old, new):
         return 0

@@ -15,6 +15,7 @@ from patcher.engine.syntax import parse_source
 from patcher.model import HunkText, OptionValue
 
 _CLAUSE = re.compile(r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))")  # `case = 1` is a statement
+_ANY_CASE = " case _: ..."  # below a `match` that has no case, so that it parses
 
 
 def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> Side:
@@ -31,11 +32,6 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     what = "before" if tag == "-" else "after"
     _check_continuations(hunk, raw, logical, numbers)
     _check_indentation(hunk, what, raw, logical, numbers)
-    for header in _headers_alone(logical):
-        if header.first == "match":
-            message = "a `match` has no body but its cases: write one of them below it"
-            number, written = numbers[lex.Lines(raw).number(header.start) - 1], raw[header.start : header.end]
-            reject(hunk.origin, number, message, written.split("\n")[0])
     clause = _CLAUSE.match(raw, logical[0].start) if logical else None
     case = " " if clause and clause.group() == "case" else ""
     text = _dedent(raw, logical[0].indent if logical else "", case)
@@ -74,7 +70,7 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
         if index < 0 or nodes[index].outer_end <= statement.start:
             message = "a side that begins with a clause (`else`, `except`, …) has clauses alone: write another hunk for this"
             raise_marked(hunk, side, message, statement.start, statement.end)
-    for node in [node for top in nodes for node in top.walk() if node.kind == "Try"] if lone else ():
+    for node in [node for top in nodes for node in top.walk() if node.kind in ("Try", "Match")] if lone else ():
         node.fields["clauses"] = [
             clause for clause in node.items("clauses") if side.lines.number(clause.start) - 1 not in lone
         ]
@@ -153,12 +149,15 @@ def _headers_alone(logical: Sequence[lex.LogicalLine]) -> Iterator[lex.LogicalLi
 
 
 def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[str, FrozenSet[int]]:
-    """Add a clause to every `try` without one, so that it parses; returns the text and the row (0-based) of each clause.
+    """Add a clause to every `try` and `match` without one, so that it parses; returns the text and the row of each (0-based).
 
     `numbers` gets the numbers of the added lines; `may` are the .spatch lines on which a `try` needs no clause.
     """
     logical, lines = lex.logical_lines(text), lex.Lines(text)
     added: List[Tuple[int, str]] = []
+    for line in _headers_alone(logical):
+        if line.first == "match":
+            added.append((lines.number(line.end - 1), line.indent + _ANY_CASE))
     for index, line in reversed(list(enumerate(logical))):
         if line.first != "try":
             continue

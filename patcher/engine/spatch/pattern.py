@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping
 
 from patcher.engine import lex
 from patcher.engine.match.match import METHODS, REMOVED, Matcher
-from patcher.engine.node import CLAUSES, DEFINITIONS, Node
+from patcher.engine.node import CLAUSES, DEFINITIONS, Node, same
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked, read_side
 from patcher.engine.spatch.runs import check_fewer_runs, pair_runs
@@ -42,9 +42,12 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
         _require_absent(before.nodes, after.nodes)
     _mark_methods(after)
     trivial = _is_trivial(after.nodes, words=2 if form == "expression" else 1)
+    if _is_simple_statement(before.nodes) and _is_trivial(before.nodes):  # it may be gone for another reason
+        trivial = trivial or not any(same(part, before.nodes[0]) for top in after.nodes for part in top.walk())
     proves_upstream = not trivial and not _is_more_general(form, after, before)
     hunk = Hunk(text, form, before, after, proves_upstream, _renamed(text.scope, before, after), options)
     check_fewer_runs(hunk, before.nodes, after.nodes)
+    _check_scope_line(hunk)
     return hunk
 
 
@@ -125,9 +128,26 @@ def _check_trivial(text: HunkText, form: str, before: Side) -> None:
         if text.scope != "<module>":
             reject(text.origin, text.line, "`...` alone is a before side only in `<module>`: write the header above it")
         return
-    if _is_trivial(nodes):
+    if _is_trivial(nodes) and not (text.scope != "<module>" and text.expected == 1 and _is_simple_statement(nodes)):
         message = "the before side is too little to name a place (`return`, `pass`, one name): add what stands beside it"
         reject(text.origin, before.number(nodes[0]), message)
+
+
+def _is_simple_statement(nodes: List[Node]) -> bool:
+    """Whether a side is one such as `return False`: it may stand once in a function, which the file decides."""
+    return len(nodes) == 1 and nodes[0].kind in ("Pass", "Break", "Continue", "Return")
+
+
+def _check_scope_line(hunk: Hunk) -> None:
+    """Refuse what stands beside the `def` or `class` line of the hunk's own scope: it belongs to the scope around (rule 2)."""
+    around, _, name = hunk.text.scope.rpartition(".")
+    own = [node for node in hunk.before.nodes if node.kind in DEFINITIONS and node.node("name").fields.get("value") == name]
+    for side in (hunk.before, hunk.after) if own else ():
+        other = next((node for node in side.nodes if node.kind not in DEFINITIONS), None)
+        if len(side.nodes) > 1 and other is not None:
+            what = f"this stands beside `{name}` itself, outside of the scope `{hunk.text.scope}`"
+            message = f"{what}: write `@@ {around or '<module>'} @@`"
+            raise_marked(hunk.text, side, message, other.start, min(other.end, side.lines.end(other.start)))
 
 
 def _is_trivial(nodes: List[Node], words: int = 1) -> bool:
