@@ -85,6 +85,19 @@ def test_hunks_that_do_not_fit_are_values_and_a_wrong_request_is_raised(site, ca
     assert site.tree() == before and capsys.readouterr() == ("", "")
 
 
+def test_a_path_may_be_a_path_and_one_name_a_text(site, monkeypatch):
+    place, requirements = Place(target=site.path, patch_dirs=ROOT / "patchsets"), Path("requirements.txt")
+    assert place == Place(target=str(site.path), patch_dirs=(str(ROOT / "patchsets"),))
+    requirements.write_text(f"# sitepatch: {DDP} params=10\n")
+    one = apply(ApplyRequest(place, DDP, "params=10", dry_run=True)).plan
+    assert one.files and one == apply(ApplyRequest(place, [DDP], ["params=10"], dry_run=True)).plan
+    assert lock(LockRequest(place, ProjectFiles(Path(), requirements, Path("my.lock")))).written and Path("my.lock").is_file()
+    assert sync(SyncRequest(place, ProjectFiles(Path(), requirements, Path("my.lock"), locked=True))).written
+    assert verify(VerifyRequest(place, DDP)).patchsets == restore(RestoreRequest(place, DDP)).patchsets == (DDP,)
+    with pytest.raises(UsageError, match='there is no patchset "nothing"'):
+        restore(RestoreRequest(place, "nothing"))
+
+
 def test_a_project_is_locked_and_synced(site, capsys):
     Path("pyproject.toml").write_text(f'[tool.sitepatch]\npatchsets = ["{DDP}"]\n')
     place, before = Place(target=str(site.path)), site.tree()

@@ -19,6 +19,7 @@ from patcher.store.status import applied_names, divide_names, has_store, statuse
 from patcher.store.store import FINISHED, Store
 from patcher.survey.plans import plan_apply, plan_restore
 from patcher.target.interpreter import Environment
+from patcher.text.listed import one_or_more
 from patcher.verify.checks import VerifyOptions, VerifySettings, files_to_verify
 from patcher.verify.rollback import verify_or_roll_back
 
@@ -33,14 +34,24 @@ def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:
         SitepatchError: what keeps it from making a plan or from writing.
     """
     place = request.place
-    check_sources(request.names, place.patch_dirs)
-    requested, notes = choose(request.names, request.settings, place.patch_dirs)
+    requested, notes = requested_patchsets(request)
     env = place.environment()
     how, recovered = begin_change(place, env, requested, request.verify, events, dry_run=request.dry_run)
     plan = undisturbed(env, lambda: plan_apply(env, requested, force=request.force), dry_run=request.dry_run)
     plan = plan._replace(notes=(*notes, *plan.notes))
     names = tuple(one.patchset.name for one in requested)
     return carry_out(Outcome(place, env, plan, names, tuple(requested), request.dry_run, recovered), how, events)
+
+
+def requested_patchsets(request: ApplyRequest) -> Tuple[List[Requested], List[str]]:
+    """The patchsets of a request with their options, and remarks.
+
+    Raises:
+        SitepatchError: see `check_sources` and `choose`.
+    """
+    names, patch_dirs = one_or_more(request.names), request.place.patch_dirs
+    check_sources(names, patch_dirs)
+    return choose(names, one_or_more(request.settings), patch_dirs)
 
 
 def begin_change(
@@ -152,7 +163,7 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
             if isinstance(error, FormatError):  # what its release knows of the other files is not known here
                 raise error
         applied = applied_names(items)
-        idle, chosen = divide_names(applied, request.names)
+        idle, chosen = divide_names(applied, one_or_more(request.names))
         if idle:
             check_names(idle, applied, place.patch_dirs)
         plan = plan_restore(items, chosen, force=request.force) if chosen else Plan((), ())

@@ -7,6 +7,7 @@ from typing import List, NamedTuple, Optional, Tuple
 from patcher.model import FilePlan, Plan, Requested
 from patcher.ops.place import Place
 from patcher.target.interpreter import Environment
+from patcher.text.listed import Texts
 from patcher.verify.checks import VerifiedCommit, VerifyOptions
 
 
@@ -18,8 +19,8 @@ class ApplyRequest(NamedTuple):
     """
 
     place: Place
-    names: Tuple[str, ...]
-    settings: Tuple[str, ...] = ()
+    names: Texts
+    settings: Texts = ()
     verify: VerifyOptions = VerifyOptions()
     dry_run: bool = False
     force: bool = False
@@ -33,7 +34,7 @@ class RestoreRequest(NamedTuple):
     """
 
     place: Place
-    names: Tuple[str, ...] = ()
+    names: Texts = ()
     force: bool = False
     dry_run: bool = False
 
@@ -53,7 +54,7 @@ class VerifyRequest(NamedTuple):
     """Verify these patchsets, all that are applied without names."""
 
     place: Place
-    names: Tuple[str, ...] = ()
+    names: Texts = ()
     verify: VerifyOptions = VerifyOptions()
 
 

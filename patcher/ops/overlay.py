@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from patcher.model import FilePlan, Plan
-from patcher.ops.change import begin_change
+from patcher.ops.change import begin_change, requested_patchsets
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.overlay import make
-from patcher.project.selection import check_sources, choose
 from patcher.store.retry import undisturbed
 from patcher.survey.plans import plan_apply, plan_sync
 from patcher.verify.checks import VerifiedCommit, VerifySettings, files_to_verify
@@ -33,8 +32,7 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
     """
     place, env = request.place, request.place.environment()
     if isinstance(request, ApplyRequest):
-        check_sources(request.names, place.patch_dirs)
-        chosen, shadows = choose(request.names, request.settings, place.patch_dirs)
+        chosen, shadows = requested_patchsets(request)
         requested, notes = tuple(chosen), tuple(shadows)
     else:
         from patcher.ops.project import refuse_other

@@ -16,6 +16,7 @@ from patcher.store.status import applied_names, before_and_after, divide_names, 
 from patcher.survey.targets import stored_patchset
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
+from patcher.text.listed import one_or_more
 from patcher.verify.checks import FileToVerify, Verified
 from patcher.verify.run import verify_files as run_checks
 
@@ -49,20 +50,20 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
     def look() -> VerifyOutcome:
         waiting, items = describe_unfinished(env), statuses(env)
         applied = applied_names(items)
-        idle, chosen = divide_names(applied, request.names)
+        idle, chosen = divide_names(applied, one_or_more(request.names))
         if idle:
             check_names(idle, applied, place.patch_dirs)
         patchsets = _stored(items, chosen)
         how = verify_settings(place, env, request.verify, patchsets, events)
         here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
-        texts = [
+        files = [
             FileToVerify(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, chosen)[0])
             for item in here
             if item.live
         ]
         gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not item.live]
         with stoppable():
-            verified = run_checks(texts, patchsets, how)
+            verified = run_checks(files, patchsets, how)
         return VerifyOutcome(env, tuple(chosen), verified, tuple(waiting), tuple(idle), tuple(gone))
 
     return settled(env, look)

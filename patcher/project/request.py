@@ -7,10 +7,11 @@ from typing import Collection, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, UsageError
 from patcher.model import Patchset, Requested
-from patcher.patchset.places import PATCH_DIR, PROJECT_DIR
+from patcher.patchset.places import PATCH_DIR, PROJECT_DIR, AnyPath
 from patcher.project import lockfile
 from patcher.project.pyproject import Project, chosen, read_project
 from patcher.project.selection import check_sources
+from patcher.text.listed import Texts, one_or_more
 
 PROJECT = "pyproject.toml"
 
@@ -21,9 +22,9 @@ class ProjectFiles(NamedTuple):
     `lock` is the lock file, "" for that of the directory; with `locked` nothing is done where anything differs from it.
     """
 
-    folder: str = "."
-    requirements: Tuple[str, ...] = ()
-    lock: str = ""
+    folder: AnyPath = "."
+    requirements: Texts = ()
+    lock: AnyPath = ""
     locked: bool = False
 
     @property
@@ -81,18 +82,19 @@ def _read(request: ProjectFiles) -> List[Project]:
         raise UsageError(f"--project {request.folder}: found no such directory")
     project = read_project(path) if path.is_file() else None
     projects = [project] if project else []
-    if request.requirements:
+    requirements = one_or_more(request.requirements)
+    if requirements:
         from patcher.project.requirements import read_requirements  # few projects ask there
 
-        projects.append(read_requirements(request.requirements))
+        projects.append(read_requirements(requirements))
     if project is None and not any(one.entries for one in projects):
         table = f"{path}: found no {'table [tool.sitepatch]' if path.is_file() else 'such file'}"
-        if not request.requirements:
+        if not requirements:
             how = 'write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r'
             raise UsageError(f"{table}, expected what the project asks for", how, Location(str(path)))
-        names = ", ".join(request.requirements)
+        names = ", ".join(requirements)
         dropped = "pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from"
         nothing = "to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
         message = f'{names}: found no comment "# sitepatch: NAME"\n{table}'
-        raise UsageError(message, f"{dropped}\n{nothing}", Location(request.requirements[0]))
+        raise UsageError(message, f"{dropped}\n{nothing}", Location(requirements[0]))
     return projects

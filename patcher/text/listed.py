@@ -1,9 +1,19 @@
-"""Counts, and lists of words and numbers, in a sentence; suggestions for a misspelt word."""
+"""What may be one or several, counts, and lists of words and numbers, in a sentence; suggestions for a misspelt word."""
 
 from __future__ import annotations
 
+import os
 from itertools import groupby
-from typing import Iterable, Sequence
+from typing import Iterable, Sequence, Tuple, Union
+
+Texts = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
+"""What a program gives where several names or paths may stand (see `one_or_more`)."""
+
+
+def one_or_more(given: Texts) -> Tuple[str, ...]:
+    """Names or paths as texts; one alone is that one, and not its letters."""
+    several = (given,) if isinstance(given, (str, os.PathLike)) else given
+    return tuple(os.fspath(text) for text in several)
 
 
 def count(number: int, what: str) -> str:
