@@ -248,6 +248,21 @@ def test_an_unknown_patchset_is_refused_with_a_suggestion(site, command):
     assert done.err.startswith('error: there is no patchset "mmengine-dpp-debug"')
 
 
+@pytest.mark.parametrize("command", ["apply", "restore", "explain"])
+def test_what_was_meant_by_a_diff_a_directory_or_a_package_is_said(site, command):
+    folder = site.source(DDP).rename(site.cwd / "patchsets" / "mine")
+    (site.cwd / "a fix.diff").write_text("--- a/x.py\n+++ b/x.py\n")
+    for word, meant in (
+        ("a fix.diff", "a fix.diff is a file; a patchset is made of a diff with: sitepatch import 'a fix.diff' --name NAME"),
+        ("./patchsets/mine", "write the name and the directory that it lies in: mine --patch-dir patchsets\n"),
+        ("patchsets/", "write the name and the directory that it lies in: mine --patch-dir patchsets\n"),
+        (f"{folder}/patchset.toml", f"write the name and the directory that it lies in: mine --patch-dir {folder.parent}\n"),
+        ("triton", "triton is a package, it is patched by triton-libcuda-path\n"),
+        ("flash-attn", "; what each is for: sitepatch list\n"),
+    ):
+        refused(site, 2, [command, word], f'error: there is no patchset "{word}"', meant)
+
+
 def test_every_unknown_name_is_reported_in_one_run(site):
     refused(site, 2, ["apply", "one", DDP, "two"], '"one"', '"two"')
     refused(site, 2, ["restore", "one", DDP, "two"], '"one"', '"two"')

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple, Union
+from typing import Dict, List, Mapping, Sequence, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Patchset, PatchsetSource
 from patcher.patchset.entry_points import entry_points
 from patcher.patchset.toml import decode_text
 from patcher.system.reading import TEXT, read_file
-from patcher.text.listed import suggest
 
 MANIFEST = "patchset.toml"
 BUILT_IN, LOCAL = PatchsetSource("built in"), PatchsetSource("./patchsets")
@@ -100,20 +99,6 @@ def folders_by_name(places: Sequence[Tuple[str, PatchsetSource]]) -> Folders:
                 seen.add(real)
                 found.setdefault(os.path.basename(folder), []).append((folder, source))
     return found
-
-
-def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> UsageError:
-    """The error for a name that no place has: the nearest name, all names, and the places that were searched."""
-    known = sorted(known)
-    places, broken = search_places(patch_dirs, cwd)
-    looked = []
-    for place, source in places:
-        state = "" if os.path.isdir(place) else ", not there"
-        which = f"{source} of the current directory{state}" if source == LOCAL else str(source)
-        looked.append(f"{os.path.abspath(place)} ({which})")
-    hints = [f"known patchsets: {', '.join(known) or 'none'}", f"searched: {', '.join(looked)}"]
-    hints += [error.message for error in broken.values()]
-    return UsageError(f'there is no patchset "{name}"{suggest(name, known)}', "\n".join(hints))
 
 
 def has_texts(folder: str, files: Mapping[str, str]) -> bool:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+import shlex
+from pathlib import Path
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.model import Option, OptionValue, Patchset, PatchsetSource, Variant
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import (
+    LOCAL,
+    MANIFEST,
     AnyPath,
     Folders,
     folders_by_name,
     has_texts,
     patchset_folders,
     search_places,
-    unknown_patchset,
 )
 from patcher.patchset.toml import option_text
 from patcher.system.decode import shown_value
 from patcher.target.versions import accepts, says_nothing
-from patcher.text.listed import suggest
+from patcher.text.listed import listed, suggest
+from patcher.text.release import normalized
 
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -66,6 +70,39 @@ def find_patchsets(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Fo
         except SitepatchError as error:
             broken[name] = error
     return found, broken
+
+
+def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> UsageError:
+    """The error for a name that no place has: the nearest name, what was meant, all names, and where was searched."""
+    known = sorted(known)
+    places, broken = search_places(patch_dirs, cwd)
+    looked = []
+    for place, source in places:
+        state = "" if Path(place).is_dir() else ", not there"
+        which = f"{source} of the current directory{state}" if source == LOCAL else str(source)
+        looked.append(f"{Path(place).absolute()} ({which})")
+    names = f"known patchsets: {', '.join(known) or 'none'}; what each is for: sitepatch list"
+    hints = [*_meant(name, patch_dirs, cwd), names, f"searched: {', '.join(looked)}"]
+    hints += [error.message for error in broken.values()]
+    return UsageError(f'there is no patchset "{name}"{suggest(name, known)}', "\n".join(hints))
+
+
+def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[str]:
+    """What to write where the name is that of a file, of a directory, or of a package."""
+    path = Path(name)
+    path = path.parent if path.name == MANIFEST or path.suffix == ".spatch" else path
+    inside = folders_by_name([(str(Path(cwd, path)), LOCAL)])
+    if inside:
+        folder = path.parent if Path(cwd, path, MANIFEST).is_file() else path
+        words = f"{' '.join(inside)} --patch-dir {shlex.quote(str(folder))}"
+        return [f"{name} is no name, write the name and the directory that it lies in: {words}"]
+    if Path(cwd, name).is_file():
+        return [f"{name} is a file; a patchset is made of a diff with: sitepatch import {shlex.quote(name)} --name NAME"]
+    every, _ = find_patchsets(patch_dirs, cwd)
+    variants = ((each.patchset.name, variant) for each in every for variant in each.patchset.variants)
+    targets = {(patchset, target) for patchset, variant in variants for target in (variant.package, *variant.distributions)}
+    names = {patchset for patchset, target in targets if normalized(target) == normalized(name)}
+    return [f"{name} is a package, it is patched by {listed(sorted(names))}"] if names else []
 
 
 def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:

@@ -16,9 +16,8 @@ from patcher.patchset.places import (
     folders_by_name,
     named_places,
     patchset_folders,
-    unknown_patchset,
 )
-from patcher.patchset.sources import FoundPatchset, find_patchset, resolve_options
+from patcher.patchset.sources import FoundPatchset, find_patchset, resolve_options, unknown_patchset
 from patcher.patchset.toml import option_text
 from patcher.system.ownership import others_may_write
 from patcher.text.confusable import remarks
