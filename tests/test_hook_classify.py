@@ -722,6 +722,19 @@ def test_an_answer_that_is_none_is_refused_with_the_field_that_is_wrong(tmp_path
     assert caught.value.message.split("\n")[0] == f"sitepatch could not apply two (exit code 0): x: {said}"
 
 
+def test_a_lock_that_is_taken_is_nothing_that_is_recorded(site, capfd, monkeypatch):
+    """The next start looks again: else it would run the old code, and say nothing new."""
+    site.install("2.0", text=b"VALUE = 7\n")
+    folder = put(site, [precomputed()])
+    busy = b'{"ok": false, "error": {"message": "pid 7 is at work", "hint": "h", "busy": true}}'
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, busy, b""))
+    code, said, text = ran(folder, "repair", capfd)
+    assert (code, said, text) == (1, ["two: pid 7 is at work; the next start of Python looks again"], "")
+    out = b'{"ok": true, "files": []}'
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, out, b""))
+    assert ran(folder, "repair", capfd)[0] == 0
+
+
 def test_what_sitepatch_made_of_a_file_is_what_is_expected_there(site, capfd, monkeypatch):
     site.install("2.0", text=b"VALUE = 7\n")
     folder = put(site, [precomputed()])

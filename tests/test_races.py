@@ -564,6 +564,7 @@ def test_a_lock_that_is_not_got_in_time_names_its_holder_and_what_to_do(site):
             assert ended.code == 1
             assert f"process {holder.pid}, {NAME})" in ended.err
             assert "--lock-timeout SECONDS" in ended.err
+        assert json.loads(site("apply", DDP, "--lock-timeout", "0.1", "--json").out)["error"]["busy"] is True
         assert holders(str(site.path)) == [
             f"{site.path}/.sitepatch/lock is held by process {holder.pid}, {NAME}"
         ]

@@ -11,7 +11,7 @@ import click
 
 from patcher.cli.styles import Row, labelled, table_lines
 from patcher.cli.translation import translated
-from patcher.errors import NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
+from patcher.errors import BusyError, NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
 from patcher.ops.events import Events
 from patcher.ops.place import Place
 from patcher.patchset.toml import options_text
@@ -205,7 +205,8 @@ class Console(Events):
         """Write an error and its hint; returns the exit code. The one place where an error becomes text."""
         code = exit_code(error)
         self.end_progress()
-        self.answer(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code, **error.place}})
+        busy = {"busy": True} if isinstance(error, BusyError) else {}
+        self.answer(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code, **busy, **error.place}})
         lines = [labelled("error", error.message, fg="red", bold=True)]
         lines += [labelled("hint", line, fg="cyan") for line in error.hint.split("\n") if line]
         for line in lines if self.kept_notes is None else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, NamedTuple, Optional
 
-from patcher.errors import SitepatchError
+from patcher.errors import BusyError, SitepatchError
 from patcher.hook.content import HookPatchset
 from patcher.system.decode import Items, Reader, Table, anything, boolean, decode_json, string
 
@@ -19,7 +19,7 @@ _CODE = (
 _ANSWER = Table(
     {
         "ok": boolean,
-        "error": Table({"message": string, "hint": string}, others=True),
+        "error": Table({"message": string, "hint": string, "busy": boolean}, optional=("busy",), others=True),
         "files": Items(Table({"path": string, "after": string, "changes": anything}, others=True)),
         "answers": Items(Table({"path": string, "state": string, "problem": string}, others=True)),
     },
@@ -47,6 +47,7 @@ def apply_with_sitepatch(site: str, folder: str, one: HookPatchset, *, write: bo
         write: whether to write.
 
     Raises:
+        BusyError: somebody else is changing the environment; the next start may succeed.
         SitepatchError: sitepatch gave no answer that can be read.
     """
     import subprocess
@@ -67,6 +68,8 @@ def apply_with_sitepatch(site: str, folder: str, one: HookPatchset, *, write: bo
     except ValueError:
         raise SitepatchError(failed) from None
     reader.stop(SitepatchError)
+    if fields.get("error", {}).get("busy"):
+        raise BusyError(f"{one.name}: {fields['error']['message']}", "the next start of Python looks again")
     files = {each["path"]: each["after"] for each in fields.get("files", ())}
     changed = sum(bool(each["changes"]) for each in fields.get("files", ()))
     return ApplyAnswer(fields["ok"], _problem(fields), files, changed)
