@@ -198,7 +198,7 @@ def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
 def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world):
     (world.path / "demo" / "data.json").write_text("{}\n")
     parts = {
-        "demo/m.py:8": diff(after=EDIT.replace("check(model)", "check(unknown)")),
+        "demo/m.py:8": diff(after=EDIT.replace("    check(model)", "    check(unknown)")),
         "demo/new.py": NEW.format("demo/new.py"),
         "demo/gone.py": diff("x\n", "y\n", "a/demo/gone.py"),
         "demo/data.json": diff("{}\n", "[]\n", "a/demo/data.json"),
