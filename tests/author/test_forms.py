@@ -265,6 +265,11 @@ CASES = {
         "def f(cfg):\n    cfg.mode = g(cfg.get('mode', g()), 1)\n    cfg.rest = g(cfg.get('rest', g()), 2)\n",
         "@@ f @@\n-cfg.get('mode', g())\n+g(cfg.get('mode', g()), 1)\n\n@@ f @@\n-cfg.get('rest', g())\n+g(cfg.get('rest', g()), 2)\n",
     ),
+    "a key of a call that another statement keeps stays": (
+        "def f(cfg):\n    return cfg.get('mode', g())\n",
+        "def f(cfg):\n    cfg.mode = cfg.get('mode', g())\n",
+        "@@ f @@\n-return cfg.get('mode', ...)\n+cfg.mode = cfg.get('mode', ...)\n",
+    ),
     "a key of a call that comes under a condition stays": (
         "def f(cfg):\n    cfg.setdefault('mode', g())\n    return cfg\n",
         "def f(cfg):\n    if cfg:\n        cfg.setdefault('mode', g())\n    return cfg\n",

@@ -174,6 +174,7 @@ def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
         + NEW.format("test/test_new.py")
         + NEW.format("changes/123.bugfix.rst")
         + NEW.format("demo/sub/test_new.py")
+        + "diff --git a/demo/n.py b/demo/n.py\nold mode 100644\nnew mode 100755\n"
         + "diff --git a/demo/sub/n.py b/demo/sub/n.py\nold mode 100644\nnew mode 100755\n"
         + "--- a/demo/sub/n.py\n+++ b/demo/sub/n.py\n@@ -5 +5 @@ def value():\n-    return VALUE\n+    return -VALUE\n"
     )
@@ -191,6 +192,7 @@ def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
         ("test/test_new.py", "a new file"),
         ("changes/123.bugfix.rst", "a new file"),
         ("demo/sub/test_new.py", "a new file"),
+        ("demo/n.py", "a change of mode from 100644 to 100755"),
         ("demo/sub/n.py", "a change of mode from 100644 to 100755"),
     ]
 
@@ -222,6 +224,11 @@ def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world
     assert [line.split()[:3] for line in told.out.splitlines() if line.startswith("left out")]
     told = done(world("import", "fix.patch", "--name", "other", "--leave-out", "demo/m.py:1"), 2)
     assert "--leave-out demo/m.py:1: no such part is left out" in told.err and "demo/m.py:8" in told.err
+
+
+def test_what_does_not_fit_is_said_before_what_is_left_out(world):
+    ((_, problem, _),), missing = refused(world, diff("VALUE = 2\n", "VALUE = 3\n", "a/demo/n.py"), leave_out=("demo/m.py:8",))
+    assert "no line `VALUE = 2`" in problem and missing == []
 
 
 def test_comments_alone_are_no_patchset_and_stop_none(world):

@@ -74,6 +74,14 @@ def test_a_value_that_is_more_than_one_literal_or_name_is_never_left_open(value,
         assert draft.complete and "$OLD" not in draft.spatch()
 
 
+def test_a_file_that_moved_is_not_the_one_whose_value_would_be_overwritten():
+    after, literal = HOME.replace("LIMIT = 10", "LIMIT = 99"), {"pkg/m.py": VALUE.encode()}
+    moved = {"pkg/n.py": HOME.replace("LIMIT = 10", "LIMIT = 12").encode()}
+    assert drafted(after, literal, moved).files[0].paths == ("pkg/m.py", "pkg/n.py")
+    moved = {"pkg/n.py": HOME.replace("LIMIT = 10", "LIMIT = ['run', 2]").encode()}
+    assert drafted(after, literal, moved).files[0].paths == ("pkg/m.py",)
+
+
 @pytest.mark.parametrize("other", ["-1", "'no'", "None", "DEFAULT"])
 def test_one_literal_or_one_name_is_left_open(other):
     draft = drafted(HOME.replace("LIMIT = 10", "LIMIT = 99"), HOME.replace("LIMIT = 10", f"LIMIT = {other}"))
