@@ -202,8 +202,13 @@ def _variant(
                         reader.problems.append(error)
             for patch in parsed[name][1]:
                 patches.append(patch)
-                for path in patch.paths:
-                    if "package" in table and path.split("/")[0] not in (package, f"{package}.py"):
+                for line, path in enumerate(patch.paths, patch.line):
+                    ahead, _, rest = path.partition("/")
+                    if ahead in ("a", "b") and ahead != package and rest.startswith(f"{package}/"):
+                        here = Location(str(reader.folder / name), line)
+                        problem = f"found {shown_value(path)}, expected {shown_value(rest)}: without git's `{ahead}/`"
+                        reader.problems.append(PatchError.at(here, problem))
+                    elif "package" in table and ahead not in (package, f"{package}.py"):
                         reader.wrong(place, f"{shown_value(path)} (line {patch.line})", f"a file of the package {package}")
     return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions))
 

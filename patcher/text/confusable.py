@@ -13,6 +13,14 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # controls, format characters (bidi, zero width), line and paragraph separators
 _STRING = re.compile(r"""([A-Za-z]{0,2})('''|\"\"\"|'|")((?:\\.|(?!\2).)*)\2""")
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
+_MEANT = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2013\u2014\u2212", "''\"\"----"))
+
+
+def typeset(char: str) -> str:
+    """What a character is that a web page, a mail or an input method puts where code has an ASCII one, and what was meant."""
+    meant = _MEANT.get(char, unicodedata.normalize("NFKC", char))
+    name = f"U+{ord(char):04X} ({unicodedata.name(char, '?').lower()})"
+    return f"{name}, expected `{meant}`" if meant.isascii() else f"{name}, which is no code"
 
 
 def look_alike(name: str) -> str:

@@ -10,12 +10,20 @@ from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Form, Refused, Stays, block, cases, check_refused, hold, inside, stays
 
 HUNK = "@@ f @@\n-a.b\n+c.d\n"
+DIFF = "found a unified diff, expected `@@ SCOPE @@`; a patchset is made of it with: sitepatch import case.spatch --name NAME"
 
 # Which file: a relative path with `/`, several as alternatives. (That one of them counts and two are ambiguous: test_plan.py.)
 RULE_1 = {
     "no file": Form("Prose only.\n", 1, "found no `--- PATH` line"),
     "a hunk before the first file": Form(f"{HUNK}--- p/m.py\n", 1, "before the first `--- PATH`"),
     "a file without a hunk": Form(f"--- p/m.py\n\n--- p/n.py\n{HUNK}", 1, "no hunk for this file"),
+    "a diff": Form("diff --git a/p/m.py b/p/m.py\n--- a/p/m.py\n+++ b/p/m.py\n@@ -1 +1 @@\n-x\n+y\n", 3, DIFF),
+    "a diff below its own path": Form("--- p/m.py\n@@ -1,2 +1,2 @@ def f():\n-x\n+y\n", 2, DIFF),
+    "a quoted diff": Form("> --- a/p/m.py\n> +++ b/p/m.py\n> @@ -1 +1 @@\n> -x\n> +y\n", 3, DIFF),
+    "a path that a mail quotes": Form("Hello,\n> --- p/m.py\n> @@ f @@\n> -x\n> +y\n", 2, "remove the `>` with which a mail quotes a line\n    > --- p/m.py\n    ^~~~~~"),
+    "a path that is indented": Form(f" --- p/m.py\n{HUNK}", 1, "expected `--- PATH` at the beginning of a line\n"),
+    "a path behind one long dash": Form(f"\u2014 p/m.py\n{HUNK}", 1, "it begins with U+2014 (em dash), expected `-`"),
+    "a path behind a blank that is none": Form(f"---\u00a0p/m.py\n{HUNK}", 1, "it begins with U+00A0 (no-break space), expected ` `"),
     "no path": Form(f"---  \n{HUNK}", 1, "expected a path"),
     "an absolute path": Form(f"--- /etc/m.py\n{HUNK}", 1, "absolute"),
     "a path that leaves the site directory": Form(f"--- p/../../m.py\n{HUNK}", 1, "must not leave the site directory"),
@@ -108,6 +116,14 @@ RULE_2 = {
 RULE_3 = {
     "a line without its sign": Form("--- p/m.py\n@@ f @@\n-a.b\nc.d\n", 4, "begins with ` `, `-` or `+`"),
     "neither minus nor plus": Refused(" x = 1\n", "changes nothing"),
+    "a line that a mail quotes": Form("--- p/m.py\n@@ f @@\n> -a.b\n> +c.d\n", 3, "`+`: remove the `>` with which a mail quotes a line"),
+    "a minus sign": Form("--- p/m.py\n@@ f @@\n\u2212a.b\n+c.d\n", 3, "`+`: it begins with U+2212 (minus sign), expected `-`"),
+    "a blank that is none": Refused(" b\n-old(\u00a0$X)\n+max($X)\n", "case.spatch:4: found U+00A0 (no-break space), expected ` `", "\u00a0"),
+    "an indentation of blanks that are none": Refused(" def f():\n-\u00a0\u00a0old($X)\n+\u00a0\u00a0max($X)\n", "case.spatch:4: found U+00A0", "\u00a0"),
+    "curly quotes": Refused("-old(\u201cx\u201d)\n+max(\u201cx\u201d)\n", 'found U+201C (left double quotation mark), expected `"`', "\u201c"),
+    "a comma of Chinese": Refused("-old($X)\n+max($X\uff0c 0)\n", "case.spatch:4: found U+FF0C (fullwidth comma), expected `,`", "\uff0c"),
+    "a blank of no width": Refused("-old\u200b($X)\n+max($X)\n", "found U+200B (zero width space), which is no code", "\u200b"),
+    "all of that in a string or a comment": inside("x = a.b('\u201c\u00a0')", "-a.b('\u201c\u00a0')\n+a.c('\u2019')\n", "x = a.c('\u2019')"),
     "a side that does not parse": Refused("-old($X\n+max($X)\n", "the before side does not parse", "old"),
     "a clause that does not parse": Refused("-else:\n-    x = = 1\n-    y = 1\n+else:\n+    x = 1\n", "case.spatch:4: the before side does not parse", "1"),
     "an after side that does not parse": Refused("-old($X)\n+max($X))\n", "the after side does not parse"),

@@ -7,15 +7,19 @@ hunk must be matched.
 from __future__ import annotations
 
 import re
+import shlex
 from typing import List, NoReturn, Optional, Set, Tuple
 
 from patcher.errors import Location, PatchError
 from patcher.model import FilePatch, HunkText
+from patcher.text.confusable import typeset
 from patcher.text.width import marked
 
 MOST_LINES = 5000
 """Lines of a hunk: it is matched and tried as a whole, which takes a millisecond and more for each of them."""
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
+_UNIFIED = re.compile(r"(?:> ?)*@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\+\+\+ ")
+_ALMOST = re.compile(r"([>\s]*[-\u2010-\u2015\u2212]+\s+)\S+\.pyi?\s*")  # `--- PATH` as something else made it
 _WORDS = frozenset(["when-present", "in-string"])
 _AROUND = frozenset(["class", "def", "for", "if", "match", "try", "while", "with"])
 _NOTHING = "scope"  # after `inside=`: no statement is around the place
@@ -51,9 +55,18 @@ def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
         PatchError: the form is wrong; the message names the line and marks the place.
     """
     lines = text.replace("\r\n", "\n").split("\n")
+    for index, line in enumerate(lines):
+        if _UNIFIED.match(line) and (line[0] != "+" or lines[index - 1].startswith("--- ")):
+            made = f"a patchset is made of it with: sitepatch import {shlex.quote(origin)} --name NAME"
+            reject(origin, index + 1, f"found a unified diff, expected `@@ SCOPE @@`; {made}", line, 0, len(line))
     number = next((index for index, line in enumerate(lines) if line.startswith("--- ")), len(lines))
     prose = "\n".join(lines[:number]).strip()
     if number == len(lines):
+        for index, line in enumerate(lines):
+            almost = _ALMOST.fullmatch(line)
+            if almost:
+                message = f"expected `--- PATH` at the beginning of a line{_instead(almost.group(1))}"
+                reject(origin, index + 1, message, line, 0, len(almost.group(1)))
         reject(origin, max(1, len(lines) - 1), "found no `--- PATH` line; expected one for each file to change")
     for index, line in enumerate(lines[:number]):
         if line.startswith("@@"):
@@ -84,6 +97,14 @@ def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
     if not hunks:
         reject(origin, first, "no hunk for this file; expected `@@ SCOPE @@` below it", lines[first - 1], 0, 3)
     return FilePatch(tuple(paths), first, tuple(hunks)), number
+
+
+def _instead(begin: str) -> str:
+    """What a mail or a web page has put at the beginning of a line, "" for nothing."""
+    if ">" in begin:
+        return ": remove the `>` with which a mail quotes a line"
+    char = next((char for char in begin if not char.isascii()), "")
+    return f": it begins with {typeset(char)}" if char else ""
 
 
 def _path(line: str, number: int, origin: str) -> str:
@@ -124,7 +145,7 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
     while number < len(lines) and not lines[number].startswith(("@@", "--- ")):
         line = lines[number]
         if line and line[0] not in " -+":
-            reject(origin, number + 1, "a hunk's line begins with ` `, `-` or `+`", line, 0, 1)
+            reject(origin, number + 1, f"a hunk's line begins with ` `, `-` or `+`{_instead(line[0])}", line, 0, 1)
         if "\r" in line:
             message = "a carriage return inside a line; line breaks are LF or CRLF, and those of the target do not matter"
             reject(origin, number + 1, message, line.replace("\r", " "), line.index("\r"), line.index("\r") + 1)

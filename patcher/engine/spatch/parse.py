@@ -13,6 +13,7 @@ from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.side import Side
 from patcher.engine.syntax import parse_source
 from patcher.model import HunkText, OptionValue
+from patcher.text.confusable import typeset
 
 _CLAUSE = re.compile(r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))")  # `case = 1` is a statement
 _ANY_CASE = " case _: ..."  # below a `match` that has no case, so that it parses
@@ -30,6 +31,7 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     context = frozenset(number for _, number, both in lines if both)
     numbers = [number for _, number, _ in lines] or [hunk.line]
     what = "before" if tag == "-" else "after"
+    _check_characters(hunk, raw, numbers)
     _check_continuations(hunk, raw, logical, numbers)
     _check_indentation(hunk, what, raw, logical, numbers)
     clause = _CLAUSE.match(raw, logical[0].start) if logical else None
@@ -89,6 +91,16 @@ def _dedent(raw: str, indent: str, base: str) -> str:
         lines.append(kept if offset in inside or line.strip() else "")
         offset += len(line) + 1
     return "\n".join(lines)
+
+
+def _check_characters(hunk: HunkText, raw: str, numbers: Sequence[int]) -> None:
+    """Refuse a quote, a dash or a blank of a web page outside of strings: the parser's error would name what is around it."""
+    for token in lex.tokens(raw):
+        if token.kind == "op" and not token.text.isascii():
+            lines = lex.Lines(raw)
+            begin, row = lines.start(token.start), lines.number(token.start) - 1
+            line, column = raw[begin : lines.end(token.start)].rstrip("\n"), token.start - begin
+            reject(hunk.origin, numbers[row], f"found {typeset(token.text)}", line, column, column + 1)
 
 
 def _check_continuations(hunk: HunkText, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]) -> None:
