@@ -231,6 +231,8 @@ class Layout:
 def program(seed: int) -> Program:
     """The program of a seed."""
     random = Random(seed)
+    if random.random() < 0.05:
+        return moved(random)
     layout, body = Layout(random), block(random)
     above, below = random.choice([[], ["x = 1"]]), random.choice([[], ["print(a, 'end')"]])
     name = random.choice(["f", "f", "f", "K.f", "<module>"])
@@ -272,6 +274,24 @@ def program(seed: int) -> Program:
     text = text.replace("\n", newline)
     text = text.rstrip("\r\n") if random.random() < 0.1 else text
     return Program(text, shown, written(after, unit), kept)
+
+
+def moved(random: Random) -> Program:
+    """A list written one element a line, some with comments, of which elements change places, go or come."""
+    elements = random.sample(["a", "b.x", "max(c)", "'s'", "a + b", "-1", "[a, b]"], random.randint(2, 6))
+    behind = {each: f"  # loose {number}" for number, each in enumerate(elements) if random.random() < 0.6}
+    after = [each for each in elements if random.random() < 0.9] or elements[:1]
+    random.shuffle(after)
+    after += random.choice([[], [], ["c"]])
+    opened, closed = random.choice(["[]", "()", ["max(", ")"]])
+    last = random.choice([",", ""])
+    lines = [f"        {each}{',' if each is not elements[-1] else last}{behind.get(each, '')}\n" for each in elements]
+    one, other = (f"x = {opened}{', '.join(each)},{closed}" for each in (elements, after))
+    before = f"def f(a, b, c):\n    x = {opened}\n{''.join(lines)}    {closed}\n"
+    if opened == "(" and last == "" and len(elements) == 1:
+        before = before.replace(f"{elements[0]}", f"{elements[0]},", 1)
+    kept = tuple(behind[each].strip() for each in after if each in behind)
+    return Program(before, f"--- p/m.py\n@@ f @@\n-{one}\n+{other}\n", f"def f(a, b, c):\n    {other}\n", kept)
 
 
 def exchange(random: Random, text: str) -> Optional[Program]:

@@ -82,19 +82,17 @@ def broken(
     module = _bound(after.tree.body)
     known, gone = _known(after, module) | set(injected), before.module - module
     found = set()
-    reads = [*_near(after.tree.body, lines)]
+    near = [*_near(after.tree.body, lines)]
     if any(re.search(rf"\b{name}\b", after.text) for name in gone):
-        reads += [read for node in after.tree.body for read in _reads(node, [], "") if read[0].id in gone]
-    for name, scopes, _ in reads:
+        near += [read for node in after.tree.body for read in _reads(node, [], "") if read[0].id in gone]
+    for name, scopes, _ in near:
         if not (name.id in known or name.id in before.lost or any(name.id in scope for scope in scopes)):
             found.add(Broken(name.lineno, name.id, ""))
     for path, function in _functions_near(after.tree.body, lines):
         own = _own(function)
         names = {name for where, name in before.outer if where == path and name in own}
-        found.update(
-            Broken(name.lineno, name.id, path)
-            for name in _own_reads(function, path) if name.id in names and not _is_bound_above(function, name)
-        )  # fmt: skip
+        reads = [name for name in _own_reads(function, path) if name.id in names and not _is_bound_above(function, name)]
+        found.update(Broken(name.lineno, name.id, path) for name in reads)
     return sorted(found)
 
 

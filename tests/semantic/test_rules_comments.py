@@ -71,6 +71,14 @@ RULE_18 = {
 
 # Blank lines; comments that stay; statements that are wrapped take theirs along.
 RULE_19 = {
+    "an element that moves takes its comment": inside("x = [\n        a,  # one\n        # about b\n        b,\n        c  # three\n    ]", "-x = [a, b, c]\n+x = [c, a, b]\n", "x = [\n        c,  # three\n        a,  # one\n        # about b\n        b\n    ]"),
+    "and the comment over it": inside("x = [\n        a,  # one\n        # about b\n        b,\n        c  # three\n    ]", "-x = [a, b, ...]\n+x = [b, a, ...]\n", "x = [\n        # about b\n        b,\n        a,  # one\n        c  # three\n    ]"),
+    "also where another goes and one comes": inside("x = [\n        a,  # one\n        # about b\n        b,\n        c  # three\n    ]", "-x = [a, b, c]\n+x = [c, d, a]\n", "x = [\n        c,  # three\n        d,\n        a  # one\n    ]"),
+    "an argument that moves": inside("A(\n        a,  # one\n        b,\n    )", "-A(a, b)\n+A(b, a)\n", "A(\n        b,\n        a,  # one\n    )"),
+    "an entry of a dict that moves": inside("x = {\n        'a': 1,  # one\n        'b': 2,\n    }", "-x = {'a': 1, 'b': 2}\n+x = {'b': 2, 'a': 1}\n", "x = {\n        'b': 2,\n        'a': 1,  # one\n    }"),
+    "a parameter that moves": Changed("def f(\n    a,  # one\n    b,\n):\n    pass\n", "-def f(a, b):\n+def f(b, a):\n", "def f(\n    b,\n    a,  # one\n):\n    pass\n"),
+    "a comment that cannot move along": stays("x = [a,  # one\n        b]", "-x = [a, b]\n+x = [b, a]\n", State.CONFLICT, "its comment cannot be moved along"),
+    "what stands twice has its comment once": inside("A(\n        a +  # why\n        b\n    )", "-A($X)\n+A($X, $X)\n", "A(\n        a +  # why\n        b,\n        (a +\n        b)\n    )"),
     "blank `+` lines are inserted": beside(" x = a\n+\n+print(x)\n", "# trailing\n", "# trailing\n\n    print(x)\n"),
     "other blank lines are not looked at": beside(" x = a\n-\n-y = b\n", "    y = b\n", ""),
     "a statement goes with its line, neighbouring comments stay": gone("-x = a\n", "    x = a  # trailing\n", ""),

@@ -7,52 +7,13 @@ from itertools import islice
 from typing import List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.edit import Conflict
-from patcher.engine.lex import find_outside, scan, tokens
+from patcher.engine.lex import find_outside, tokens
 from patcher.engine.node import Node, index_of
 from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
-from patcher.engine.rewrite.layout import is_continuation
 from patcher.engine.rewrite.precedence import has_star, is_bare
-
-
-class _Row:
-    """The elements of one list in the file and its layout.
-
-    `indent` is the indentation of elements that are written one a line, else None; `leads` is whether the separator begins
-    their lines (`+ b`), and not ends them (`a +`).
-    """
-
-    def __init__(self, edits: Edits, elements: List[Node], separator: str) -> None:
-        self.edits, self.text, self.lines = edits, edits.text, edits.lines
-        self.elements, self.separator = elements, separator
-        self.spaced = separator if separator == "," else " " + separator
-        self.leads = any(self._leading(index) for index in range(1, len(elements)))
-        self.indent = self._one_a_line()
-
-    def following(self, end: int) -> int:
-        """The offset past the separator that follows at `end`, 0 where none does."""
-        token = next((token for token in scan(self.text, end) if token.kind not in ("space", "newline", "comment")), None)
-        return token.start + len(self.separator) if token and self.text.startswith(self.separator, token.start) else 0
-
-    def start(self, index: int) -> int:
-        """Where an element begins; where separators lead, with the separator before it."""
-        past = self.following(self.elements[index - 1].outer_end) if index and self.leads else 0
-        return past - len(self.separator) if past else self.elements[index].outer_start
-
-    def _leading(self, index: int) -> bool:
-        """Whether the separator before an element is on its line, and not on that of the element above."""
-        above, start = self.elements[index - 1].outer_end, self.elements[index].outer_start
-        found = self.following(above)
-        return bool(found) and self.lines.number(above) < self.lines.number(found) == self.lines.number(start)
-
-    def _one_a_line(self) -> Optional[str]:
-        """The indentation of the elements if they are written one a line (the first may be beside its bracket)."""
-        indexes = range(1, len(self.elements)) or range(len(self.elements))
-        for index in indexes:
-            start = self.lines.start(self.start(index))
-            if self.text[start : self.start(index)].strip() or is_continuation(self.text, start):
-                return None
-        return self.lines.indent(self.start(indexes[0])) if self.elements else None
+from patcher.engine.rewrite.reorder import reorder
+from patcher.engine.rewrite.row import ElementRow
 
 
 def change_elements(edits: Edits, before: List[Node], after: List[Node], code: Node, key: str) -> None:
@@ -70,6 +31,10 @@ def change_elements(edits: Edits, before: List[Node], after: List[Node], code: N
     remaining = len(elements) - deleted + sum(len(gap.inserted) for gap in gaps)
     if code.kind in ("Import", "ImportFrom") and remaining == 0:
         raise Conflict("the last name of an import cannot be removed: remove the statement")
+    row = ElementRow(edits, elements, ",")
+    alone = code.kind == "Tuple" and remaining == 1 < len(elements)
+    if alone and code.parenthesised and reorder(edits, after, pairs, gaps, row, alone=True):
+        return
     if (code.kind == "Tuple" and remaining < min(2, len(elements))) or (
         code.kind == "ClassDef" and not (elements and remaining)
     ):
@@ -79,7 +44,8 @@ def change_elements(edits: Edits, before: List[Node], after: List[Node], code: N
     if code.kind == "Tuple" and not code.parenthesised and has_star(after) and not has_star(elements):
         raise ReplaceWhole  # which may need parentheses now
     bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
-    _change(pairs, gaps, _Row(edits, elements, ","), code, bare)
+    if not reorder(edits, after, pairs, gaps, row):
+        _change(pairs, gaps, row, code, bare)
 
 
 def chain(node: Node) -> Tuple[str, List[Node]]:
@@ -114,7 +80,7 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     pairs, gaps = align(edits.hunk, old, new)
     if not pairs:
         raise ReplaceWhole
-    row = _Row(edits, [edits.code(node) for node in old], operator)
+    row = ElementRow(edits, [edits.code(node) for node in old], operator)
     for above, below in zip(row.elements, row.elements[1:]):
         if any(token.text in ("(", ")") for token in tokens(edits.text[above.outer_end : below.outer_start])):
             raise ReplaceWhole  # a part of the chain is in parentheses of its own
@@ -122,7 +88,7 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     return True
 
 
-def _change(pairs: List[NodePair], gaps: List[Gap], row: _Row, code: Node, bare: Optional[Node] = None) -> None:
+def _change(pairs: List[NodePair], gaps: List[Gap], row: ElementRow, code: Node, bare: Optional[Node] = None) -> None:
     edits = row.edits
     for old, new in pairs:
         if old.role != "run":
@@ -148,7 +114,7 @@ def _change(pairs: List[NodePair], gaps: List[Gap], row: _Row, code: Node, bare:
         edits.add(bare.start, bare.start, "(")
 
 
-def _remove(edits: Edits, deleted: Sequence[Node], row: _Row) -> None:
+def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
     """Delete elements, each with one separator, and with its lines and their comment if nothing else is on them."""
     text, lines, elements = edits.text, edits.lines, row.elements
     index_by_id, removed_ids = {id(node): index for index, node in enumerate(elements)}, set(map(id, deleted))
@@ -158,7 +124,7 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: _Row) -> None:
         return
     tail = elements[index_of(elements, kept[-1]) + 1 :] if kept else elements
     begin = kept[-1].outer_end if kept else elements[0].outer_start
-    if tail and not _own_lines(edits, tail[-1], row) and "#" not in text[begin : tail[-1].outer_start]:
+    if tail and not row.has_own_lines(tail[-1]) and "#" not in text[begin : tail[-1].outer_start]:
         end = tail[-1].outer_end
         edits.add(begin, end if kept else row.following(end) or end, "")
         deleted, tail = deleted[: len(deleted) - len(tail)], []
@@ -171,7 +137,7 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: _Row) -> None:
         below = next((node for node in islice(elements, index + 1, None) if id(node) not in removed_ids), None)
         above, following = elements[max(index - 1, 0)], elements[index + 1 : index + 2]
         stays = id(above) not in removed_ids  # for the first element `above` is itself, which is deleted
-        if _own_lines(edits, element, row):
+        if row.has_own_lines(element):
             edits.add(lines.start(start), end, "")
         elif following and stays and _ends_line(text, above, element, following[0]):
             edits.add(above.outer_end, element.outer_end, "")
@@ -188,7 +154,7 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: _Row) -> None:
         edits.add(last - len(row.spaced), last, "")
 
 
-def _remove_leading(edits: Edits, deleted: Sequence[Node], kept: Sequence[Node], row: _Row) -> None:
+def _remove_leading(edits: Edits, deleted: Sequence[Node], kept: Sequence[Node], row: ElementRow) -> None:
     """Delete elements, each with the separator before it; the first that stays loses its own."""
     text, lines, elements = edits.text, edits.lines, row.elements
     for element in deleted:
@@ -212,19 +178,8 @@ def _ends_line(text: str, above: Node, element: Node, below: Node) -> bool:
     return not parted and bool(re.search("[\r\n]", text[element.outer_end : below.outer_start]))
 
 
-def _own_lines(edits: Edits, element: Node, row: _Row) -> bool:
-    """Whether the lines of an element have nothing else but its separator and a comment."""
-    text, lines = edits.text, edits.lines
-    start, end = lines.start(element.outer_start), lines.end(element.outer_end - 1)
-    comma = row.following(element.outer_end)
-    rest = text[comma if comma and comma <= end else element.outer_end : end].strip()
-    last = element is row.elements[-1]
-    alone = not text[start : element.outer_start].strip() and rest[:1] in ("", "#") and not is_continuation(text, start)
-    return alone and (last or bool(comma and comma <= end))
-
-
 def _insert(
-    edits: Edits, inserted: List[Node], above: Optional[Node], staying: List[Node], row: _Row, code: Node
+    edits: Edits, inserted: List[Node], above: Optional[Node], staying: List[Node], row: ElementRow, code: Node
 ) -> None:
     """Insert elements, in the layout of their list, below `above`, which is one of those that stay, or first of all."""
     text, indent = edits.text, row.indent

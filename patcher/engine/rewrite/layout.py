@@ -132,3 +132,13 @@ def stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:
         first = found.pop()[0] if found and found[-1][1] == row - 1 else row
         found.append((first, row))
     return found
+
+
+def without_comments(text: str) -> str:
+    """An expression without the comments in it, and the blanks before them."""
+    parts, end = [], 0
+    for token in tokens(text):
+        if token.kind == "comment":
+            parts.append(text[end : token.start].rstrip(" \t"))
+            end = token.end
+    return "".join([*parts, text[end:]])

@@ -11,7 +11,14 @@ from patcher.engine.lex import Lines, breaks_line, logical_lines, meets
 from patcher.engine.match.found import Match
 from patcher.engine.node import COMPOUND, WITH_LINES, Node, SyntaxProblem, is_expression
 from patcher.engine.rewrite.counterparts import Counterparts, LineComments
-from patcher.engine.rewrite.layout import alone_on_lines, breaks_f_string, neighbours, reindented, stretches
+from patcher.engine.rewrite.layout import (
+    alone_on_lines,
+    breaks_f_string,
+    neighbours,
+    reindented,
+    stretches,
+    without_comments,
+)
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
 from patcher.engine.spatch.side import Hunk
 
@@ -92,10 +99,12 @@ class Renderer:
             found = self._codes(node, counterpart)[0]
             self._keep(counterpart)
             text, tight = self._code(found), TIGHTEST if found.parenthesised else binding(found)
-            if self.enclosed is not None and (bare or found is self.enclosed):
+            inner = self.enclosed is not None and (bare or found is self.enclosed)
+            if inner:
                 text, tight = self._file.text[found.start : found.end], binding(found)
-                if bare:
-                    return text
+            text = text if self._has_comments(node) else without_comments(text)
+            if inner and bare:
+                return text
             adds = counterpart is not None and node.parenthesised and not counterpart.parenthesised
             if not bare and adds and (found is self.enclosed or not found.parenthesised):
                 return f"({text})"
@@ -104,6 +113,14 @@ class Renderer:
                 return f"({text})"
         self._check_quotes(node, text)
         return text if bare else with_parentheses(text, tight, node)
+
+    def _has_comments(self, node: Node) -> bool:
+        """Whether the comments in the code of a metavariable go here: what stands twice afterwards has them once."""
+        alike = (
+            [each for each in self.hunk.after.placeholders("meta") if each.name == node.name] if node.role == "meta" else []
+        )
+        stays = (each for each in alike if self.hunk.after.number(each) in self.hunk.after.context)
+        return not alike or node is next(stays, alike[0])
 
     def _check_quotes(self, node: Node, text: str) -> None:
         """Refuse text for the braces of an f-string of the hunk that not every Python can read there."""
