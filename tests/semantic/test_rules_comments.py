@@ -350,7 +350,7 @@ RULE_19 = {
     ),
     "and back, out of a statement of several clauses, with the comments": Changed(
         "def f(a):\n    try:\n        # c0\n        x = 1\n        # c\n    except E:\n        pass\n    return a\n",
-        "-try:\n-    ...\n-except $E:\n-    ...\n+...\n",
+        "-try:\n-    ...BODY\n-except $E:\n-    ...\n+...BODY\n",
         "def f(a):\n    # c0\n    x = 1\n    # c\n    return a\n",
     ),
     "and back, with the comment at the end": Changed(TAIL, "-if a:\n-    ...\n+...\n", "def f(a, c):\n    x = 1\n    # end of the body\n\n    # about y\n    y = 2\n"),

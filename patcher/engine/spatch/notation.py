@@ -7,7 +7,7 @@ tree of the Python text are offsets in the hunk as the user wrote it (format rul
 from __future__ import annotations
 
 import re
-from typing import Collection, Iterator, List, Sequence, Tuple
+from typing import Collection, Iterator, List, Sequence, Set, Tuple
 
 from patcher.engine.lex import LAYOUT, Token, depth_of, expressions, tokens
 from patcher.engine.node import Node
@@ -15,14 +15,16 @@ from patcher.engine.node import Node
 MARK = "\u01c2"  # a letter that Python allows in identifiers and that source does not use: stands for `$` and for runs
 _RUN_NAME = MARK * 3
 _RUN_STAR = MARK * 2
-_RUN_DOUBLE_STAR = MARK
+_RUN_DOUBLE_STAR = "\u01c1"  # another letter: `**$X` is no run
+_NAME = r"([A-Z][A-Z0-9_]*)"  # of a run that has one
+_PLAIN = rf"\.\.\.|{_RUN_NAME}{_NAME}"
 _RUNS = {  # a run as Python, by the kind of its node
-    "Star": ["*" + _RUN_STAR],
-    "DoubleStar": ["**" + _RUN_DOUBLE_STAR],
-    "Decorator": ["@..."],
-    "Expr": ["..."],
-    "Param": [_RUN_NAME, _RUN_DOUBLE_STAR + "=0"],
-    "Alias": [_RUN_NAME],
+    "Star": rf"\*{_RUN_STAR}{_NAME}?",
+    "DoubleStar": rf"\*\*{_RUN_DOUBLE_STAR}{_NAME}?",
+    "Decorator": rf"@(?:{_PLAIN})",
+    "Expr": _PLAIN,
+    "Param": rf"{_RUN_NAME}{_NAME}?|{_RUN_DOUBLE_STAR}{_NAME}?=0",
+    "Alias": rf"{_RUN_NAME}{_NAME}?",
 }
 _NAMED = frozenset(["Name", "Param", "Alias", "Expr", "MatchAs"])  # what `$NAME` and `$name` are as Python
 _PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
@@ -65,8 +67,9 @@ def to_python(text: str, *, before: bool) -> str:
     out = list(text)
     names = {name for name, _, _ in holes(text)}
     for outer in tokens(text):
-        if MARK in outer.text:
-            raise NotationError(f"the letter {MARK!r} is reserved", outer.start, outer.end)
+        for letter in (MARK, _RUN_DOUBLE_STAR):
+            if letter in outer.text:
+                raise NotationError(f"the letter {letter!r} is reserved", outer.start, outer.end)
         for token in (outer, *expressions(outer)):
             if token.kind == "hole":
                 _check_hole(token)
@@ -85,21 +88,32 @@ def to_python(text: str, *, before: bool) -> str:
 
 
 def read_placeholders(nodes: Sequence[Node], text: str) -> None:
-    """Give the nodes of a text of `to_python` that are placeholders their `role` and name."""
+    """Give the nodes of a text of `to_python` that are placeholders their `role` and name.
+
+    Raises:
+        NotationError: a `...NAME` where no run can stand.
+    """
+    inside: Set[int] = set()  # the parts of runs
     for node in [node for top in nodes for node in top.walk()]:
+        if id(node) in inside:
+            continue
         code = text[node.start : node.end]
-        if code in _RUNS.get(node.kind, ()) or (code == "..." and _is_element(node)):
-            node.role = "run"
+        found = re.fullmatch(_PLAIN if _is_element(node) else _RUNS.get(node.kind, "(?!)"), code)
+        if found:
+            node.role, node.name = "run", next(filter(None, found.groups()), "")
+            inside.update(id(part) for part in node.walk())
         elif node.kind in _NAMED and _PLACEHOLDER.fullmatch(code):
             node.name = code[1:]
             node.role = "meta" if node.name.upper() == node.name else "option"
+        elif node.kind == "Name" and code.startswith(_RUN_NAME):
+            raise NotationError("no run can stand here: a `...` is a whole element or a statement", node.start, node.end)
 
 
 def _is_element(node: Node) -> bool:
     """Whether a `...` is an element of a list, and so a run; in a subscript it is the literal."""
     around = node.parent
     subscript = around is not None and around.field() == "slice" and not around.parenthesised
-    return node.kind in ("Ellipsis", "WithItem") and node.field() in ("elements", "items") and not subscript
+    return node.kind in ("Ellipsis", "Name", "WithItem") and node.field() in ("elements", "items") and not subscript
 
 
 def _check_string(token: Token, names: Collection[str]) -> None:
@@ -143,30 +157,33 @@ def _token_lines(text: str) -> Iterator[List[Token]]:
 
 
 def _run_text(line: List[Token], index: int) -> str:
-    """The three characters that replace the `...` at `index` of a logical line, so that Python accepts it."""
+    """What replaces the `...` or `...NAME` at `index` of a logical line, with the same length, so that Python accepts it."""
+    name = line[index].text[3:]
+    plain = _RUN_NAME + name if name else "..."
     opened = _opened(line, index)
     context = _context(line, opened)
     before = line[index - 1].text if index else ""
     after = line[index + 1].text if index + 1 < len(line) else ""
     if before not in (",", "import", "lambda") and index - 1 != opened:
-        return "..."
+        return plain
     if after not in (",", ")", "}", ":", ""):
-        return "..."
+        return plain
     earlier = _elements(line[opened + 1 : index])
     if context == "call":
-        return "**" + _RUN_DOUBLE_STAR if any(part[:1] == ["**"] for part in earlier) else "*" + _RUN_STAR
+        return "**" + _RUN_DOUBLE_STAR + name if any(part[:1] == ["**"] for part in earlier) else "*" + _RUN_STAR + name
     if context == "params":
         starred = any(part[:1] == ["*"] for part in earlier)
-        return _RUN_DOUBLE_STAR + "=0" if any("=" in part for part in earlier) and not starred else _RUN_NAME
+        return f"{_RUN_DOUBLE_STAR}{name}=0" if any("=" in part for part in earlier) and not starred else _RUN_NAME + name
     if context == "import":
-        return _RUN_NAME
+        return _RUN_NAME + name
     if context == "brace":
-        others = [part for part in _elements(line[opened + 1 : _closing(line, opened)]) if part and part != ["..."]]
+        parts = _elements(line[opened + 1 : _closing(line, opened)])
+        others = [part for part in parts if part and not part[0].startswith("...")]
         if not others:
             message = "`{...}` may be a dict or a set: write one entry of it as well"
             raise NotationError(message, line[index].start, line[index].end)
-        return "**" + _RUN_DOUBLE_STAR if any(":" in part or part[0] == "**" for part in others) else "..."
-    return "..."
+        return f"**{_RUN_DOUBLE_STAR}{name}" if any(":" in part or part[0] == "**" for part in others) else plain
+    return plain
 
 
 def _opened(line: List[Token], index: int) -> int:

@@ -9,7 +9,7 @@ from patcher.engine.match.match import METHODS, REMOVED, Matcher
 from patcher.engine.node import CLAUSES, DEFINITIONS, Node, same
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked, read_side
-from patcher.engine.spatch.runs import check_fewer_runs, pair_runs
+from patcher.engine.spatch.runs import pair_runs
 from patcher.engine.spatch.side import Hunk, Side
 from patcher.model import HunkText, OptionValue
 
@@ -46,7 +46,6 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
         trivial = trivial or not any(same(part, before.nodes[0]) for top in after.nodes for part in top.walk())
     proves_upstream = not trivial and not _is_more_general(form, after, before)
     hunk = Hunk(text, form, before, after, proves_upstream, _renamed(text.scope, before, after), options)
-    check_fewer_runs(hunk, before.nodes, after.nodes)
     _check_scope_line(hunk)
     return hunk
 

@@ -1,179 +1,257 @@
-"""The `...` of a hunk: which ones are the same on both sides, and which are refused (format rule 7)."""
+"""Which `...` of the after side is which of the before side (format rule 7): a run belongs to its list, or to its header."""
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
+from patcher.engine.lex import find_outside
 from patcher.engine.match.match import REMOVED
-from patcher.engine.node import CLAUSES, DEFINITIONS, Node, index_of, same
-from patcher.engine.rewrite.align import align
+from patcher.engine.node import CLAUSES, DEFINITIONS, Node, Value, index_of, same
+from patcher.engine.rewrite.align import related
+from patcher.engine.rewrite.layout import header_end
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked
-from patcher.engine.spatch.side import Hunk, Side
+from patcher.engine.spatch.side import Side
 from patcher.model import HunkText
+
+_LEVELS = 4  # of `_Run.keys`
+_OWN = 2  # the first levels name the very list or header that a run belongs to
+_COVERED = "this `...` stands for code that no `...` of the before side covers"
+_WHICH = "several `...` could be this one, and nothing says which of them is: name it on both sides (`...REST`)"
+_ELSEWHERE = "this `...` belongs to another header on the other side, and this one has none there: name it on both (`...REST`)"
+
+
+class _Run(NamedTuple):
+    """A `...` of one side.
+
+    `line` is its .spatch line and its number on that line, `place` the list or body that it is in, and `keys` say what that
+    is, from the most specific to the least: runs with one key may be the same.
+    """
+
+    node: Node
+    side: Side
+    line: Tuple[int, int]
+    place: Node
+    keys: Tuple[str, ...]
+
+    def is_context(self) -> bool:
+        """Whether it is written on both sides at once."""
+        return self.line[0] in self.side.context
+
+    def is_implicit(self) -> bool:
+        """Whether it is the body of a header alone."""
+        return self.place.name == "inline" and self.node.start in self.side.bodies
 
 
 def pair_runs(text: HunkText, before: Side, after: Side) -> None:
-    """Give each `...` of the after side the name of the same run on the before side (rule 7)."""
-    counted: Dict[Tuple[int, int], int] = {}
-    left: List[Node] = []
-    waiting: List[Node] = []
-    both: Dict[str, Node] = {}
-    elsewhere: List[Node] = []  # on context lines, but below another header before than after
-    for side in (before, after):
-        for node in side.placeholders("run"):
-            line = side.number(node)
-            following = _next(node) if side is before else None
-            if following is not None and following.role == "run":
-                raise_marked(text, side, "two `...` in a row: nothing tells where one ends", node.start, node.end)
-            key = (id(side), line)
-            counted[key] = counted.get(key, 0) + 1
-            name = f"{line}.{counted[key]}"
-            implicit = node.parent is not None and node.parent.name == "inline"  # the body of a header alone
-            if line in side.context and (side is before or name in both or implicit):
-                node.name = name
-                if side is after and name in both and not _stays_below(both[name], node, (before, after)):
-                    both[name].name = f"-{name}"
-                    left.append(both[name])
-                    waiting.append(node)
-                    elsewhere += [both[name], node]
-                both.setdefault(name, node)
-            elif side is before:
-                node.name = f"-{line}.{len(left)}"
-                left.append(node)
-            else:
-                waiting.append(node)
-    for exact in (True, False):
-        only = len(left) == len(waiting) == 1
-        for node in list(waiting):
-            alike = [run for run in left if _container(run) == _container(node)]
-            if exact:
-                alike = [run for run in alike if _owner(run) == _owner(node)]
-            else:  # the only one, or the next one below a header of its sort
-                alike = [run for run in alike if not ({run, node} & {*elsewhere} or (_is_other_sort(run, node) and not only))]
-            partner = next(iter(alike), None)
-            if partner is not None:
-                node.name = partner.name
-                left.remove(partner)
-                waiting.remove(node)
-    for node in (node for node in elsewhere if node in left or node in waiting):
-        what = "below one header before and below another one after, so that nothing tells which body it is"
-        cure = "write `-    ...` and `+    ...` below each header"
-        reject(text.origin, (before if node in left else after).number(node), f"{what}: {cure}")
-    for node in waiting:
-        if not _is_stub(after, node):
-            message = "this `...` stands for code that no `...` of the before side covers"
-            raise_marked(text, after, message, node.start, node.end)
-        node.role = ""
-    _check_removed(text, before, after, left)
-    _check_context_runs(text, before, after)
+    """Give the two `...` that are one run the same name, and every other one of the before side a name of its own.
+
+    Raises:
+        PatchError: a `...` that covers nothing, whose counterpart is not clear, or that would be deleted unseen.
+    """
+    olds, news = _runs(text, before), _runs(text, after)
+    for run in olds:
+        siblings = run.node.siblings()
+        following = next(iter(siblings[index_of(siblings, run.node) + 1 :]), None)
+        if following is not None and following.role == "run":
+            _refuse(text, run, "two `...` in a row: nothing tells where one ends")
+    pairs = [*_by_name(text, olds, news), *_by_line(olds, news)]
+    parted = [run for runs in (olds, news) for run in _left(runs, pairs) if run.is_context() and not run.is_implicit()]
+    for level in range(_LEVELS):
+        free = ([run for run in _left(runs, pairs) if not (run.is_implicit() and run.is_context())] for runs in (olds, news))
+        pairs += _by_key(text, level, *free)
+        for run in _left(parted, pairs) if level + 1 == _OWN else ():
+            _refuse(text, run, _ELSEWHERE)
+    for index, run in enumerate(olds):
+        run.node.name = run.node.name or f"{index}"
+    for old, new in pairs:
+        new.node.name = old.node.name
+    for run in _left(news, pairs):
+        if run.is_context():
+            reject(text.origin, run.line[0], "all of this body goes: write what is to stand there (`+    pass`)")
+        if not _is_stub(run):
+            _refuse(text, run, _COVERED)
+        run.node.role = ""
+    for run in _left(olds, pairs):
+        _check_removed(text, run, after)
 
 
-def _check_context_runs(text: HunkText, before: Side, after: Side) -> None:
-    """Refuse a header on a context line whose body only one side writes: nothing is deleted without a `-` line."""
-    for side, other in ((before, after), (after, before)):
-        names = {run.name for run in other.placeholders("run")}
-        for run in side.placeholders("run"):
-            if side.number(run) in side.context and run.name not in names:
-                there = "the body of this header is not written: write ` ...` beside the `+` lines for what is there already"
-                message = there if side is before else "all of this body goes: write what is to stand there (`+    pass`)"
-                reject(text.origin, side.number(run), message)
+def _left(runs: Sequence[_Run], pairs: Sequence[Tuple[_Run, _Run]]) -> List[_Run]:
+    """The runs that are in none of the pairs."""
+    paired = {id(run.node) for pair in pairs for run in pair}
+    return [run for run in runs if id(run.node) not in paired]
 
 
-def _check_removed(text: HunkText, side: Side, after: Side, left: List[Node]) -> None:
-    for run in left:
-        if run.parent is not None and run.parent.name == "inline":
-            message = "the body that is not written would go with this header: write `-    ...` below it if it is to go"
-            reject(text.origin, side.number(run), message)
-        if run.kind == "Decorator":
-            stays = any(node.kind == run.parent.kind for top in after.nodes for node in top.walk()) if run.parent else False
-            run.name = REMOVED if stays else run.name
+def _runs(text: HunkText, side: Side) -> List[_Run]:
+    runs: List[_Run] = []
+    count: Dict[int, int] = {}
+    for node in side.placeholders("run"):
+        line = side.number(node)
+        count[line] = count.get(line, 0) + 1
+        place = node.parent if node.parent is not None else node
+        runs.append(_Run(node, side, (line, count[line]), place, _keys(node)))
+        if node.name and any(run.node.name == node.name for run in runs[:-1]):
+            _refuse(text, runs[-1], f"`...{node.name}` twice on one side: a run stands in one place")
+    return runs
 
 
-def check_fewer_runs(hunk: Hunk, olds: Sequence[Node], news: Sequence[Node]) -> None:
-    """Refuse a list or body that has fewer `...` afterwards: what one stood for would go, and no line mentions it (rule 7)."""
-    gone = [run for run in olds if run.role == "run" and not _is_alone(hunk.before, run)]
-    staying = [node for node in news if node.role == "run"]
-    if len(gone) > len(staying):
-        names = {run.name for run in staying}
-        lost = next(run for run in reversed(gone) if run.name not in names)
-        what = "what this `...` stands for would go, as there are fewer on the after side"
-        cure = "write each one there, too (`+f(..., ...)`), or, if it is to go, `-...` on a line of its own"
-        raise_marked(hunk.text, hunk.before, f"{what}: {cure}", lost.start, lost.end)
-    for old, new in align(hunk, olds, news)[0]:
-        _check_fewer_inside(hunk, old, new)
+def _by_name(text: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Run]]:
+    named = {run.node.name: run for run in olds if run.node.name}
+    for run in news:
+        if run.node.name and run.node.name not in named:
+            _refuse(text, run, f"there is no `...{run.node.name}` on the before side")
+        if run.node.name and run.keys[-1] != named[run.node.name].keys[-1]:
+            _refuse(text, run, _COVERED)
+    return [(named[run.node.name], run) for run in news if run.node.name]
 
 
-def _check_fewer_inside(hunk: Hunk, old: Node, new: Node) -> None:
-    for key, value in old.fields.items() if old.kind == new.kind and not (old.role or new.role) else ():
-        other = new.fields.get(key)
-        replaced = key == "args" and not same(old.fields.get("func"), new.fields.get("func"))
-        if replaced and not any(node.role == "run" for node in new.items(key)):
-            continue  # another call in the place of the whole of this one
-        if isinstance(value, Node) and isinstance(other, Node):
-            _check_fewer_inside(hunk, value, other)
-        elif isinstance(value, list) and isinstance(other, list):
-            check_fewer_runs(hunk, value, other)
+def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Run]]:
+    """The runs of context lines, but those that belong to one header before and to another one after."""
+    context = {run.line: run for run in olds if run.is_context() and not run.node.name}
+    pairs = [(context[run.line], run) for run in news if run.line in context and run.is_context()]
+    levels = {id(run.node): _level(*pair) for pair in pairs for run in pair}
+
+    def is_parted(old: _Run, new: _Run) -> bool:
+        if old.is_implicit() or not _level(old, new):
+            return False
+        others = [(old, run) for run in news if run.place is not new.place]
+        others += [(run, new) for run in olds if run.place is not old.place]
+        return any(_level(*pair) < min(_OWN, *(levels.get(id(run.node), _LEVELS) for run in pair)) for pair in others)
+
+    return [pair for pair in pairs if not is_parted(*pair)]
 
 
-def _is_alone(side: Side, run: Node) -> bool:
-    """Whether a `...` is all of its line: whoever removes that line means what it stands for."""
-    row = side.written.split("\n")[side.lines.number(run.start) - 1]
-    return row.strip().lstrip("@").rstrip(",") == "..."
+def _level(old: _Run, new: _Run) -> int:
+    """The first level of their keys on which two runs are alike; 0 is the best one."""
+    return next((level for level, keys in enumerate(zip(old.keys, new.keys)) if keys[0] == keys[1]), _LEVELS)
 
 
-def _is_stub(side: Side, run: Node) -> bool:
+def _by_key(text: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Run]]:
+    """Pair what is alike on one level: lists or bodies in their order, and in each of them the runs."""
+    pairs: List[Tuple[_Run, _Run]] = []
+    for key in dict.fromkeys(run.keys[level] for run in news if level + 1 < _LEVELS or not _is_stub(run)):
+        places: List[List[List[_Run]]] = []
+        for runs in (olds, news):
+            groups: Dict[int, List[_Run]] = {}
+            for run in runs:
+                if run.keys[level] == key:
+                    groups.setdefault(id(run.place), []).append(run)
+            places.append([*groups.values()])
+        before, after = places
+        if not before:
+            continue
+        if len(before) != len(after) or (level + 1 == _LEVELS and len(before) > 1):
+            _refuse(text, after[0][0], _WHICH)
+        for old, new in zip(before, after):
+            if len(old) > len(new):
+                if all(_is_alone(run) for run in old):
+                    _refuse(text, new[0], _WHICH)
+                _refuse_deleted(text, old[len(new)], new[0].place, new[0].side, len(old) - len(new))
+            pairs += zip(old, new)
+    return pairs
+
+
+def _keys(run: Node) -> Tuple[str, ...]:
+    """What the list or body of a run is: all that is written of it, its function or header, its kind or place, and any."""
+    place = run.parent
+    if place is None:
+        return ("", "", "", run.kind)
+    if place.kind != "Block":
+        kind = place.parent.kind if place.kind == "Parameters" and place.parent is not None else place.kind
+        kind = f"{kind}.{run.field()}"
+        func = _outline(place.fields.get("func") or place.fields.get("module"))
+        others = _outline([node for node in run.siblings() if node.role != "run"])
+        path = [run.field()]
+        for node in place.ancestors():
+            path.append(f"{node.kind}.{node.field()}")
+        return (f"{kind} {func} {others}", f"{kind} {func}" if func else f"{kind} {others}", f"{kind} {path}", kind)
+    owner = place.parent
+    if owner is None:
+        return ("", "", "", "statements")
+    kind = "If" if owner.kind == "Elif" else owner.kind
+    header = f"{kind} {_outline(owner.header())}"
+    around = f" of {_outline(owner.parent.header())}" if owner.kind in CLAUSES and owner.parent is not None else ""
+    short = f"{kind} {_outline(owner.fields['name'])}" if owner.kind in DEFINITIONS else header
+    return (header + around, short, kind, "statements")
+
+
+def _outline(value: Value) -> str:
+    """A piece of syntax as text, the same for every run."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_outline, value))}]"
+    if not isinstance(value, Node):
+        return value or ""
+    if value.role:
+        return "..." if value.role == "run" else f"${value.name}"
+    return f"{value.kind}({', '.join(_outline(part) for part in value.fields.values())})"
+
+
+def _is_stub(run: _Run) -> bool:
     """Whether a `...` is code: the whole written body of an inserted `def` or `class`."""
-    block = run.parent
-    defines = block is not None and block.parent is not None and block.parent.kind in DEFINITIONS
-    return defines and run.siblings() == [run] and run.start not in side.bodies
+    owner = run.place.parent if run.place.kind == "Block" else None
+    defines = owner is not None and owner.kind in DEFINITIONS
+    return defines and not run.node.name and run.node.siblings() == [run.node] and run.node.start not in run.side.bodies
 
 
-def _next(node: Node) -> Optional[Node]:
-    siblings = node.siblings()
-    return next(iter(siblings[index_of(siblings, node) + 1 :]), None)
+def _is_alone(run: _Run) -> bool:
+    """Whether nothing else is on the line of a run, so that its `-` says that it goes."""
+    row = run.side.lines.row(run.side.lines.number(run.node.start) - 1)
+    return row.split("#")[0].strip().rstrip(",").rstrip() == run.side.text[run.node.start : run.node.end]
 
 
-def _owner(run: Node) -> str:
-    """What a run of arguments is called with, or the header over a run of statements; "" for any other run."""
-    owner = run.parent.parent if run.parent is not None and run.parent.kind == "Block" else None
-    if owner is not None:
-        return _described(owner)
-    return repr(run.parent.fields.get("func", "")) if run.parent is not None else ""
+def _check_removed(text: HunkText, run: _Run, after: Side) -> None:
+    """Refuse to delete what a run of the before side stands for where no line says so."""
+    if run.is_context():
+        message = "the body of this header is not written: write ` ...` beside the `+` lines for what is there already"
+        reject(text.origin, run.line[0], message)
+    if run.is_implicit():
+        message = "the body that is not written would go with this header: write `-    ...` below it if it is to go"
+        reject(text.origin, run.line[0], message)
+    if run.node.kind == "Decorator":
+        stays = any(node.kind == run.place.kind for top in after.nodes for node in top.walk())
+        run.node.name = REMOVED if stays else run.node.name
+    elif not _is_alone(run):
+        if run.place.kind == "Block":
+            _refuse(text, run, "the code that this `...` stands for would be deleted: write it on a `-` line of its own")
+        others = [node for top in run.side.nodes for node in top.walk() if node is not run.place]
+        own = {node.name for node in run.node.siblings() if node.role == "run"}
+        for place in (node for top in after.nodes for node in top.walk() if node.kind == run.place.kind):
+            line = after.number(place)
+            stays = line == run.side.number(run.place) if line in after.context else _is_changed(run.place, place)
+            of_another = any(node.role == "run" and node.name not in own for node in place.items(run.node.field()))
+            if stays and not of_another and not any(same(place, node) for node in others):
+                _refuse_deleted(text, run, place, after, 1)
 
 
-def _described(header: Node) -> str:
-    """A header, and for that of a clause the one of its statement."""
-    above = _described(header.parent) if header.kind in CLAUSES and header.parent is not None else ""
-    return f"{above}/{header.kind} {header.header()!r}"
+def _is_changed(old: Node, new: Node) -> bool:
+    """Whether a list of the after side is one of the before side changed; another call replaces the whole of one."""
+    if old.kind == "Call":
+        return same(old.fields["func"], new.fields["func"])
+    if old.kind == "Parameters" and old.parent is not None and new.parent is not None:
+        return related(old.parent, new.parent)
+    return related(old, new)
 
 
-def _headers(run: Node) -> List[Node]:
-    """The headers of whose bodies a run is a part, the nearest first."""
-    found, node = [], run
-    while node.parent is not None:
-        if node.parent.kind == "Block" and node.parent.parent is not None:
-            found.append(node.parent.parent)
-        node = node.parent.parent if node.kind in CLAUSES and node.parent.parent is not None else node.parent
-    return found
+def _refuse_deleted(text: HunkText, run: _Run, place: Node, side: Side, count: int) -> None:
+    """Refuse to delete code that no line mentions, and show how to keep it."""
+    whole = place.parent if place.kind == "Parameters" and place.parent is not None else place
+    end = header_end(whole, side.text) if whole.kind in ("With", *DEFINITIONS) else whole.end
+    elements = place.items(run.node.field())
+    at = elements[-1].outer_end if elements else find_outside(side.text, _opening(whole), "(") + 1
+    more = ", ".join(["..."] * count)
+    shown = side.written[whole.start : at] + (", " if elements else "") + more + side.written[at:end]
+    message = (
+        "the code that this `...` stands for would be deleted, and no line says so: "
+        f"write `+{' '.join(shown.split())}` to keep it, or the `...` on a `-` line of its own to delete it"
+    )
+    _refuse(text, run, message)
 
 
-def _stays_below(old: Node, new: Node, sides: Sequence[Side]) -> bool:
-    """Whether a run on a context line is the body of one header: of the same, of a changed one, wrapped or unwrapped."""
-    if _container(old) != "statements" or _owner(old) == _owner(new):
-        return True
-    around = [[_described(header) for header in _headers(run)] for run in (old, new)]
-    if _owner(old) in around[1] or _owner(new) in around[0]:
-        return True
-    there = [{_described(node) for top in side.nodes for node in top.walk() if "body" in node.fields} for side in sides]
-    return not (_is_other_sort(old, new) or _owner(old) in there[1] or _owner(new) in there[0])
+def _opening(whole: Node) -> int:
+    """An offset from which the next bracket is that of an empty list."""
+    before = whole.fields.get("func") or whole.fields.get("name")
+    return before.outer_end if isinstance(before, Node) else whole.start
 
 
-def _is_other_sort(one: Node, other: Node) -> bool:
-    """Whether one run is the body of a statement and the other one that of a clause."""
-    sorts = {header.kind in CLAUSES for header in [*_headers(one)[:1], *_headers(other)[:1]]}
-    return _container(one) == "statements" and len(sorts) > 1
-
-
-def _container(run: Node) -> str:
-    return {"Star": "arguments", "DoubleStar": "arguments", "Expr": "statements"}.get(run.kind, run.kind)
+def _refuse(text: HunkText, run: _Run, message: str) -> None:
+    raise_marked(text, run.side, message, run.node.start, run.node.end)
