@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import List, Mapping, Protocol, Sequence, Tuple
 
 from patcher.errors import StoreError
 from patcher.facts import Assignment, TargetFile, sha256
 from patcher.model import KINDS, Answer, Change, FilePlan, Located, LockedFile, Rewrite, State, Step
 from patcher.planner.answers import answer_of
-from patcher.planner.carry import Carrier
 from patcher.splice import apply_splices
 
 
@@ -34,8 +33,7 @@ def resolve(
 ) -> Tuple[bytes, Tuple[Step, ...], List[Answer]]:
     """Apply patchsets to the pristine bytes of a file.
 
-    Recorded splices are used again where matching anew would give the same ones (`patcher.planner.carry`), so that what is
-    applied already needs no syntax tree.
+    A recorded step is used again where its text is the same as then, so that what is applied already needs no syntax tree.
 
     Args:
         site: the site directory.
@@ -65,36 +63,17 @@ def resolve(
     data = found.pristine
     steps: List[Step] = []
     answers: List[Answer] = []
-    past = iter(found.steps)
-    carrier: Optional[Carrier] = None  # as soon as a step is left out
     for name in order:
         assignment, known = assignments.get(name), recorded.get(name)
-        for step in past if known is not None else ():
-            if step is known:
-                break
-            if carrier is None:
-                carrier = Carrier(found.pristine, steps)
-                if (*steps, step) != found.steps[: len(steps) + 1]:
-                    carrier.lose()
-            carrier.leave_out(step, texts[step.patchset])
-        if known is not None and (assignment is None or _is_current(known, assignment)):
-            again: Optional[Step] = known
-            if texts[name] != data:
-                assignment = assignment or rewriter.recorded(site, path, known)
-                again = carrier.carried(known, assignment.hunks, texts[name], data) if carrier is not None else None
-            if again is not None:
-                data = apply_splices(data, again.splices)
-                steps.append(again)
-                answers += [] if name not in assignments else _applied_answers(again, assignments[name])
-                if carrier is not None:
-                    carrier.take(known.splices)
-                continue
-        assert assignment is not None, "a step without one stands, or has got that of its copy"
+        if known is not None and texts[name] == data and (assignment is None or _is_current(known, assignment)):
+            data = apply_splices(data, known.splices)
+            steps.append(known)
+            answers += [] if assignment is None else _applied_answers(known, assignment)
+            continue
+        if assignment is None:
+            assert known is not None, "a patchset without an assignment is applied already"
+            assignment = rewriter.recorded(site, path, known)
         result = rewriter.rewrite(data, assignment)
-        if carrier is not None and known is not None and result.splices == carrier.moved(known.splices):
-            carrier.take(known.splices)
-        elif carrier is not None:
-            carrier.lose()
         answers += [answer_of(name, path, answer) for answer in result.answers]
         if result.splices:
             patchset = assignment.requested.patchset

@@ -29,13 +29,15 @@ def reorder(
         Conflict: its comments cannot be told from those of others.
     """
     gone = {id(node): node for gap in gaps for node in gap.deleted if node.role != "run"}
+    staying = [old for old, _ in pairs if alone and old.role != "run"]
+    if not any(_has_comment(row, edits.code(node)) for node in (*gone.values(), *staying)):
+        return False
     partners = {id(new): old for old, new in pairs}
     moved: Dict[int, Node] = {}
     for node in (node for gap in gaps for node in gap.inserted):
         old = next((old for old in gone.values() if same(old, node) and old not in moved.values()), None)
         if old is not None:
             moved[id(node)] = old
-    staying = [old for old, _ in pairs if alone and old.role != "run"]
     commented = [code for code in map(edits.code, [*moved.values(), *staying]) if _has_comment(row, code)]
     if not commented:
         return False
