@@ -57,7 +57,7 @@ def text_edit(lines: Lines, hunk: Hunk, place: MatchRange) -> Edit:
         Conflict: the literal would end elsewhere, or have other code in its braces.
     """
     first, last = place.siblings[0].start, place.siblings[0].end
-    new = hunk.after.written.replace("\n", lines.newline)
+    new = hunk.after.written.replace("\n", lines.broken_as(place.start).newline)
     old = lines.text[first:last]
     made = tokens(old[: place.start - first] + new + old[place.end - first :])
     before, after = tokens(old)[0], made[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from copy import copy
 from functools import lru_cache
 from typing import Iterator, List, Match, NamedTuple, Sequence, Tuple
 
@@ -176,6 +177,16 @@ class Lines:
         breaks = [found.span() for found in re.finditer(r"\r\n|\r|\n", text)]
         self.starts = [0, *(end for _, end in breaks)]
         self.newline = text[slice(*breaks[0])] if breaks else "\n"
+
+    def broken_as(self, offset: int) -> Lines:
+        """These lines, with the line break of the line of `offset` as `newline`, or of the first where that line has none."""
+        line = self.text[self.start(offset) : self.end(offset)]
+        newline = line[len(line.rstrip("\r\n")) :] or self.newline
+        if newline == self.newline:
+            return self
+        lines = copy(self)
+        lines.newline = newline
+        return lines
 
     def row(self, index: int) -> str:
         """The text of a line (0-based), without its line break."""

@@ -41,6 +41,13 @@ def test_outside_the_splices_every_byte_stays(name: str) -> None:
     assert rewrite(result.data, files[0].hunks, {}).data == result.data
 
 
+@pytest.mark.parametrize(("first", "second"), [(b"\r\n", b"\n"), (b"\n", b"\r\n"), (b"\n", b"\r")])
+def test_where_line_breaks_are_mixed_a_new_line_ends_as_the_one_beside_it(first: bytes, second: bytes) -> None:
+    data = b"import os" + first + b"def f(a):" + second + b"    x = old(a)" + second
+    _, files = parse_spatch("--- p/m.py\n@@ f @@\n x = old(a)\n+print(x)\n", "case.spatch")
+    assert rewrite(data, files[0].hunks, {}).data == data + b"    print(x)" + second
+
+
 @pytest.mark.parametrize("name", BYTES)
 def test_offsets_of_characters_and_bytes(name: str) -> None:
     source = Source(BYTES[name])

@@ -23,8 +23,8 @@ class Edits(ABC):
 
     def __init__(self, source: Source, hunk: Hunk, match: Match) -> None:
         self.source, self.hunk, self.match = source, hunk, match
-        self.text, self.lines = source.text, source.lines
-        self.render = Renderer(source.lines, source.indent, hunk, match)
+        self.text, self.lines = source.text, source.lines.broken_as(match.start)
+        self.render = Renderer(self.lines, source.indent, hunk, match)
         self.made: List[Edit] = []
         self.deleted: List[Node] = []
 
