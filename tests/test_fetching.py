@@ -4,6 +4,7 @@ import errno
 import hashlib
 import io
 import json
+import os
 import random
 import socket
 import struct
@@ -25,6 +26,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.system.archive import member
 from patcher.target.index import PYTHONS, Listing, Pip, WheelLink
 from patcher.target.releases import _members, fetch_release
+from patcher.target.remote import open_url
 from tests.index import Index, wheel
 from tests.test_check import PLAIN, SHARE, files, write_patchset
 
@@ -284,6 +286,30 @@ def test_a_release_of_an_index_that_pip_passes_over_is_none_without_a_wheel(inde
         monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple/")
     with Pip() as pip, pytest.raises(SitepatchError, match="pip could not list the releases of demo: Could not fetch URL"):
         pip.download("demo", "1.0")
+
+
+def test_an_index_that_pip_does_not_trust_is_named(monkeypatch):
+    for name, value in {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": "http://index.example/simple/", "PIP_EXTRA_INDEX_URL": ""}.items():
+        monkeypatch.setenv(name, value)
+    with Pip() as pip, pytest.raises(SitepatchError, match=r"index\.example is not a trusted or secure host") as caught:
+        pip.listing("demo", "3.10")
+    assert "pip config set global.trusted-host index.example" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["a file", "a FIFO"])
+def test_a_page_of_an_index_names_no_file_of_this_machine(index, monkeypatch, tmp_path, kind):
+    there = tmp_path / NAME
+    os.mkfifo(there) if kind == "a FIFO" else there.write_bytes(wheel("demo", "1.0", files(PLAIN)))
+    index.acts["demo"] = listing(200, body=f'<a href="{there.as_uri()}">{NAME}</a>'.encode())
+    for name, value in index.variables("").items():
+        monkeypatch.setenv(name, value)
+    with Pip() as pip:
+        releases = pip.listing("demo", "3.10")
+    assert not releases.wheels and not releases.versions
+    opened = open_url(there.as_uri())  # as a folder of `find-links` may name it
+    assert (opened is None) == (kind == "a FIFO")
+    if opened is not None:
+        opened.close()
 
 
 def test_a_release_that_the_index_does_not_have_is_reported_as_such(index, monkeypatch):

@@ -35,7 +35,7 @@ PYTHONS = ("3.10", "3.12", "3.8", "3.14")
 _WHEELS = ("--only-binary", ":all:")
 _LISTS_YANKED = "23.3"  # the first pip that does
 _NO_SUCH_VERSION = "0a0.dev0+none"
-_PASSED_OVER = r"^(WARNING: )?(Could not fetch URL (?!.*: 404 Client Error)|Skipping page )"
+_PASSED_OVER = r"^(WARNING: )?(Could not fetch URL (?!.*: 404 Client Error)|Skipping page |The repository located at )"
 """What pip says of an index that it goes on without; one that does not know a project answers 404."""
 _ENVIRON = {
     "PIP_CONSTRAINT": os.devnull,  # a constraint would forbid all other releases; "" leaves a configured one in force
@@ -126,6 +126,7 @@ class Pip:
         withdrawn = re.search(r"yanked versions: (.*)", said)
         yanked = _versions(withdrawn.group(1)) if withdrawn else frozenset()
         versions = _versions(found.group(1)) | yanked
+        versions -= {link[-1] for link in _links(said, followed=False)} - {link[-1] for link in _links(said)}
         return Listing(versions, yanked, _wheels(said), _others(said) - versions)
 
     def download(self, distribution: str, version: str, tags: Sequence[str] = (), url: str = "") -> Tuple[Path, bool]:
@@ -222,15 +223,24 @@ def _versions(text: str) -> FrozenSet[str]:
     return frozenset(each.strip() for each in text.split(",") if is_version(each.strip()))
 
 
+def _links(said: str, *, followed: bool = True) -> List[Tuple[str, ...]]:
+    """URL, fragment, page and version of each link in pip's debug output, or of those that are not `followed`.
+
+    Not followed is a page of the web that names files of this machine.
+    """
+    line = r"^ *Found link ([^\s#]+)(?:#(\S*))?(?: \(from (\S+)\))?.*, version: (\S+)$"
+    links: List[Tuple[str, ...]] = re.findall(line, said, re.MULTILINE)
+    return [link for link in links if followed is not (link[0].startswith("file:") and link[2].startswith("http"))]
+
+
 def _wheels(said: str) -> Dict[str, WheelLink]:
     """A wheel of each version that pip's debug output lists, without URLs with credentials, which pip does not print.
 
     The hash stands in the fragment of a URL, or, where the page of the index is JSON (PEP 691), in that page alone.
     """
     links: Dict[str, List[WheelLink]] = {}
-    line = r"^ *Found link (\S+\.whl)(?:#(\S*))?(?: \(from (\S+)\))?.*, version: (\S+)$"
-    for url, fragment, page, version in re.findall(line, said, re.MULTILINE):
-        if "****" not in url:
+    for url, fragment, page, version in _links(said):
+        if url.endswith(".whl") and "****" not in url:
             digest = re.search(r"\bsha256=([0-9a-f]{64})\b", fragment)
             links.setdefault(version, []).append(WheelLink(url, "" if "****" in page else page, digest[1] if digest else ""))
     return {version: min(wheels, key=lambda wheel: _platform(wheel.url)) for version, wheels in links.items()}
@@ -251,13 +261,18 @@ def _platform(url: str) -> int:
 def _reason(said: str) -> str:
     """The line of pip's output with the reason, without parts that differ from run to run."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"connection broken by|Could not fetch URL|Skipping page|HTTP error", line)]
+    words = "connection broken by|Could not fetch URL|Skipping page|HTTP error|is not a trusted"
+    telling = [line for line in lines if re.search(words, line)]
     failed = re.findall(r"^(?:\w+\.)*(\w+: .+)", said.partition("ERROR: Exception:")[2], re.MULTILINE)  # pip's own traceback
     telling = telling or failed or [line for line in lines if line.startswith("ERROR:")] or lines or ["it said nothing"]
-    line = re.sub(r"^(WARNING|ERROR): |Retrying .*? after |<[^>]*\bat 0x\w+>:? ?|[^ ']*/pip-[^/]+/", "", telling[-1])
+    noise = r"^(WARNING|ERROR): |Retrying .*? after |<[^>]*\bat 0x\w+>:? ?|[^ ']*/pip-[^/]+/|(?<=being ignored)\. If this .*"
+    line = re.sub(noise, "", telling[-1])
     return line if len(line) <= 200 else line[:197] + "..."
 
 
 def _hint(said: str) -> str:
+    untrusted = re.search(r"The repository located at (\S+) is not a trusted or secure host", said)
+    if untrusted:
+        return f"give pip an https:// URL of it, or trust the host: pip config set global.trusted-host {untrusted[1]}"
     offline = re.search(r"connection broken by|Could not fetch URL|Retrying|Max retries exceeded", said)
     return "is there a network, and a proxy or an index that pip has to be told of? see: pip config list" if offline else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import os
 import re
 import urllib.error
 import urllib.request
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import IO, Any, Optional, cast
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
+
+from patcher.errors import SitepatchError
+from patcher.system.reading import open_file, read_file
 
 LARGE = 4 << 20
 """Bytes from which a few requests are less work than one for the whole wheel; the parts that matter have fewer, too."""
@@ -59,7 +63,7 @@ def open_url(url: str) -> Optional[IO[bytes]]:
     """
     try:
         if url.startswith("file:"):
-            return Path(url2pathname(urlsplit(url).path)).open("rb")
+            return os.fdopen(open_file(url2pathname(urlsplit(url).path)), "rb")
         if not url.startswith(("http://", "https://")):
             return None
         with _asked(url, "0-0") as answer:
@@ -72,7 +76,7 @@ def open_url(url: str) -> Optional[IO[bytes]]:
         if size >= LARGE:
             return cast("IO[bytes]", io.BufferedReader(_Ranges(url, size), _BLOCK))
         return io.BytesIO(_range(url, 0, size, size)) if size else None
-    except (OSError, ValueError, http.client.HTTPException):
+    except (SitepatchError, OSError, ValueError, http.client.HTTPException):
         return None
 
 
@@ -83,7 +87,7 @@ def sha256_on_page(page: str, name: str) -> str:
     """
     try:
         text = _page(page)
-    except (OSError, ValueError, http.client.HTTPException):
+    except (SitepatchError, OSError, ValueError, http.client.HTTPException):
         return ""
     if text.startswith("{"):
         import json  # `check --help` does without
@@ -99,7 +103,7 @@ def sha256_on_page(page: str, name: str) -> str:
 def _page(page: str) -> str:
     if page.startswith("file:"):
         path = Path(url2pathname(urlsplit(page).path))
-        return (path / "index.html" if path.is_dir() else path).read_bytes()[:_MOST].decode("utf-8", "replace")
+        return read_file(path / "index.html" if path.is_dir() else path, _MOST).decode("utf-8", "replace")
     if not page.startswith(("http://", "https://")):
         return ""
     with urllib.request.urlopen(urllib.request.Request(page, headers={"Accept": _PAGES}), timeout=_TIMEOUT) as answer:
