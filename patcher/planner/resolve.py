@@ -71,7 +71,7 @@ def resolve(
             answers += [] if assignment is None else _applied_answers(known, assignment)
             continue
         if assignment is None:
-            assert known is not None, "a patchset without an assignment is applied already"
+            assert known is not None  # without an assignment it is applied already
             assignment = rewriter.recorded(site, path, known)
         result = rewriter.rewrite(data, assignment)
         answers += [answer_of(name, path, answer) for answer in result.answers]

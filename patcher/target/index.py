@@ -37,6 +37,7 @@ _LISTS_YANKED = "23.3"  # the first pip that does
 _NO_SUCH_VERSION = "0a0.dev0+none"
 _PASSED_OVER = r"^(WARNING: )?(Could not fetch URL (?!.*: 404 Client Error)|Skipping page |The repository located at )"
 """What pip says of an index that it goes on without; one that does not know a project answers 404."""
+_TELLING = re.compile(r"connection broken by|Could not fetch URL|Skipping page|HTTP error|is not a trusted")
 _ENVIRON = {
     "PIP_CONSTRAINT": os.devnull,  # a constraint would forbid all other releases; "" leaves a configured one in force
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
@@ -261,8 +262,7 @@ def _platform(url: str) -> int:
 def _reason(said: str) -> str:
     """The line of pip's output with the reason, without parts that differ from run to run."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    words = "connection broken by|Could not fetch URL|Skipping page|HTTP error|is not a trusted"
-    telling = [line for line in lines if re.search(words, line)]
+    telling = [line for line in lines if _TELLING.search(line)]
     failed = re.findall(r"^(?:\w+\.)*(\w+: .+)", said.partition("ERROR: Exception:")[2], re.MULTILINE)  # pip's own traceback
     telling = telling or failed or [line for line in lines if line.startswith("ERROR:")] or lines or ["it said nothing"]
     noise = r"^(WARNING|ERROR): |Retrying .*? after |<[^>]*\bat 0x\w+>:? ?|[^ ']*/pip-[^/]+/|(?<=being ignored)\. If this .*"
