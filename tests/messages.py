@@ -37,7 +37,6 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "The answer of sitepatch {} --json",
     "{} case _: ...",
     "[tool.uv]  # which files uv looks at to see that the hook has to be built again",
-    "a step without one stands, or has got that of its copy",
     "application/vnd.pypi.simple.v1+json, text/html;q=0.2",
     "and as assert async await del elif else except finally for from if import in is lambda not or raise return while with",
     "apply NAME",

@@ -1,5 +1,7 @@
 """Backups that people made before they edited an installed file: recognised by RECORD's sha256, put back by `restore --from-backup`."""
 
+import base64
+import hashlib
 import json
 import os
 import shutil
@@ -78,6 +80,21 @@ def test_a_backup_that_record_does_not_prove_is_none(site):
     named = site("restore", "--from-backup", RUNNER)
     assert named.code == 1 and "found no backup beside an edited file of it that RECORD proves" in named.err
     assert site.tree() == before
+
+
+def test_a_backup_of_a_file_that_two_distributions_list_otherwise_is_not_proven(site):
+    pristine = edit(site)
+    site.file().with_name("runner.py.bak").write_bytes(b"print('another text')\n")
+    fork = site.path / "fork-1.0.dist-info"
+    fork.mkdir()
+    listed = base64.urlsafe_b64encode(hashlib.sha256(b"print('another text')\n").digest()).rstrip(b"=").decode()
+    (fork / "RECORD").write_text(f"{RUNNER},sha256={listed},22\n")
+    before = site.tree()
+    assert "nothing to restore" in done(site("restore", "--from-backup")).out
+    assert site.tree() == before
+    shutil.rmtree(fork)
+    done(site("restore", "--from-backup"))
+    assert site.file().read_bytes() == pristine
 
 
 def test_what_is_no_edit_or_no_backup_is_left_out(site):

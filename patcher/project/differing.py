@@ -27,6 +27,11 @@ def lock_differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[st
         else:
             found += changed(pinned[name], requested[name])
     same = not found
+    for name in sorted({*pinned} & {*requested}):
+        optional = requested[name].optional
+        if optional != pinned[name].optional:
+            how = "is optional, and in the lock it is not" if optional else "is not optional, and in the lock it is"
+            found.append(f"{name} {how}")
     for target in now.targets:
         each, files = release_of(target[0]), _by_path(target)
         builds = [other for other in lock.targets if release_of(other[0]) == each]
@@ -41,17 +46,13 @@ def lock_differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[st
 def same_result(lock: Lock, now: Lock) -> List[str]:
     """What `lock` would write otherwise though `sync --locked` accepts it, one line each.
 
-    That is a patchset with the files of the lock that another distribution has installed, or one that is `optional` in one
-    of the two: they write the same.
+    That is a patchset with the files of the lock that another distribution has installed.
     """
     pinned = {one.name: one for one in lock.patchsets}
     found: List[str] = []
     for old, new in ((pinned[new.name], new) for new in now.patchsets if new.name in pinned):
         if new.sha256 == old.sha256 and new.distribution != old.distribution:
             found.append(f"{new.name}: found it in {_shown(new.distribution)}, the lock has {_shown(old.distribution)}")
-        if new.optional != old.optional:
-            how = "is optional, and in the lock it is not" if new.optional else "is not optional, and in the lock it is"
-            found.append(f"{new.name} {how}")
     return found
 
 
