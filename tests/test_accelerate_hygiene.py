@@ -143,18 +143,24 @@ LAUNCHES = [
 ]
 
 
-def test_no_more_processes_than_devices_and_it_is_said(accelerate):
+def test_no_more_processes_than_devices_and_it_is_said_where_a_device_takes_one_alone(tmp_path):
+    accelerate = Accelerate(tmp_path, OLD)
     accelerate.apply()
     for words, started, said in LAUNCHES:
         assert accelerate.launch(*words.split()) == [*([said] if said else []), f"processes: {started}"], words
-
-
-def test_the_launch_is_left_alone_on_the_cpu_and_where_the_option_says_so(accelerate):
     words = ["--multi_gpu", "--num_processes", "4"]
-    accelerate.apply()
     assert accelerate.launch(*words, ACCELERATE_USE_CPU="true") == ["processes: 4"]
     accelerate.apply(launch="false")
     assert accelerate.launch(*words) == ["processes: 4"]
+
+
+def test_from_0_33_on_several_processes_may_share_a_device(tmp_path):
+    accelerate = Accelerate(tmp_path, NEW)
+    launch = accelerate.site.path / "accelerate" / "commands" / "launch.py"
+    before = launch.read_bytes()
+    accelerate.apply()
+    assert launch.read_bytes() == before
+    assert accelerate.launch("--multi_gpu", "--num_processes", "4") == ["processes: 4"]
 
 
 def test_memory_is_freed_after_the_models_are_dropped(accelerate):

@@ -503,6 +503,14 @@ def test_a_strategy_that_wraps_nothing_reports_where_the_model_is_then(capsys):
     assert lines[-1] == "[rank 1] not distributed: nothing is wrapped, since the launcher is none"
 
 
+def test_where_nothing_is_wrapped_no_registry_is_asked(capsys, monkeypatch):
+    asked = []  # a registry that is asked for a name it does not know imports the packages of the user's config
+    registry = types.SimpleNamespace(MODEL_WRAPPERS=types.SimpleNamespace(get=asked.append))
+    monkeypatch.setitem(sys.modules, "mmengine.registry", registry)
+    helper()("Here", Model(Tensor("gcu:0")), lambda: None, lambda: {"type": "none"})
+    assert (told(capsys)[1]["verdict"], asked) == ("ready", [])
+
+
 def test_what_a_wrapping_raises_is_reported_and_goes_on(capsys):
     kind = type("DDPStrategy", (Strategy,), {"wrap": Strategy.wrap})
     scope()["_sitepatch_ddp_watch"](kind, "wrap")

@@ -97,6 +97,14 @@ def test_a_file_that_ldconfig_lists_and_is_not_there_is_left_out(triton, tmp_pat
     assert triton.ask().stdout == f"[{str(other)!r}]\n", "what triton finds itself"
 
 
+def test_an_image_without_ldconfig_is_searched_all_the_same(triton):
+    triton.hold("libcuda.so", "libcuda.so.1")
+    triton.ldconfig.unlink()
+    assert "FileNotFoundError" in triton.ask().stdout
+    triton.apply()
+    assert triton.ask().stdout == f"[{str(triton.elsewhere)!r}]\n"
+
+
 def others_may_write(triton, folder):
     folder.mkdir(parents=True)
     folder.chmod(0o777)

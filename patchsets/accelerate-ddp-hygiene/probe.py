@@ -6,6 +6,7 @@ import inspect
 import sys
 import weakref
 
+import accelerate
 import torch
 from accelerate import Accelerator
 from accelerate.commands import launch
@@ -74,7 +75,8 @@ accelerator.wait_for_everyone = lambda: waits.append(1)
 part("seeds", random.set_seed, seeds)
 part("prepare", Accelerator.prepare, prepare)
 part("save", Accelerator.save_state, lambda: True)
-part("launch", getattr(launch, "_sitepatch_fit_processes", launch.launch_command), processes)
+if tuple(map(int, accelerate.__version__.split(".")[:2])) < (0, 33):  # from there on several processes may share a device
+    part("launch", getattr(launch, "_sitepatch_fit_processes", launch.launch_command), processes)
 if "return objects" in inspect.getsource(Accelerator.free_memory):  # before 0.30 it freed at the right time
     part("memory", Accelerator.free_memory, memory)
 if broken:

@@ -1,4 +1,4 @@
-# case: accelerate/data_loader.py
+# case: accelerate/data_loader.py 1.15.0
 import torch
 
 

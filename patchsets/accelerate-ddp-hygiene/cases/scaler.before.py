@@ -1,4 +1,4 @@
-# case: accelerate/checkpointing.py save=false
+# case: accelerate/checkpointing.py 1.15.0 save=false
 from .utils import save
 
 

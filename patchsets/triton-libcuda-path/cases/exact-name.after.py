@@ -1,4 +1,5 @@
 import os
+import subprocess
 
 
 def _sitepatch_libcuda(dirs):  # sitepatch: triton-libcuda-path
@@ -36,6 +37,7 @@ def _sitepatch_libcuda(dirs):  # sitepatch: triton-libcuda-path
 
 
 def libcuda_dirs():
+    listed = (subprocess.check_output(["/sbin/ldconfig", "-p"]) if any(os.path.exists(os.path.join(path, "/sbin/ldconfig")) for path in os.get_exec_path()) else b"").decode()
     locs = []
     dirs = [os.path.dirname(loc) for loc in locs]
     msg = "libcuda.so cannot found!"

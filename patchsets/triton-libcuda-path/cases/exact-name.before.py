@@ -1,8 +1,10 @@
 # case: triton/common/build.py 2.1.0 dirs=/opt/lib:/usr/compat
 import os
+import subprocess
 
 
 def libcuda_dirs():
+    listed = subprocess.check_output(["/sbin/ldconfig", "-p"]).decode()
     locs = []
     dirs = [os.path.dirname(loc) for loc in locs]
     msg = "libcuda.so cannot found!"
