@@ -1,6 +1,7 @@
 """The helpers of mmengine-device, taken out of its .spatch and driven with a stand-in of torch: no card, no torch."""
 
 import ast
+import os
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -44,7 +45,17 @@ def card(count=2):
 
 
 @pytest.fixture
-def module(monkeypatch):
+def log(monkeypatch):
+    """The lines that MMEngine's logger is given."""
+    lines, logging = [], ModuleType("mmengine.logging")
+    logging.print_log = lambda text, logger: lines.append(text)
+    monkeypatch.setitem(sys.modules, "mmengine", ModuleType("mmengine"))
+    monkeypatch.setitem(sys.modules, "mmengine.logging", logging)
+    return lines
+
+
+@pytest.fixture
+def module(monkeypatch, log):
     """A function that makes mmengine/device/utils.py as patched, for an MMEngine that finds `known` and a torch with `parts`."""
 
     def make(known="cpu", /, *, options=None, **parts):
@@ -61,7 +72,7 @@ def module(monkeypatch):
         exec(compile(source(**(options or {})), "device.spatch", "exec"), scope)
         return SimpleNamespace(**{name.replace("_sitepatch_", ""): value for name, value in scope.items()})
 
-    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.setenv("LOCAL_RANK", "0")
     return make
 
 
@@ -85,16 +96,16 @@ def accelerator(kind):
         ("cpu", {"device": "xla"}, {}, "xla"),
     ],
 )
-def test_the_device(module, capsys, known, options, parts, found):
+def test_the_device(module, log, known, options, parts, found, capsys):
     made = module(known, options=options, **parts)
     assert [made.get_device(), made.get_device()] == [found, found]
-    assert capsys.readouterr().err.count(f"the device is {found}") == (found != known), "said once, and only where it changes"
+    assert (log, capsys.readouterr()) == ([], ("", "")), "it is asked when modules are imported"
 
 
-def test_ranks_other_than_0_say_nothing(module, capsys, monkeypatch):
-    monkeypatch.setenv("RANK", "1")
-    assert module(gcu=card()).get_device() == "gcu"
-    assert capsys.readouterr() == ("", "")
+def test_what_was_chosen_is_in_the_log_when_the_group_starts(module, log):
+    module(gcu=card()).backend("nccl")
+    said = f"sitepatch mmengine-device: the device is gcu (MMEngine itself would take cpu), the backend {BOTH} instead of nccl"
+    assert log == [said]
 
 
 @pytest.mark.parametrize(("known", "cards"), [("cuda", {}), ("cpu", {})])
@@ -137,6 +148,7 @@ def test_the_cpu_and_xla_select_no_device(module):
         ({"device": "xpu"}, "nccl", "cpu:gloo,xpu:xyccl"),
         ({"device": "cpu"}, "nccl", "gloo"),
         ({"device": "hpu"}, "hccl", "cpu:gloo,hpu:hccl"),
+        ({"device": "gcu", "backend": "gloo"}, "nccl", "cpu:gloo,gcu:gloo"),
     ],
 )
 def test_the_backend_serves_the_device_and_the_cpu(module, options, config, backend):
@@ -153,17 +165,32 @@ def test_where_objects_are_put_that_a_group_sends(module):
     made.set_device(1)
     there = made.comm_device("eccl")
     assert (there.type, there.index) == ("gcu", 1)
-    assert made.comm_device(BOTH).type == made.comm_device("gloo").type == "cpu"
+    assert made.comm_device(BOTH).type == "gcu", "metrics are reduced by the card's own library"
+    assert made.comm_device("gloo").type == "cpu"
+    assert module(gcu=card(), options={"backend": "gloo"}).comm_device("cpu:gloo,gcu:gloo").type == "cpu"
+
+
+def test_mpi_has_no_local_rank_and_is_given_one(module, monkeypatch):
+    monkeypatch.delenv("LOCAL_RANK")
+    module(gcu=card()).set_device(1)
+    assert os.environ["LOCAL_RANK"] == "1"
+
+
+def test_a_device_that_mmengine_knows_is_selected_as_its_kind_is(module):
+    """By slurm MMEngine calls torch.cuda for MUSA and NPU, with nccl."""
+    made = module("gcu", gcu=card())
+    made.set_device(1)
+    assert (made.torch.gcu.selected, made.torch.cuda.selected) == ([1], [])
+    assert (made.device_count(), made.backend("nccl"), made.backend("gloo")) == (2, "eccl", "gloo")
 
 
 def test_a_device_that_torch_has_no_module_for(module):
-    """XLA before torch 2.0, where a group is of one backend; its scaler is MMEngine's, which turns itself off without CUDA."""
+    """XLA before torch 2.0, where a group is of one backend."""
     made = module(options={"device": "xla", "backend": "xla"})
     del made.torch.distributed.distributed_c10d.BackendConfig
     assert made.backend("nccl") == "xla"
     there = made.comm_device("xla")
     assert (there.type, there.index) == ("xla", None)
-    assert made.scaler(lambda *args: ("theirs", *args))(2.0) == ("theirs", 2.0)
 
 
 def model(*devices, ignored=()):
@@ -199,18 +226,44 @@ def test_parameters_that_ddp_ignores_do_not_count(module):
 
 def test_none_is_given_whatever_the_config_says_where_that_is_wanted(module):
     assert module(gcu=card()).wrapper({"device_ids": [7]}) == {"device_ids": [7]}
-    assert module(gcu=card(), options={"device_ids": "none"}).wrapper({"device_ids": [7], "a": 1}) == {"a": 1}
+    config = {"device_ids": [7], "a": 1}
+    assert module(gcu=card(), options={"device_ids": "none"}).wrapper(config) == {"a": 1}
+    assert config == {"device_ids": [7], "a": 1}, "it is the user's"
+
+
+class GradScaler:
+    """torch.cuda.amp's: it turns itself off where there is no CUDA."""
+
+    def __init__(self, init_scale=1.0):
+        self.device, self.scale = "cuda", init_scale
+
+
+class General:
+    """torch.amp's, from 2.3 on; FSDP's has the same argument."""
+
+    def __init__(self, device="cuda", init_scale=1.0):
+        self.device, self.scale = device, init_scale
 
 
 def test_the_scaler_is_that_of_the_device(module):
-    amp = SimpleNamespace(GradScaler=lambda device, *args: ("general", device, *args))
-    for made, expected in (
-        (module("cuda", amp=amp), ("theirs", 2.0)),
-        (module(amp=amp), ("theirs", 2.0)),
-        (module(gcu=card(), amp=amp), ("general", "gcu", 2.0)),
-        (module(gcu=SimpleNamespace(**vars(card()), amp=SimpleNamespace(GradScaler=lambda *args: ("own", *args)))), ("own", 2.0)),
-    ):
-        assert made.scaler(lambda *args: ("theirs", *args))(2.0) == expected
+    own, amp = type("GradScaler", (GradScaler,), {}), SimpleNamespace(GradScaler=General)
+    vendors = SimpleNamespace(**vars(card()), amp=SimpleNamespace(GradScaler=own))
+    sharded = type("ShardedGradScaler", (General,), {})
+    for known in ("cpu", "gcu"):  # a device that MMEngine knows, such as MUSA, has CUDA's scaler there
+        made = module(known, gcu=card(), amp=amp)
+        for theirs in (GradScaler, sharded):
+            scaler = made.scaler(theirs)(init_scale=2.0)
+            assert (scaler.device, scaler.scale) == ("gcu", 2.0)
+            assert isinstance(scaler, sharded if theirs is sharded else General)
+        assert module(known, gcu=vendors, amp=amp).scaler(GradScaler) is own
+    assert module("cuda", amp=amp).scaler(GradScaler) is GradScaler
+
+
+@pytest.mark.parametrize("theirs", ["GradScaler", "ShardedGradScaler"])
+@pytest.mark.parametrize("amp", [{}, {"amp": SimpleNamespace(GradScaler=GradScaler)}], ids=["before 1.6", "before 2.3"])
+def test_a_device_without_a_scaler_is_refused(module, amp, theirs):
+    with pytest.raises(RuntimeError, match="this torch has no gradient scaler for gcu"):
+        module(gcu=card(), **amp).scaler(type(theirs, (GradScaler,), {}))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import fingerprint
+from conftest import fingerprint, run
 from test_ddp_report import told
 from wheels import slow
 
@@ -54,10 +54,29 @@ def test_a_runner_trains_on_the_card_and_without_set_device_it_does_not(carded):
     found, out = train(carded, "direct", "direct+no-set_device")
     assert_trained_on_the_card(found, "direct")
     assert found["direct+no-set_device", 0] == "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"
-    assert out.count("sitepatch mmengine-device: the device is gcu, as torch says; MMEngine itself would take cpu\n") == 1
-    assert f"sitepatch mmengine-device: the backend is {BOTH} instead of nccl\n" in out
+    said = f"sitepatch mmengine-device: the device is gcu (MMEngine itself would take cpu), the backend {BOTH} instead of nccl\n"
+    assert out.count(said) == 4, "once a rank, in each of the two ways"
     assert carded.sitepatch("restore").code == 0
     assert fingerprint(carded.site, "mmengine") == pristine
+
+
+def test_instances_are_indexed_by_a_mask_and_by_numbers_on_the_card(carded):
+    code = """
+import torch
+from mmengine.structures import InstanceData
+boxes = InstanceData(score=torch.arange(3.0, device="gcu"), names=["a", "b", "c"])
+for index in ([True, False, True], [2, 0], [0.5]):
+    try:
+        chosen = boxes[torch.tensor(index, device="gcu")]
+        print(chosen.score.tolist(), chosen.names)
+    except AssertionError:
+        print("refused")
+"""
+    asked = [carded.python, "-c", code]
+    assert run(asked, cwd=carded.cwd).out.splitlines()[-3:] == ["refused"] * 3
+    apply(carded, NAME)
+    chosen = ["[0.0, 2.0] ['a', 'c']", "[2.0, 0.0] ['c', 'a']", "refused"]
+    assert run(asked, cwd=carded.cwd).out.splitlines()[-3:] == chosen
 
 
 @slow

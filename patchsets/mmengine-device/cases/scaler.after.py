@@ -6,10 +6,9 @@ if is_npu_available():
     from torch.npu.amp import GradScaler
 else:
     from torch.cuda.amp import GradScaler
-    GradScaler = _sitepatch_scaler(GradScaler)  # sitepatch: mmengine-device
 
 
 class AmpOptimWrapper(OptimWrapper):
     def __init__(self, loss_scale='dynamic', **kwargs):
         assert _sitepatch_has_device() or is_npu_available(), 'only on gpu or npu'
-        self.loss_scaler = GradScaler()
+        self.loss_scaler = _sitepatch_scaler(GradScaler)()

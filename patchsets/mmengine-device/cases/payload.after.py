@@ -1,0 +1,4 @@
+def _broadcast_object_list(object_list, src=0, group=None):
+    if current_device.type != "cpu":
+        object_tensor = object_tensor.to(current_device)
+    torch_dist.broadcast(object_tensor, src=src, group=group)
