@@ -24,7 +24,8 @@ COMMAND_ROOT = Path(__file__).resolve().parents[2]
 TARGETS = {
     "mmengine": [
         "mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/distributed.py", "mmengine/device/utils.py",
-        "mmengine/runner/amp.py", "mmengine/optim/optimizer/amp_optimizer_wrapper.py",
+        "mmengine/runner/amp.py", "mmengine/optim/optimizer/amp_optimizer_wrapper.py", "mmengine/logging/logger.py",
+        "mmengine/dist/dist.py", "mmengine/structures/instance_data.py",
     ],
     "torch": ["torch/multiprocessing/reductions.py", "torch/_dynamo/config.py", "torch/_dynamo/eval_frame.py"],
 }  # fmt: skip

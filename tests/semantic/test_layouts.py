@@ -147,9 +147,10 @@ def test_a_rewrite_changes_its_expression_alone(name: str) -> None:
 def test_an_insertion_adds_whole_lines_in_the_files_own_layout(name: str) -> None:
     layout = LAYOUTS[name]
     _, end, indent = line_of(layout.data, b"x = old(a)")
-    new = indent + b"if x:" + layout.newline + indent + layout.unit + b"print(x)"
-    ended = layout.data[:end].endswith((b"\n", b"\r"))
-    new = new + layout.newline if ended else layout.newline + new
+    ending = re.compile(rb"[\r\n]*$").search(layout.data, 0, end)[0]  # of the line that the new ones are beside
+    newline = ending or layout.newline
+    new = indent + b"if x:" + newline + indent + layout.unit + b"print(x)"
+    new = new + newline if ending else newline + new
     check(layout, INSERTION, layout.data[:end] + new + layout.data[end:])
 
 
