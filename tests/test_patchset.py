@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from packaging.version import Version
 
 from patcher.errors import PatchError, UsageError
 from patcher.model import KINDS, Option, Patchset, Symptom, Variant, Verify
@@ -18,7 +17,7 @@ from patcher.patchset import manifest, places, toml
 from patcher.patchset import sources as patchset
 from patcher.patchset.symptoms import general_symptoms
 from patcher.system.reading import patchset_digest
-from patcher.target.versions import accepts, extent, overlap
+from patcher.target.versions import accepts, overlap
 
 CHECKOUT = Path(places.__file__).parents[2]
 SCHEMA = json.loads((CHECKOUT / "patcher" / "patchset.schema.json").read_text(encoding="utf-8"))
@@ -166,8 +165,6 @@ SECOND = TOML.index("[[variant]]", TOML.index("[[variant]]") + 1)
         ('help = "say more"', "help = 1", "options.loud.help: found 1, expected a string"),
         ('"demo"', '"demo.sub"', r'variant\[0\].package: found "demo.sub", expected the name that is imported'),
         ('">=1"', '">=1,,<x"', r'variant\[1\].versions: found ">=1,,<x", expected a PEP 440 specifier set'),
-        ('">=1"', '">=0.5"', r'variant\[1\].versions: found ">=0.5", expected no version in common with variant\[0\]'),
-        ('">=1"', '""', r'variant\[1\].versions: found "", expected no version in common'),
         ("versions =", "version =", r'variant\[0\].version: found an unknown key.*did you mean "versions"'),
         ('["first.spatch"]', '"first.spatch"', r'variant\[0\].patches: found "first.spatch", expected a list of str'),
         ('["first.spatch"]', "[]", r"variant\[0\].patches: found an empty list, expected at least one"),
@@ -362,10 +359,6 @@ def test_two_ranges_overlap_exactly_when_some_version_is_in_both(first, second, 
         assert accepts(first, version) and accepts(second, version)
 
 
-def stripped(release):
-    return release if not release or release[-1] else stripped(release[:-1])
-
-
 def test_no_overlap_is_missed_among_many_ranges():
     names = ["0", "1.0", "1.0.1", "1.1", "1.0a1", "1.0a1.post1", "1.0a2.dev1", "1.0.dev1", "1.0.post1", "1!0.5"]
     every = [f"{operator}{name}" for name in names for operator in ("<", "<=", ">", ">=", "==", "!=")]
@@ -375,9 +368,6 @@ def test_no_overlap_is_missed_among_many_ranges():
              "a2.dev1", "a2.dev2", "a2", "a3", "rc1", ".post0.dev0", ".post0", ".post1.dev0", ".post1", ".post2", "+x"]
     grid = [release + tail for release in releases for tail in tails]
     taken = {each: {version for version in grid if accepts(each, version)} for each in every}
-    for each, versions in taken.items():
-        low, high = extent(each)
-        assert [one for one in map(Version, versions) if not low <= (one.epoch, *stripped(one.release)) <= high] == [], each
     random = Random(7)
     missed, shared = [], 0
     for _ in range(1500):
@@ -392,7 +382,7 @@ def test_no_overlap_is_missed_among_many_ranges():
     assert 300 < shared < 1200, "both answers occur often"
 
 
-OLD, NEW = Variant("demo", "<2", ()), Variant("demo", ">=2", ())
+OLD, NEW, ANY = Variant("demo", "<2", ()), Variant("demo", ">=2", ()), Variant("demo", "", ())
 
 
 @pytest.mark.parametrize(
@@ -401,6 +391,9 @@ OLD, NEW = Variant("demo", "<2", ()), Variant("demo", ">=2", ())
         ([OLD, NEW], "1.9", OLD),
         ([OLD, NEW], "2.0.0a0+git1", NEW),
         ([OLD], "2.0", None),
+        ([NEW, OLD, ANY], "1.9", OLD),
+        ([ANY, OLD, NEW], "1.9", ANY),
+        ([OLD, ANY], "2.0", ANY),
         ([OLD], "", OLD),
         ([OLD, NEW], "", None),
         ([OLD], "unknown", OLD),
@@ -408,7 +401,7 @@ OLD, NEW = Variant("demo", "<2", ()), Variant("demo", ">=2", ())
         ([], "", None),
     ],
 )
-def test_the_variant_is_the_one_whose_range_holds_the_version(variants, version, chosen):
+def test_the_variant_is_the_first_whose_range_holds_the_version(variants, version, chosen):
     assert patchset.choose_variant(variants, version) is chosen
 
 
@@ -503,28 +496,6 @@ def test_an_entry_point_that_leads_nowhere_is_reported_and_keeps_nothing_else_fr
     with pytest.raises(UsageError) as caught:
         patchset.find_patchset("vendor-fix", [], tmp_path)
     assert problem in caught.value.hint
-
-
-def test_hundreds_of_variants_are_compared_with_their_neighbours_alone(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(manifest, "overlap", lambda first, second: asked.append(first) or overlap(first, second))
-    head, _, variant = TOML.partition("[[variant]]")
-    variant = variant.partition("[[variant]]")[0].partition("[verify]")[0]
-    one = re.sub(r'versions = "[^"]*"', 'versions = "{}"', f"[[variant]]{variant}")
-    order = list(range(400))
-    Random(3).shuffle(order)
-    text = head + "".join(one.format(f">={number},<{number + 1}") for number in order)
-    assert len(manifest.load_patchset(write(tmp_path / "good", text), "here").variants) == 400
-    assert len(asked) < 2_000
-    text = head + "".join(one.format(f">={number},<={number + 1}") for number in range(300))
-    with pytest.raises(PatchError) as caught:
-        manifest.load_patchset(write(tmp_path / "bad", text), "here")
-    assert "no version in common with" in caught.value.message
-    asked.clear()
-    text = head + one.format("") * 300
-    with pytest.raises(PatchError):
-        manifest.load_patchset(write(tmp_path / "same", text), "here")
-    assert len(asked) < 2_000
 
 
 # ---------------------------------------------------------------- options

@@ -16,10 +16,9 @@ from patcher.patchset.toml import decode_text, decode_toml
 from patcher.system.decode import STRINGS, Reader, Table, Values, anything, integer, one_of, shown_value, string, tables
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import check_size, patchset_digest, read_file
-from patcher.target.versions import extent, is_range, is_version, overlap
+from patcher.target.versions import is_range, is_version
 from patcher.text.confusable import look_alike
 
-_NEVER = "===none"  # stands for a wrong range, so that it overlaps with no other
 NAME, NAME_FORM = "[a-z0-9][a-z0-9-]*", 'a name made of a-z, 0-9 and "-" that does not begin with "-"'
 """The name of a patchset, a word of command lines, as a regular expression and in words."""
 OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
@@ -102,7 +101,6 @@ def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mappi
         reader.wrong("variant", "an empty list", "at least one [[variant]]")
     for index, table in enumerate(top.get("variant", ())):
         variants.append(_variant(reader, table, f"variant[{index}]", files, parsed))
-    _check_overlaps(reader, variants)
     verify = top.get("verify", {})
     for index, module in enumerate(verify.get("imports", ())):
         _check_name(reader, f"verify.imports[{index}]", module, "a dotted module name", module.split("."))
@@ -170,11 +168,10 @@ def _variant(
     parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]],
 ) -> Variant:
     """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it."""
-    package, versions = table.get("package", "x"), table.get("versions", _NEVER)
+    package, versions = table.get("package", "x"), table.get("versions", "")
     _check_name(reader, f"{where}.package", package, "the name that is imported, without dots", [package])
     if not (_short(versions) and is_range(versions)):
         reader.wrong(f"{where}.versions", shown_value(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
-        versions = _NEVER
     names = table.get("names", [])
     for index, name in enumerate(names):
         _check_name(reader, f"{where}.names[{index}]", name, "a Python name", [name])
@@ -235,23 +232,3 @@ def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
         good = os.path.commonpath([top, path]) == top
     reader.check(where, name, good, f'the relative path of a {suffix} file inside the folder, with "/"')
     return good
-
-
-def _check_overlaps(reader: _Reader, variants: Sequence[Variant]) -> None:
-    """Refuse ranges of one package that have a version in common; only neighbours by their `extent` are compared."""
-    ranges = [(index, each) for index, each in enumerate(variants) if each.versions != _NEVER]
-    extents = sorted((each.package, *extent(each.versions), index) for index, each in ranges)
-    near: List[Tuple[str, Tuple[float, ...], Tuple[float, ...], int]] = []
-    found: Dict[int, Tuple[int, str]] = {}
-    for one in extents:
-        near = [each for each in near if each[0] == one[0] and each[2] >= one[1]]
-        for *_, index in near:
-            earlier, later = sorted((index, one[3]))
-            shared = None if later in found else overlap(variants[earlier].versions, variants[later].versions)
-            if shared:
-                found[later] = earlier, shared
-        near.append(one)
-    for index, (earlier, shared) in sorted(found.items()):
-        versions = shown_value(variants[earlier].versions)
-        expected = f"no version in common with variant[{earlier}] ({versions}): {shared} is in both"
-        reader.wrong(f"variant[{index}].versions", shown_value(variants[index].versions), expected)

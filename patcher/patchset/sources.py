@@ -114,19 +114,19 @@ def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
 
 
 def matching_variants(variants: Sequence[Variant], version: str) -> List[Variant]:
-    """The variant whose range holds `version`, if there is one; all where the version is none (`says_nothing`).
+    """The first variant whose range holds `version`, if there is one; all where the version is none (`says_nothing`).
 
     Local labels, pre-releases and vendor builds of a release in the range count (`patcher.target.versions.accepts`).
     """
     if says_nothing(version):
         return list(variants)
-    return [variant for variant in variants if accepts(variant.versions, version)]
+    return [variant for variant in variants if accepts(variant.versions, version)][:1]
 
 
 def choose_variant(variants: Sequence[Variant], version: str) -> Optional[Variant]:
-    """The one variant of `matching_variants`, None where there is none or several match."""
-    found = matching_variants(variants, version)
-    return found[0] if len(found) == 1 else None
+    """The one variant of `matching_variants`, None where there is none, or no version to choose by."""
+    matching = matching_variants(variants, version)
+    return matching[0] if len(matching) == 1 else None
 
 
 def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str, OptionValue]:

@@ -137,35 +137,6 @@ def newest(versions: Iterable[str]) -> List[str]:
     return [text for text, version in known.items() if last is not None and version.public == last.public]
 
 
-def extent(versions: str) -> Tuple[Tuple[float, ...], Tuple[float, ...]]:
-    """Lower and upper bound (both included) of the releases of a range, as (epoch, numbers...); they may be too wide.
-
-    Raises:
-        ValueError: when it is not a specifier set.
-    """
-    low: Tuple[float, ...] = (0,)
-    high: Tuple[float, ...] = (float("inf"),)
-    for sign, least, most in _ends(versions):
-        low = max(low, least) if sign in (">=", ">", "==", "~=") else low
-        high = min(high, most) if sign in ("<=", "<", "==", "~=") else high
-    return low, high
-
-
-def _ends(versions: str) -> Iterator[Tuple[str, Tuple[float, ...], Tuple[float, ...]]]:
-    """The operator and the least and greatest release of each specifier, without `===`."""
-    bounds = _bounds(versions)
-    for sign, numbers in bounds or ():
-        yield sign, (0, *numbers), (0, *numbers)
-    if bounds is None:
-        for specifier in _range(versions):
-            if specifier.operator != "===":
-                bound = _bound(specifier)
-                release = [*bound.release][: -1 if specifier.operator == "~=" else None]
-                grows = specifier.operator == "~=" or specifier.version.endswith(".*")
-                most = _release(".".join(map(str, [*release[:-1], release[-1] + grows])))
-                yield specifier.operator, (bound.epoch, *_release(".".join(map(str, bound.release)))), (bound.epoch, *most)
-
-
 def overlap(first: str, second: str) -> Optional[str]:
     """A version that two specifier sets both accept, or None.
 
