@@ -36,7 +36,6 @@ def pages(folder):
         "review": review.review_page(f"sitepatch diff {DDP} {GUARD}", outcome, reasons(outcome, ())),
         "hostile-review": hostile[0],
         "hostile-releases": hostile[1],
-        "hostile-fleet": test_pages.hostile_fleet(),
         "releases": test_pages.releases_page(),
         "large": test_pages.large_page(),
         "ranks": test_ddp_report.made_page(*ranks).encode(),

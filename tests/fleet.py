@@ -184,9 +184,9 @@ def scenario(fleet):
     assert job.communicate("")[0] == "1\n"
     yield "a process that was running has the code it had loaded"
 
-    answer = json.loads(fleet.done("sitepatch", "report", "--fleet", fleet.reports, "--json"))
+    answer = json.loads(fleet.done("sitepatch", "status", "--fleet", fleet.reports, "--json"))
     assert {each["host"]: each["state"] for each in answer["hosts"]} == dict.fromkeys(there, "applied")
-    print(fleet.done("sitepatch", "report", "--fleet", fleet.reports, "--html", fleet.folder / "fleet.html"), end="")
+    print(fleet.done("sitepatch", "status", "--fleet", fleet.reports), end="")
     yield "the report has 19 hosts, all applied"
 
     after_failure = fleet.folder / "after"

@@ -34,7 +34,6 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "# edited by hand",
     "DistributedDataParallel device_ids and output_device",
     "No module named 'torch'",
-    "The answer of sitepatch {} --json",
     "{} case _: ...",
     "[tool.uv]  # which files uv looks at to see that the hook has to be built again",
     "application/vnd.pypi.simple.v1+json, text/html;q=0.2",

@@ -13,7 +13,6 @@ SECTIONS = {
     "Every day:": {"diff", "apply", "verify", "status", "restore", "run"},
     "Projects:": {"sync", "lock", "hook"},
     "When something is wrong:": {"diagnose", "doctor", "check", "explain", "cache"},
-    "For other tools:": {"report", "schema"},
 }
 
 
@@ -59,6 +58,11 @@ def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, nea
     assert f'there is no command "{word}"' + (f'; did you mean "{near}"?' if near else "\n") in done.err
 
 
+def test_a_former_command_names_the_one_that_took_its_place(tmp_path):
+    done = sitepatch("report", "--fleet", "x", cwd=tmp_path)
+    assert done.code == 2 and 'there is no command "report"; it is now `sitepatch status --fleet`' in done.err
+
+
 def test_every_command_takes_the_shared_options_and_has_an_example():
     for name, one in every_command():
         if not isinstance(one, click.Group) or one.invoke_without_command:
@@ -74,7 +78,7 @@ WRONG = {  # a run of each command that fails after its words were read
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
     "capture": ["no-such", "--name", "mine"], "edit": ["no-such", "--name", "mine"],
     "import": ["no-such", "--name", "mine"], "export": ["no-such"], "test": ["no-such"], "lint": ["no-such"],
-    "new": ["mine", "no-such"], "update": ["no-such"], "schema": ["no-such"], "report": ["--cyclonedx", "x", "--python", "no-such"],
+    "new": ["mine", "no-such"], "update": ["no-such"],
 }  # fmt: skip
 
 
@@ -82,7 +86,7 @@ WRONG = {  # a run of each command that fails after its words were read
 def test_with_json_an_error_is_json_too(tmp_path, command, words):
     site = Site(tmp_path)
     site.path.mkdir()
-    target = ["--target", site.path] if command not in ("show", "list", "hook wheel", "lint", "test", "schema") and "--python" not in words else []
+    target = ["--target", site.path] if command not in ("show", "list", "hook wheel", "lint", "test") and "--python" not in words else []
     behind = ["--", "true"] if command == "run" else []
     done = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)
     answer = json.loads(done.err if command == "run" else done.out)  # stdout of `run` is that of the command it becomes

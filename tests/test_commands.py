@@ -593,7 +593,7 @@ def test_new_names_its_environment_where_more_is_asked_for(site):
     assert done.code == 0 and re.search(f"^environment: .*: {site.path}$", done.err, re.MULTILINE), done
 
 
-@pytest.mark.parametrize("words", ["list", "hook status", "report --cyclonedx bill.json"])
+@pytest.mark.parametrize("words", ["list", "hook status"])
 def test_what_answers_for_an_environment_names_it_where_more_is_asked_for(site, words):
     words = [*words.split(), "--target", site.path]
     assert re.search(f"^environment: .*: {site.path}$", sitepatch(*words, "-v", cwd=site.cwd).err, re.MULTILINE)
@@ -873,7 +873,7 @@ def test_a_closed_stdout_does_not_stop_a_command(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
-@pytest.mark.parametrize("words", ["list", "schema", "--help", "status --json"])
+@pytest.mark.parametrize("words", ["list", "--help", "status --json"])
 def test_an_output_that_cannot_be_written_is_an_error_in_one_line(tmp_path, words):
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=full, stderr=subprocess.PIPE)

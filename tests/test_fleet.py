@@ -19,7 +19,7 @@ COLLECTION = ROOT / "ansible_collections/sitepatch/sitepatch"
 
 
 def report(folder, *words):
-    return sitepatch("report", "--fleet", "fleet", *words, cwd=folder)
+    return sitepatch("status", "--fleet", "fleet", *words, cwd=folder)
 
 
 @pytest.fixture
@@ -40,14 +40,16 @@ def test_hosts_that_are_alike_are_one_line_and_what_is_astray_is_reported(folder
     assert "n0, n1, n2, n4, n5" in report(folder, "-v").out
 
 
-def test_the_page_has_a_row_for_each_host_and_no_text_of_a_host_becomes_html(folder):
+def test_an_answer_of_the_module_is_read_as_one_of_the_command(folder):
     text = (folder / "fleet/n1.json").read_text()
-    (folder / "fleet/n1.json").write_text(text.replace('"demo 1.0"', '"<b>demo"'))
-    (folder / "fleet/n2.json").write_text(json.dumps({"changed": False, "answer": json.loads(text)}))  # as the module returns it
-    done(report(folder, "--html", "page.html", "-q"), 1)
-    page = (folder / "page.html").read_text()
-    assert page.count("<tr>") == 7 and "&lt;b&gt;demo" in page and "<b>demo" not in page
-    assert '<td>n2</td><td class="ready">applied</td><td>1.0</td><td>1.0 lang=en value=2</td>' in page
+    (folder / "fleet/n2.json").write_text(json.dumps({"changed": False, "answer": json.loads(text)}))
+    assert done(report(folder), 1).out.startswith("applied   5 hosts: ")
+    (folder / "fleet/n3.json").write_text(text)
+    assert done(report(folder)).out.startswith("applied  6 hosts: ")
+
+
+def test_a_lock_belongs_to_a_fleet(folder):
+    assert "--lock: found no --fleet" in done(sitepatch("status", "--lock", "x", cwd=folder), 2).err
 
 
 def test_a_host_that_has_no_answer_is_unknown(folder):

@@ -93,7 +93,6 @@ def test_the_arrows_between_modules_point_one_way():
         ("click", {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("cli/**/*.py")}),
         ("packaging", {"target/versions.py"}),
         ("platformdirs", {"system/cache.py"}),
-        ("cyclonedx", {"ops/reports/bill.py"}),
         ("diff_match_patch", {"text/words.py"}),
         ("pip_requirements_parser", {"project/requirements.py"}),
     ],

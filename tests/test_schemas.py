@@ -6,16 +6,16 @@ import re
 
 import pytest
 
-from patcher.cli.commands.report import answer_schema
 from patcher.diagnose.log import read_log
 from patcher.diagnose.runs import find_runs
 from patcher.diagnose.table import classified_wraps, run_json
-from tests.command import sitepatch
+from tests.command import ROOT
 from tests.test_command_line import every_command
 from tests.test_golden import GOLDEN
 
 jsonschema = pytest.importorskip("jsonschema", reason="pip install sitepatch[test]")
 pytestmark = pytest.mark.once
+EVERY = json.loads((ROOT / "patcher/answers.schema.json").read_text())
 MEASURED = {"size": 1, "used": 1.5, "sha256": "00", "digest": "00"}
 
 
@@ -28,8 +28,13 @@ def measured(value, key="", inside=None):
     return [measured(each) for each in value] if isinstance(value, list) else value
 
 
+def schema(name):
+    """The schema of one command's answers."""
+    return {**EVERY, "anyOf": [{"$ref": f"#/$defs/{word}"} for word in (name, "failure")]}
+
+
 def validator(command):
-    return jsonschema.Draft202012Validator(answer_schema(command))
+    return jsonschema.Draft202012Validator(schema(command))
 
 
 def test_every_golden_file_is_as_the_schema_of_its_command_says():
@@ -43,13 +48,13 @@ def test_every_golden_file_is_as_the_schema_of_its_command_says():
                     found = validators.setdefault(command, validator(command)).iter_errors(measured(answer))
                     assert [f"{path.name}: {record['command']}: {list(each.path)}: {each.message}" for each in found] == []
     commands = {name.replace(" ", "-") for name, one in every_command() if not hasattr(one, "commands") or one.invoke_without_command}
-    assert seen == commands == {each["$ref"].rpartition("/")[2] for each in answer_schema()["anyOf"]} - {"failure"}
+    assert seen == commands == {each["$ref"].rpartition("/")[2] for each in EVERY["anyOf"]} - {"failure"}
 
 
 def test_a_report_of_which_little_is_known_is_as_the_schema_says():
     line = b'sitepatch-ddp {"schema": 1, "parameters": {"devices": {"cpu": 1}}, "buffers": {"devices": {}}, "device_ids": null, "warnings": []}'
     (run,) = find_runs([read_log("log", io.BytesIO(line))])
-    shown = {**answer_schema("diagnose"), "anyOf": [{"$ref": "#/$defs/run_shown"}]}
+    shown = {**EVERY, "anyOf": [{"$ref": "#/$defs/run_shown"}]}
     found = jsonschema.Draft202012Validator(shown).iter_errors(json.loads(json.dumps(run_json(run, classified_wraps(run)))))
     assert [each.message for one in found for each in one.context] == []
 
@@ -61,20 +66,11 @@ def test_a_field_that_nobody_wrote_down_or_that_is_missing_is_an_error():
         assert not validator("list").is_valid(wrong) and validator("list").is_valid(good)
 
 
-def test_every_field_is_documented_and_the_schemas_are_small_and_whole():
-    every = answer_schema()
-    jsonschema.Draft202012Validator.check_schema(every)
-    used = set(re.findall(r'"#/\$defs/([\w-]+)"', json.dumps(every)))
-    assert used == set(every["$defs"]), "all that is defined is used, and the other way round"
-    for name, one in every["$defs"].items():
+def test_every_field_is_documented_and_the_schema_is_whole():
+    jsonschema.Draft202012Validator.check_schema(EVERY)
+    used = set(re.findall(r'"#/\$defs/([\w-]+)"', json.dumps(EVERY)))
+    assert used == set(EVERY["$defs"]), "all that is defined is used, and the other way round"
+    for name, one in EVERY["$defs"].items():
         assert one["description"], name
         for field, about in one.get("properties", {}).items():
             assert about.get("description") or (field == "command" and about["const"] == name), (name, field)
-    status = answer_schema("status")
-    assert set(status["$defs"]) < used and "standing" in status["$defs"] and "explained" not in status["$defs"]
-
-
-def test_the_command_prints_that_of_a_command_and_of_all(tmp_path):
-    assert json.loads(sitepatch("schema", "hook", "init", cwd=tmp_path).out) == answer_schema("hook-init")
-    assert json.loads(sitepatch("schema", cwd=tmp_path).out) == answer_schema()
-    assert 'did you mean "status"' in sitepatch("schema", "stauts", cwd=tmp_path).err

@@ -56,12 +56,11 @@ SECTIONS = {
         "explain": ("explain", "Explain why each hunk of a patchset does or does not fit here."),
         "cache": ("cache", "List the overlays, fetched releases and known results that are kept."),
     },
-    "For other tools": {
-        "report": ("report", "Report what is applied, here or on many hosts."),
-        "schema": ("report", "Print the JSON Schema of what a command answers with --json."),
-    },
 }
 """By section: the module below this package that has a function of the command's name, and the first sentence of its help."""
+
+FORMER = {"report": ("status", "--fleet")}
+"""What took the place of a command that was renamed before the first release."""
 
 
 class Group(click.Group):
@@ -72,7 +71,9 @@ class Group(click.Group):
     def resolve_command(self, ctx: click.Context, args: List[str]) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
         """Find the command that `args` begin with."""
         if args[0][:1] != "-" and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            text = f'there is no command "{args[0]}"{suggest(args[0], self.list_commands(ctx))}'
+            now = FORMER.get(args[0]) if ctx.parent is None else None
+            meant = f"; it is now `sitepatch {' '.join(now)}`" if now else suggest(args[0], self.list_commands(ctx))
+            text = f'there is no command "{args[0]}"{meant}'
             raise click.UsageError(translated(text), ctx)
         return super().resolve_command(ctx, args)
 

@@ -1,8 +1,8 @@
-"""`status`, and `sitepatch` without a command."""
+"""`status`, here and of many hosts, and `sitepatch` without a command."""
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import click
 
@@ -10,22 +10,39 @@ from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row, hint_lines, style
 from patcher.cli.translation import translated
-from patcher.errors import SitepatchError
+from patcher.errors import SitepatchError, UsageError
 from patcher.ops import status as ops
 from patcher.ops.status import AppliedPatchset, FileState
 from patcher.patchset.toml import options_text
 from patcher.text.listed import count
 from patcher.text.printable import join_styled
 
+if TYPE_CHECKING:
+    from patcher.ops.fleet import HostPatchset
 
-@click.command(epilog="\b\nExample:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug")
+_FEW = 4  # names of hosts that one line has
+
+
+@click.command(
+    epilog="\b\nExamples:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug\n"
+    "  sitepatch status --fleet reports --lock sitepatch.lock"
+)
 @click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
+@click.option("--fleet", metavar="DIR", help="Of many hosts: read HOST.json of each, what its status --json answered.")
+@click.option("--lock", metavar="FILE", help="With --fleet: also what differs from this lock.")
 @common_options()
-def status(console: Console, check: bool) -> int:
+def status(console: Console, check: bool, fleet: Optional[str], lock: Optional[str]) -> int:
     """Show which patchsets are applied, the state of their files, and what to do about it.
 
     One line for each patchset; with -v also its files and lines.
+
+    --fleet shows the patchsets and releases of hosts, those that are alike in one line (-v: with all their names), what is
+    astray, and with --lock what differs from it; exit code 1 if anything is.
     """
+    if fleet:
+        return _show_fleet(console, fleet, lock)
+    if lock:
+        raise UsageError("--lock: found no --fleet, which it belongs to")
     outcome = ops.status(console.place)
     console.about(outcome.env)
     console.notes(outcome.recovered, "recovered")
@@ -79,6 +96,34 @@ def _file_json(one: FileState) -> Dict[str, Any]:
     head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
     head.update(installed=item.installed, origin=receipt.origin)
     return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
+
+
+def _show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
+    """Show what many hosts have; exit code 1 where something is astray or differs from the lock."""
+    from pathlib import Path  # not for every `status`: importing it costs nearly a start of Python
+
+    from patcher.ops import fleet
+    from patcher.project.lockfile import load_lock
+
+    hosts = fleet.fleet(Path(folder), load_lock(Path(lock)) if lock else None)
+    alike: Dict[Tuple[Any, ...], List[str]] = {}
+    for host in hosts:
+        text = tuple(
+            f"{applied.name} {applied.version} {options_text(applied.options)}".rstrip() for applied in host.patchsets
+        )
+        alike.setdefault((host.state, text, host.releases, host.problems, host.differences), []).append(host.host)
+    rows = []
+    for (state, patchsets, releases, problems, differences), names in alike.items():
+        few = names if console.verbose or len(names) <= _FEW else [*names[: _FEW - 1], f"{len(names) - _FEW + 1} more"]
+        cells = (f"{count(len(names), 'host')}: {', '.join(few)}", ", ".join(patchsets), ", ".join(releases))
+        rows.append(Row(state, cells, (*problems, *differences)))
+    console.rows(rows)
+    answer = [{**host._asdict(), "patchsets": [_host_json(applied) for applied in host.patchsets]} for host in hosts]
+    return console.answer(all(host.ok for host in hosts), {"hosts": answer})
+
+
+def _host_json(applied: HostPatchset) -> Dict[str, Any]:
+    return {**applied._asdict(), "options": dict(applied.options)}
 
 
 _FIRST = {

@@ -10,7 +10,7 @@ module: patchset_info
 short_description: Tell which patchsets are applied, and the state of their files
 description:
   - Runs C(sitepatch status) on the host.
-  - Files of this answer, one of each host, are what C(sitepatch report --fleet) reads.
+  - Files of this answer, one of each host, are what C(sitepatch status --fleet) reads.
 version_added: 0.1.0
 author:
   - the sitepatch authors (@sitepatch)

@@ -36,7 +36,7 @@ _STATUS = Table(
 )
 
 
-class Applied(NamedTuple):
+class HostPatchset(NamedTuple):
     """A patchset on a host, as its `status` says it."""
 
     name: str
@@ -50,7 +50,7 @@ class Host(NamedTuple):
 
     host: str
     state: str
-    patchsets: Tuple[Applied, ...] = ()
+    patchsets: Tuple[HostPatchset, ...] = ()
     releases: Tuple[str, ...] = ()
     problems: Tuple[str, ...] = ()
     differences: Tuple[str, ...] = ()
@@ -93,7 +93,7 @@ def _host(path: Path, lock: Optional[Lock]) -> Host:
 
 def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Host:
     found = answer["patchsets"]
-    patchsets = tuple(Applied(one["name"], one["version"], one["state"], dict(one["options"])) for one in found)
+    patchsets = tuple(HostPatchset(one["name"], one["version"], one["state"], dict(one["options"])) for one in found)
     problems = [one["problem"] for one in answer["interrupted"]]
     problems += ["; ".join(filter(None, (one["problem"], one["hint"]))) for one in answer["damaged"]]
     states = [key for key in ("interrupted", "damaged") if answer[key]]

@@ -1,1 +1,0 @@
-"""`report`: what is applied, for other tools, and on many hosts."""
