@@ -78,6 +78,9 @@ def test_each_message_is_found_by_its_own_entry_whatever_fills_its_holes():
         ("a/b.toml: name: found nothing, expected a string", "a/b.toml：name：写的是无，应为字符串"),
         ("a b: c, d", "a b: c, d"),
         ("3 of 40 hunks", "3/40 个补丁块"),
+        ("1 file compiled in 0.01 s, 2 modules imported in 1.20 s", "编译 1 个文件，用时 0.01 s，导入 2 个模块，用时 1.20 s"),
+        ("2 files compiled in 0.01 s, 1 probe passed in 1.20 s", "编译 2 个文件，用时 0.01 s，通过 1 个探测，用时 1.20 s"),
+        ("1 file compiled in 0.01 s", "编译 1 个文件，用时 0.01 s"),
         ("`the value of x in y` stands in several places", "`the value of x in y` stands in several places"),
         ("0 problems in /x/y", "/x/y 里的 0 个问题"),
         (
@@ -95,6 +98,28 @@ def test_each_message_is_found_by_its_own_entry_whatever_fills_its_holes():
 )
 def test_what_is_composed_is_translated_and_names_and_code_are_not(said, told):
     assert ZH.text(said) == told
+
+
+@pytest.mark.parametrize("name", ["data in use", "in use; not found", "a: found nothing, and b in c", "is applied (in use)"])
+def test_a_path_of_the_users_own_is_not_rewritten(tmp_path, name):
+    (tmp_path / name / "site").mkdir(parents=True)
+    path = tmp_path / name
+    assert ZH.text(str(path)) == str(path)
+    assert ZH.text(f"{path}/site/m.py: edited by hand") == f"{path}/site/m.py：手工修改"
+    assert ZH.text(f"0 problems in {path}/site") == f"{path}/site 里的 0 个问题"
+    assert ZH.text(f"nothing is applied in {path}: nothing to restore") == f"{path} 里什么都没有打上：无需恢复"
+
+
+@pytest.mark.parametrize("name", ["data in use", "not found in use"])
+def test_commands_keep_the_path_of_the_users_own(tmp_path, name):
+    home = tmp_path / name
+    home.mkdir()
+    site = Site(home, "mmengine-0.10.7")
+    for line in (["restore"], ["status", "-v"], ["doctor"], ["explain", DDP], ["apply", "nonesuch"], ["diff", "--edited"]):
+        shown = [site(*line, SITEPATCH_LANG=language, COLUMNS="500") for language in ("en", "zh")]
+        english, chinese = (ended.out + ended.err for ended in shown)
+        assert re.search("[\u4e00-\u9fff]", chinese), line
+        assert chinese.count(str(home)) == english.count(str(home)), (english, chinese)
 
 
 def test_a_hostile_text_does_not_hold_it_up():

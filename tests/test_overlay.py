@@ -377,6 +377,25 @@ def test_a_patched_file_as_a_script(over):
 
 
 @every
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-c", "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"),
+        ("-c", "from runpy import run_path; import sys; run_path(sys.argv[1])"),
+        ("-m", "cProfile"),
+        ("-m", "trace", "--trace"),
+    ],
+    ids=["run_path", "run_path, imported by name", "a profiler", "a tracer"],
+)
+def test_a_patched_file_that_a_launcher_runs_by_its_path(over, words):
+    ended = over(*words, over.site / "demo" / "m.py")
+    refused(ended, "m.py would run unpatched, by its path; run it as a module: demo.m")
+    assert "main" not in ended.out
+    other = str(over.site / "demo" / "other.py")
+    assert over.prints(f"import runpy; print(runpy.run_path({other!r})['VALUE'])") == "1"
+
+
+@every
 def test_a_module_that_a_pth_file_has_imported_before(request, over, tmp_path):
     own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
     assert own.path

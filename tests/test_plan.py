@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import os
+import re
 import venv
 from hashlib import sha256
 from pathlib import Path
@@ -137,13 +138,42 @@ def test_a_new_version_of_a_patchset_replaces_the_old_one_also_where_it_no_longe
     assert after[RUNNER] != before[RUNNER]
 
 
-def test_two_patchsets_that_want_the_same_code_are_a_conflict_and_nothing_is_written(site: Site) -> None:
-    apply(site, "ids-fix")
+@pytest.mark.parametrize("applied", ["ids-fix", "ids-clash"])
+def test_two_patchsets_that_change_the_same_code_are_a_conflict_that_names_the_other_and_its_hunk(site: Site, applied: str) -> None:
+    apply(site, applied)
     before = site.tree()
-    ended = site("apply", "ids-clash", "--patch-dir", "patches")
-    assert ended.code == 1
-    assert "conflict" in ended.out + ended.err or "not found" in ended.out + ended.err
+    other = {"ids-fix": "ids-clash", "ids-clash": "ids-fix"}[applied]
+    for words in (["apply", other], ["apply", "ids-fix", "ids-clash"], ["diff", other], ["check", other]):
+        ended = site(*words, "--patch-dir", "patches")
+        told = ended.out + ended.err
+        assert ended.code == 1 and "not found" not in told and "closest" not in told, ended
+        # `ids-clash` comes first in the order of application, whichever was applied first
+        if words[0] != "diff":
+            assert re.search(rf"^conflict +ids-fix +{RUNNER} +Runner.wrap_model$", told, re.MULTILINE), ended
+        assert "ids-clash changes the same code, in its hunk p.spatch:4" in told, ended
+        assert "choose one of the two" in told
     assert site.tree() == before
+
+
+def test_explain_names_the_patchset_that_changes_the_same_code(site: Site) -> None:
+    apply(site, "ids-clash")
+    ended = site("explain", "ids-fix", "--patch-dir", "patches")
+    assert ended.code == 1 and "ids-clash changes the same code, in its hunk p.spatch:4" in ended.out
+    assert "conflict" in ended.out and "closest" not in ended.out and "not found" not in ended.out
+
+
+def test_of_several_hunks_the_one_that_changes_the_same_code_is_named(site: Site, tmp_path: Path) -> None:
+    patchset(tmp_path, "first", TITLE.replace("$text", "1") + CLASH.partition("--- mmengine/runner/runner.py\n")[2])
+    apply(site, "first")
+    ended = site("apply", "ids-fix", "--patch-dir", "patches")
+    assert ended.code == 1 and "first changes the same code, in its hunk p.spatch:8" in ended.out + ended.err, ended
+
+
+def test_what_is_not_there_without_the_other_patchset_either_is_not_found(site: Site, tmp_path: Path) -> None:
+    patchset(tmp_path, "lost", FIX.replace("MMDistributedDataParallel", "NoSuchThing"))
+    apply(site, "ids-clash")
+    ended = site("apply", "lost", "--patch-dir", "patches")
+    assert ended.code == 1 and "not found  lost" in ended.out + ended.err and "changes the same code" not in ended.out + ended.err
 
 
 def test_diff_of_one_patchset_shows_its_own_change_only(site: Site) -> None:

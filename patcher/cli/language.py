@@ -3,13 +3,14 @@
 A text is looked up line by line. An entry may have holes, as the f-string that it is from: `{} is not a folder`. What fills
 them is looked up in turn, and stays as it is where no entry fits, or where it stands in quotes: names, paths and code. A line
 may also be one of several pieces, as `FILE:LINE: message` or `problem; hint`. Of all ways the one that covers the most of the
-line is taken; all else stays English.
+line is taken; all else stays English. An absolute path with blanks that is there is kept as it is.
 """
 
 from __future__ import annotations
 
 import gettext
 import json
+import os
 import re
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -29,9 +30,14 @@ _Found = Tuple[int, str]
 """How many characters of a text are covered by entries, and what it becomes."""
 _NAME = re.compile(r"(?:\S+(?: \d\S*)?(?<![,;]))?")  # one word, or the name of a package and its version
 _COUNT = re.compile(r"[\d.]+ [A-Za-z]+")
+_TIMED = re.compile(r" in [\d.]+ s, ")  # the end of a sentence of `verify`
 _SENTENCE = re.compile(r"[^,] [A-Za-z`(\[]")
 _WORD = re.compile(r"[A-Za-z]+")
 _FEW = 8  # letters; an entry with fewer, as `{} in {}`, fits too much: its holes take names, lists and counts
+_ROOT = re.compile(r"(?<![^\s(\"'`=:\[])/(?=[^\s/])")  # the beginning of an absolute path
+_PATH_END = re.compile(r"(?=[\s/:;,()\"'`\]]|$)")
+_ENDS = 60  # of a path that are tried
+_STAND_IN = 0xE000  # the first of the characters that stand for paths: of private use, none is in a message
 _GAP = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uff60]) (?=[\u3000-\u9fff\uff00-\uff60])")
 
 
@@ -67,11 +73,21 @@ class Catalog:
         if len(text) > _MOST:
             return text
         self._known, self._tries = {}, _TRIES
-        return "\n".join(self._line(line) for line in text.split("\n"))
+        return "\n".join(self._around_paths(line) for line in text.split("\n"))
 
     def word(self, text: str) -> str:
         """A text that is an entry by itself."""
         return self.whole.get(text, text)
+
+    def _around_paths(self, line: str) -> str:
+        """A line, translated but for the paths in it that have blanks: their words are names."""
+        paths = _paths(line) if "/" in line and len(line) < _LONGEST else []
+        for at, path in enumerate(paths):
+            line = line.replace(path, chr(_STAND_IN + at))
+        line = self._line(line)
+        for at, path in enumerate(paths):
+            line = line.replace(chr(_STAND_IN + at), path)
+        return line
 
     def _line(self, line: str) -> str:
         bare = line.strip()
@@ -106,7 +122,8 @@ class Catalog:
             listed = {before, after} & {" and ", " or "} and not _SENTENCE.search(re.sub(" (and|or) ", ", ", hole))
             ours = hole in self.whole or _COUNT.fullmatch(hole)
             ended = before.endswith(" in ") and "; " in hole  # the sentence has ended: what follows is another one
-            if ended or (quote and quote in hole) or (entry.weak and not (_NAME.fullmatch(hole) or listed or ours)):
+            begun = not before and bool(_TIMED.search(hole))  # what is in front of it is another one
+            if begun or ended or (quote and quote in hole) or (entry.weak and not (_NAME.fullmatch(hole) or listed or ours)):
                 return None
             found = (0, hole) if quote else self._best(hole, deep - 1)
             alone = before.endswith(("found ", "expected ", ": ")) and hole in self.whole
@@ -128,6 +145,16 @@ class Catalog:
                 joined = f"{before[1]}{_WIDE.get(glue, glue)}{behind[1]}{_WIDE.get(last, '')}"
                 also = len(glue) if behind[0] and glue in _STRONG else 0
                 yield before[0] + also + behind[0], _GAP.sub("", joined)
+
+
+def _paths(line: str) -> List[str]:
+    """The absolute paths with a blank in a line that are there, the longest that each can be; where a part is, up to it."""
+    paths = []
+    for start in list(_ROOT.finditer(line))[:_JOINTS]:
+        ends = [end.start() for end in _PATH_END.finditer(line, start.end()) if " " in line[start.start() : end.start()]]
+        candidates = [line[start.start() : end] for end in reversed(ends[-_ENDS:])]
+        paths += list(filter(os.path.lexists, candidates))[:1]
+    return sorted(dict.fromkeys(paths), key=len, reverse=True)
 
 
 def _numbered(msgstr: str) -> Tuple[str, ...]:

@@ -117,6 +117,8 @@ def _file(assignment: Assignment, found: TargetFile) -> List[HunkExplanation]:
 
 def _explained(assignment: Assignment, found: TargetFile, data: bytes, planned: Answer, one: Explanation) -> HunkExplanation:
     path = assignment.path
+    if planned.state is State.CONFLICT and one.state is not State.CONFLICT:  # no text has what is closest
+        return HunkExplanation(assignment.located.site, planned)
     places = planned.places or tuple(match.line for match in one.matches)
     answer = planned._replace(places=places, problem=one.problem, hint=one.hint)
     diff = b""

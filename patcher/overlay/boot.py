@@ -227,7 +227,7 @@ class Finder:
 
 
 def _guard() -> None:
-    """Refuse to load a file of the manifest without the finder: by its path, by another name, by another finder."""
+    """Refuse to load a file of the manifest without the finder: by its path, another name, another finder, as a script."""
     loader: Any = SourceFileLoader
     path_stats = loader.path_stats
 
@@ -238,6 +238,24 @@ def _guard() -> None:
         return path_stats(self, path)
 
     loader.path_stats = guarded
+    _guard_launchers()
+
+
+def _guard_launchers() -> None:
+    """Refuse to run a file of the manifest by its path: runpy, profilers and debuggers open a script with io.open_code."""
+    import io
+
+    open_code = getattr(io, "open_code", None)  # since Python 3.8
+    if open_code is None:
+        return
+
+    def guarded(path: "Any") -> "Any":
+        entry = entry_of(path)
+        if entry is not None:
+            refuse(f"{path} would run unpatched, by its path; run it as a module: {entry.module}, or use apply", entry)
+        return open_code(path)
+
+    vars(io)["open_code"] = guarded
 
 
 def install() -> None:

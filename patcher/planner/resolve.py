@@ -6,8 +6,9 @@ from typing import List, Mapping, Protocol, Sequence, Tuple
 
 from patcher.errors import StoreError
 from patcher.facts import Assignment, TargetFile, sha256
-from patcher.model import KINDS, Answer, Change, FilePlan, Located, LockedFile, Rewrite, State, Step
+from patcher.model import KINDS, Answer, Change, FilePlan, HunkAnswer, Located, LockedFile, Rewrite, State, Step
 from patcher.planner.answers import answer_of
+from patcher.planner.clash import Layer, with_conflicts
 from patcher.splice import apply_splices
 
 
@@ -63,9 +64,18 @@ def resolve(
     data = found.pristine
     steps: List[Step] = []
     answers: List[Answer] = []
+    layers: List[Layer] = []
+
+    def answers_in(text: bytes, asked: Assignment) -> Sequence[HunkAnswer]:
+        return rewriter.rewrite(text, asked).answers
+
+    def assignment_of(step: Step) -> Assignment:
+        return assignments.get(step.patchset) or rewriter.recorded(site, path, step)
+
     for name in order:
         assignment, known = assignments.get(name), recorded.get(name)
         if known is not None and texts[name] == data and (assignment is None or _is_current(known, assignment)):
+            layers.append(Layer(known, data))
             data = apply_splices(data, known.splices)
             steps.append(known)
             answers += [] if assignment is None else _applied_answers(known, assignment)
@@ -74,7 +84,8 @@ def resolve(
             assert known is not None  # without an assignment it is applied already
             assignment = rewriter.recorded(site, path, known)
         result = rewriter.rewrite(data, assignment)
-        answers += [answer_of(name, path, answer) for answer in result.answers]
+        told = with_conflicts(result.answers, assignment, layers, answers_in, assignment_of)
+        answers += [answer_of(name, path, answer) for answer in told]
         if result.splices:
             patchset = assignment.requested.patchset
             places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)
@@ -82,6 +93,7 @@ def resolve(
             options = dict(assignment.requested.options)
             head = Step(name, patchset.version, patchset.digest, patchset.kind, options, result.splices)
             steps.append(head._replace(places=places, states=states))
+            layers.append(Layer(steps[-1], data))
         data = result.data
     return data, tuple(steps), answers
 
