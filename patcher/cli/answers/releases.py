@@ -1,14 +1,12 @@
-"""What `check --against` found, as text, as JSON, as annotations for GitHub and as JUnit.
+"""What `check --against` found, as text, as JSON and as annotations for GitHub.
 
 The text of one patchset is a heading, then a line for each run of releases with one answer, oldest first, and one for each
-that does not fit; with `--verbose` a line for each release, as in `compatibility.txt`. JUnit and not SARIF: the answer is
-what was tried and how it ended, which GitLab, Jenkins and Azure show as tests; SARIF is about places in a source.
+that does not fit; with `--verbose` a line for each release, as in `compatibility.txt`.
 """
 
 from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
-from xml.etree import ElementTree
 
 from patcher.cli.answers.annotations import ERROR, NOTICE, annotation
 from patcher.cli.answers.plan import diff_json
@@ -16,9 +14,9 @@ from patcher.cli.console import Console
 from patcher.cli.styles import Row
 from patcher.cli.translation import term
 from patcher.model import Answer, State
-from patcher.ops.releases.outcome import NO_RELEASE, NO_WHEEL, NOT_FETCHED, Checked, ReleaseOutcome
+from patcher.ops.releases.outcome import NO_RELEASE, Checked, ReleaseOutcome
 from patcher.text.listed import count
-from patcher.text.printable import Styled, printable
+from patcher.text.printable import Styled
 
 _Releases = Tuple[ReleaseOutcome, ...]
 
@@ -159,23 +157,3 @@ def github(results: Iterable[CiResult], manifests: Mapping[str, str]) -> List[St
         else:
             good += 1
     return [*found, annotation(NOTICE, "sitepatch check", f"{count(good, 'answer')} in order")] if good else found
-
-
-def junit(results: Sequence[CiResult]) -> str:
-    """A JUnit report: a suite for each patchset, a test for each release or place; what could not be looked at is an error."""
-    root = ElementTree.Element("testsuites", name="sitepatch check")
-    for name in dict.fromkeys(one.patchset for one in results):
-        mine = [one for one in results if one.patchset == name]
-        unknown = [one for one in mine if one.failed and one.state in (NO_RELEASE, NO_WHEEL, NOT_FETCHED)]
-        bad = sum(bool(one.failed) for one in mine) - len(unknown)
-        numbers = {"name": name, "tests": str(len(mine)), "failures": str(bad), "errors": str(len(unknown))}
-        suite = ElementTree.SubElement(root, "testsuite", numbers)
-        for one in mine:
-            case = ElementTree.SubElement(suite, "testcase", classname=name, name=printable(one.about))
-            if one.failed:
-                kind = "error" if one in unknown else "failure"
-                text = "\n".join(map(printable, one.failed.split("\n")))
-                ElementTree.SubElement(case, kind, message=one.state, type=one.state).text = text
-            else:
-                ElementTree.SubElement(case, "system-out").text = one.state
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")

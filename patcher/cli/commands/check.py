@@ -14,7 +14,6 @@ from patcher.cli.answers.plan import answer_json, answer_rows
 from patcher.cli.answers.releases import (
     checked_json,
     github,
-    junit,
     of_answers,
     of_releases,
     show_releases,
@@ -27,7 +26,6 @@ from patcher.errors import UsageError
 from patcher.patchset.places import MANIFEST, patchset_folders
 from patcher.target.remote import LARGE
 from patcher.text.listed import count
-from patcher.text.printable import printable_lines
 
 if TYPE_CHECKING:
     from patcher.ops.releases.check import CheckOutcome
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=4, help="Releases fetched at a time (default 4).")
 @click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
 @common_options()
-@format_option("text", "github", "junit")
+@format_option("text", "github")
 def check(
     console: Console,
     names: Tuple[str, ...],
@@ -58,7 +56,7 @@ def check(
     patchsets without a name. Nothing is written but a cache of the files that matter (SITEPATCH_CACHE).
 
     Releases with one answer are one line, with -v each has its own. --against newest looks at the newest release alone, and
-    one that a patchset is not for is a failure then. --format github writes annotations, junit a report of tests.
+    one that a patchset is not for is a failure then. --format github writes annotations.
     """
     if html and not against:
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
@@ -69,7 +67,7 @@ def check(
         console.on_fetching = _confirm_fetching
     outcome = ops.check(request, console)
     if form != "text":
-        _show_for_ci(console, outcome, form)
+        _show_annotations(console, outcome)
     elif against:
         show_releases(console, outcome.releases)
     else:
@@ -107,15 +105,11 @@ def _json(outcome: CheckOutcome, *, against: bool) -> Dict[str, Any]:
     }
 
 
-def _show_for_ci(console: Console, outcome: CheckOutcome, form: str) -> None:
+def _show_annotations(console: Console, outcome: CheckOutcome) -> None:
     results = [*of_answers(outcome.answers), *(each for checked in outcome.releases for each in of_releases(checked))]
-    if form == "junit":
-        console.out(printable_lines(junit(results)))
-        console.notes((f"{name}: {error.brief}" for name, error in outcome.broken.items()), "broken")
-    else:
-        where = patchset_folders(console.place.patch_dirs, os.getcwd())
-        for line in github(results, {name: f"{places[0][0]}/{MANIFEST}" for name, places in where.items()}):
-            console.out(line)
-        for name, error in outcome.broken.items():
-            console.out(of_error(f"{name} is broken", error))
+    where = patchset_folders(console.place.patch_dirs, os.getcwd())
+    for line in github(results, {name: f"{places[0][0]}/{MANIFEST}" for name, places in where.items()}):
+        console.out(line)
+    for name, error in outcome.broken.items():
+        console.out(of_error(f"{name} is broken", error))
     console.hints(one.hint for checked in outcome.releases for one in checked.outcomes if one.failed)
