@@ -140,6 +140,16 @@ def test_a_look_that_fails_is_reported_once_and_the_program_starts(place):
     assert re.fullmatch(r"sitepatch-hook: \S+ could not look at its files: ValueError: 7\n", ended.err)
 
 
+def test_a_state_that_is_a_fifo_is_not_waited_for_and_is_made_anew(place):
+    place.install()
+    place.start("-c", "0")
+    state = place.folder / "state"
+    state.unlink()
+    os.mkfifo(state)
+    place.start("-c", "print('started')")
+    assert state.is_file() and place.state().endswith("end\n")
+
+
 def test_without_stderr_nothing_is_reported_whatever_has_its_number_now(tmp_path):
     code = "import os, sys; from patcher.hook import boot; sys.stderr = None; os.dup2(os.open('file', os.O_WRONLY | os.O_CREAT), 2); boot.write_stderr('x')"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ(PYTHONPATH=str(ROOT)), check=True)

@@ -59,8 +59,9 @@ def state_problems(mode: str, aloud: bool = False) -> "list[str] | None":
     With `aloud` it is reported where the state file is damaged.
     """
     try:
-        with open(HERE + "/state", "rb") as file:
-            text = file.read().decode("utf-8", "surrogateescape")
+        fd = os.open(HERE + "/state", os.O_RDONLY | os.O_NONBLOCK)  # a FIFO in its place is not waited for
+        with open(fd, "rb") as file:
+            text = (file.read() or b"").decode("utf-8", "surrogateescape")
     except OSError:
         return None
     try:
