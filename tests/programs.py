@@ -1,12 +1,14 @@
 """Random programs, changed at random, each change as hunks: what the engine makes of it is what the plain text says.
 
-    python -m tests.programs [--seconds 60] [--seed 7] [--only N] [--refusals]
+    python -m tests.programs [--seconds 60] [--programs N] [--seed 7] [--only N] [--refusals]
 
 A hunk without placeholders says the same as a diff: where every line of its before side stands in the file, the file with those
 lines replaced is the expected result, and syntax trees are compared. A hunk with placeholders for what it does not change, with
 less context, in several parts or with flags says the same too (`tests/generalised.py`). The engine may refuse a hunk, or call it
 a conflict; what it applies has to be right, a second application changes nothing, comments of lines that the hunk keeps are
-there once and in order, line breaks stay, and `explain` has the same states. No name is read that nothing binds any more.
+there once and in order, line breaks stay, and `explain` has the same states. No name is read that nothing binds any more. Some
+programs are for one thing: elements that move (`moved`), `...` under several headers (`tests/headers.py`), and what binds a
+name that is read (`tests/bindings.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import HunkText, Rewrite, State
 from patcher.splice import apply_splices
-from tests import exchanged, generalised
+from tests import bindings, exchanged, generalised, headers
 from tests.names import lost_names
 
 NAMES = ["a", "b", "c"]
@@ -55,12 +57,16 @@ PATTERNS = """1¦[a, *_]¦{{'k': b, **c}}¦(1 | 2) as a¦a.x¦C(a, x=1)¦'s'¦(a
 TYPED = "¦def g{3}[T](a: T):¦class C{3}[T, *S](a):"
 
 class Program(NamedTuple):
-    """A file before and after, and the .spatch that leads from the one to the other; `kept` are comments that stay."""
+    """A file before and after, and the .spatch that leads from the one to the other.
+
+    `kept` are comments that stay; `runs` says that its functions can be called to see whether they read what is not bound.
+    """
 
     before: str
     spatch: str
     after: str
     kept: Tuple[str, ...] = ()
+    runs: bool = False
 
 
 def pick(random: Random, forms: str) -> str:
@@ -231,8 +237,13 @@ class Layout:
 def program(seed: int) -> Program:
     """The program of a seed."""
     random = Random(seed)
-    if random.random() < 0.05:
+    kind = random.random()
+    if kind < 0.07:
         return moved(random)
+    if kind < 0.17:
+        return below_headers(random)
+    if kind < 0.27:
+        return Program(*bindings.module(random), runs=True)
     layout, body = Layout(random), block(random)
     above, below = random.choice([[], ["x = 1"]]), random.choice([[], ["print(a, 'end')"]])
     name = random.choice(["f", "f", "f", "K.f", "<module>"])
@@ -287,11 +298,25 @@ def moved(random: Random) -> Program:
     last = random.choice([",", ""])
     lines = [f"        {each}{',' if each is not elements[-1] else last}{behind.get(each, '')}\n" for each in elements]
     one, other = (f"x = {opened}{', '.join(each)},{closed}" for each in (elements, after))
+    old, new = one, other
+    if random.random() < 0.5:  # elements as placeholders, some of them twice afterwards
+        after += random.sample(after, random.randint(0, 1))
+        names = {each: f"$E{number}" for number, each in enumerate(elements) if random.random() < 0.7}
+        old, new = (f"x = {opened}{', '.join(names.get(part, part) for part in parts)},{closed}" for parts in (elements, after))
+        other = f"x = {opened}{', '.join(after)},{closed}"
     before = f"def f(a, b, c):\n    x = {opened}\n{''.join(lines)}    {closed}\n"
     if opened == "(" and last == "" and len(elements) == 1:
         before = before.replace(f"{elements[0]}", f"{elements[0]},", 1)
-    kept = tuple(behind[each].strip() for each in after if each in behind)
-    return Program(before, f"--- p/m.py\n@@ f @@\n-{one}\n+{other}\n", f"def f(a, b, c):\n    {other}\n", kept)
+    kept = tuple(behind[each].strip() for each in after if each in behind and after.count(each) == 1)  # else either may have it
+    return Program(before, f"--- p/m.py\n@@ f @@\n-{old}\n+{new}\n", f"def f(a, b, c):\n    {other}\n", kept)
+
+
+def below_headers(random: Random) -> Program:
+    """A function whose headers change, with `...` for what is below them."""
+    before, hunk, after = headers.hunk(random)
+    texts = ["".join(f"    {line}\n" for line in lines) for lines in (before, after)]
+    shown = "".join(f"{tag}{line}\n" for tag, line in hunk)
+    return Program(f"def f(a, b, c):\n{texts[0]}", f"--- p/m.py\n@@ f @@\n{shown}", f"def f(a, b, c):\n{texts[1]}")
 
 
 def exchange(random: Random, text: str) -> Optional[Program]:
@@ -374,6 +399,9 @@ def answer(made: Program) -> Tuple[str, str]:
         for text in (made.before, made.after):
             compile(text, "program", "exec", dont_inherit=True)
         expected = meaning(made.after)
+        broken = [bindings.broken(text) for text in (made.before, made.after) if made.runs]
+        if any(broken[:1]):
+            return "no Python", "the program reads what is not bound"
     except SyntaxError as error:
         return "no Python", str(error)
     try:
@@ -395,6 +423,11 @@ def wrong(made: Program, expected: str, data: bytes, hunks: Tuple[HunkText, ...]
     gone = next((each.problem for each in result.answers if each.problem.endswith("nothing binds it there any more")), "")
     if gone and gone.split("`")[1] not in lost_names(made.before, made.after):
         return f"all names are bound: {gone}"
+    if made.runs and result.splices and bindings.broken(made.after):
+        return "a function reads what is not bound, and nothing says so"
+    problem = result.answers[0].problem
+    if made.runs and ("binds" in problem or "is a local of" in problem) and not bindings.broken(made.after):
+        return f"every name that is read is bound: {problem}"
     if apply_splices(data, result.splices) != result.data:
         return "the splices do not make the result"
     if not len(made.before) % 5 and [one.state for one in explain_hunks(data, hunks, {})] != states:
@@ -427,6 +460,7 @@ def main() -> int:
     """Try programs for some time; the exit code is 1 where one is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--programs", type=int, help="stop after so many, however long they take")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--only", type=int, help="the number of one program")
     parser.add_argument("--refusals", action="store_true", help="print one program for each kind of refusal")
@@ -435,7 +469,7 @@ def main() -> int:
     counts: Counter[str] = Counter()
     reasons: Dict[str, Tuple[int, int]] = {}
     begun, seed = time.monotonic(), asked.only if asked.only is not None else asked.seed * 10_000_000
-    while time.monotonic() - begun < asked.seconds:
+    while sum(counts.values()) < asked.programs if asked.programs else time.monotonic() - begun < asked.seconds:
         made = program(seed)
         said, why = answer(made)
         counts[said] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type, Union
 
 from patcher.engine.lex import meets
 from patcher.engine.node import Node
@@ -35,12 +35,14 @@ class Unbound(NamedTuple):
 class NameUse(NamedTuple):
     """The names of a file: bound by its `module`, and of some statements `lost`, which nothing binds.
 
-    `outer` are (qualified name of a function, name) that a function reads from outside of it.
+    `outer` are (qualified name of a function, name) that a function reads from outside of it, `unset` those that it changes by
+    `+=` and the like and binds nowhere.
     """
 
     module: Set[str]
     lost: Set[str]
     outer: Set[Tuple[str, str]]
+    unset: Set[Tuple[str, str]]
 
 
 class Broken(NamedTuple):
@@ -55,14 +57,15 @@ def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameU
     """How the statements at some lines (first, last; sorted) use names; None where nobody can know."""
     if source.tree is None or _is_dynamic(source):
         return None
-    use = NameUse(_bound(source.tree.body), set(), set())
+    use = NameUse(_bound(source.tree.body), set(), set(), set())
     known = _known(source, use.module)
     for name, scopes, _ in _near(source.tree.body, lines):
         if not (name.id in known or any(name.id in scope for scope in scopes)):
             use.lost.add(name.id)
     for path, function in _functions_near(source.tree.body, lines):
         own = _own(function)
-        use.outer.update((path, name.id) for name in _own_reads(function, path) if name.id not in own)
+        use.outer.update((path, name.id) for name in _own_reads(function) if name.id not in own)
+        use.unset.update((path, name.id) for name in _unset(function))
     return use
 
 
@@ -91,7 +94,8 @@ def broken(
     for path, function in _functions_near(after.tree.body, lines):
         own = _own(function)
         names = {name for where, name in before.outer if where == path and name in own}
-        reads = [name for name in _own_reads(function, path) if name.id in names and not _is_bound_above(function, name)]
+        reads = [name for name in _own_reads(function) if name.id in names and not _is_bound_above(function, name)]
+        reads += [name for name in _unset(function) if (path, name.id) not in before.unset]
         found.update(Broken(name.lineno, name.id, path) for name in reads)
     return sorted(found)
 
@@ -136,13 +140,27 @@ def _functions_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) 
 
 def _own(function: _Function) -> Set[str]:
     """The names that are local to a function: its parameters and what its body binds, unless it says otherwise."""
-    said = {name for node in _statements(function.body) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
-    return (_parameters(function.args) | _bound(function.body)) - said
+    return (_parameters(function.args) | _bound(function.body)) - _said(function)
 
 
-def _own_reads(function: _Function, path: str) -> Iterator[ast.Name]:
-    """The names that the body of a function reads, those of functions inside of it left out."""
-    return (name for node in function.body for name, _, where in _reads(node, [], path) if where == path)
+def _said(function: _Function) -> Set[str]:
+    """The names that a function says are global, or those of a function around it."""
+    nodes = _statements(function.body)
+    return {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+
+
+def _unset(function: _Function) -> List[ast.Name]:
+    """The names that a function changes by `+=` and the like, which makes them its own, and that nothing in it binds."""
+    targets = [node.target for node in _statements(function.body) if isinstance(node, ast.AugAssign)]
+    names = [target for target in targets if isinstance(target, ast.Name)]
+    bound = _parameters(function.args) | _said(function) | _bound(function.body, (ast.AugAssign,)) if names else set()
+    return [name for name in names if name.id not in bound]
+
+
+def _own_reads(function: _Function) -> Iterator[ast.Name]:
+    """The names that the body of a function looks up in it or outside of it, also in functions inside of it."""
+    reads = (read for node in function.body for read in _reads(node, [], ""))
+    return (name for name, scopes, _ in reads if not any(name.id in scope for scope in scopes))
 
 
 def _is_bound_above(function: _Function, name: ast.Name) -> bool:
@@ -224,14 +242,14 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _statements(part.body)
 
 
-def _bound(body: Sequence[ast.stmt]) -> Set[str]:
-    """The names that the statements of one scope bind at run time."""
+def _bound(body: Sequence[ast.stmt], without: Tuple[Type[ast.stmt], ...] = ()) -> Set[str]:
+    """The names that the statements of one scope bind at run time, those of some kinds left out."""
     names: Set[str] = set()
     hidden: Set[int] = set()
     for node in _statements(body):
         if _for_type_checkers(node):
             hidden.update(id(child) for child in _statements(node.body))
-        if id(node) in hidden:
+        if id(node) in hidden or isinstance(node, without):
             continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(node.name)

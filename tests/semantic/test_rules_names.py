@@ -112,6 +112,14 @@ BROKEN = {  # name: (code, scope, hunk, the problem, "" where every name that st
     "a parameter that a lambda reads": ("def f(a):\n    return lambda: a\n", "f", "-def f(a):\n+def f():\n", "nothing binds it there any more"),
     "a builtin that becomes a local": ("def f(a):\n    print(max(a))\n    return a\n", "f", " print(max(a))\n+max = a\n", "is a local of `f` now"),
     "an assignment in a loop": ("n = 0\ndef f(a):\n    for x in a:\n        print(n)\n        print(x)\n", "f", "-print(x)\n+n = x\n", "is a local of `f` now"),
+    "an inserted import of what a function inside reads": ("import os\ndef f():\n    def h():\n        return os.sep\n    x = h()\n    return x\n", "f", " x = h()\n+import os\n", "is a local of `f` now"),
+    "an inserted import of what a function below reads": ("import os\ndef f():\n    x = 1\n    def h():\n        return os.sep\n    return h\n", "f", " x = 1\n+import os\n", ""),
+    "an inserted import of what a function inside binds": ("import os\ndef f():\n    def h(os):\n        return os.sep\n    x = h(1)\n    return x\n", "f", " x = h(1)\n+import os\n", ""),
+    "an inserted `+=` of what the module binds": ("n = 0\ndef f(a):\n    print(a)\n    return a\n", "f", " print(a)\n+n += 1\n", "is a local of `f` now"),
+    "an inserted `+=` of what the function binds": ("n = 0\ndef f(a):\n    n = 1\n    return n\n", "f", " n = 1\n+n += 1\n", ""),
+    "an inserted `+=` of what the function makes global": ("n = 0\ndef f(a):\n    global n\n    return a\n", "f", " global n\n+n += 1\n", ""),
+    "a removed assignment above a `+=`": ("def f(a):\n    n = 1\n    print(a)\n    n += 1\n", "f", "-n = 1\n print(a)\n", "is a local of `f` now"),
+    "a `+=` that was wrong before": ("def f(a):\n    print(a)\n    n += 1\n", "f", "-print(a)\n+print(a, 1)\n", ""),
 }  # fmt: skip
 
 

@@ -168,6 +168,7 @@ RULE_7 = {
     "one run fewer in an import": Refused("-from a import ..., b, ...\n+from a import ...\n", "stands for would be deleted, and no line says so", "..."),
     "one run fewer among bases": Refused("-class f(..., b, ...):\n+class f(...):\n", "stands for would be deleted, and no line says so", "..."),
     "one run fewer in a with": Refused("-with ..., b, ...:\n+with ...:\n     ...\n", "stands for would be deleted, and no line says so", "..."),
+    "one run fewer among decorators": Refused("-@...\n-@b\n-@...\n+@...\n def f():\n", "nothing says which of them", "@..."),
     "one run fewer further in": Refused(" if a:\n-    x = c(A(..., b, ...))\n+    x = c(A(...))\n", "stands for would be deleted, and no line says so", "..."),
     "a run on a line of its own may go": inside("A(\n        1,\n        b,\n        2,\n    )", " A(\n-    ...,\n     b,\n     ...\n )\n", "A(\n        b,\n        2,\n    )"),
     "a body goes with its header": inside(WRAPPED, WRAP, "if x:\n        a = d\n        if a:\n            A()\n        else:\n            for b in a:\n                c()"),
