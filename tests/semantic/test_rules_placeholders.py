@@ -173,6 +173,10 @@ RULE_7 = {
     "a run on a line of its own may go": inside("A(\n        1,\n        b,\n        2,\n    )", " A(\n-    ...,\n     b,\n     ...\n )\n", "A(\n        b,\n        2,\n    )"),
     "a body goes with its header": inside(WRAPPED, WRAP, "if x:\n        a = d\n        if a:\n            A()\n        else:\n            for b in a:\n                c()"),
     "a body whose header goes": Refused(WRAP.replace("+        for b in a:\n+            ...\n", "+        pass\n"), "belongs to another header on the other side"),
+    "a body that stays below one of two headers that are written alike, and is another one's after": Refused(
+        "-try:\n-    ...\n-finally:\n+for v in a:\n     try:\n         ...\n     finally:\n-        ...\n"
+        "+        try:\n+            ...\n+        finally:\n+            ...\n", "nothing says which of them", "...",
+    ),
     "bodies that change places without a word": Refused("-if a:\n-    ...\n-else:\n+if not a:\n     ...\n+else:\n+    ...\n", "belongs to another header on the other side"),
     "a body of a statement for one of a clause": Refused("-if a:\n-    ...\n-else:\n-    ...\n+while b:\n+    ...\n+for x in c:\n+    ...\n", "which of them", "..."),
     "a run that is removed, on a line of its own": inside("return A(1, 2)", "-A(\n-    1,\n-    ...\n-)\n+max(1)\n", "return max(1)"),

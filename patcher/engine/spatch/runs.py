@@ -55,7 +55,11 @@ def pair_runs(text: HunkText, before: Side, after: Side) -> None:
         following = next(iter(siblings[index_of(siblings, run.node) + 1 :]), None)
         if following is not None and following.role == "run":
             _refuse(text, run, "two `...` in a row: nothing tells where one ends")
-    pairs = [*_by_name(text, olds, news), *_by_line(olds, news)]
+    by_line = _by_line(olds, news)
+    for old, new in by_line:
+        if _is_one_of_several(old, new, olds, news):
+            _refuse(text, new, _WHICH)
+    pairs = [*_by_name(text, olds, news), *by_line]
     parted = [run for runs in (olds, news) for run in _left(runs, pairs) if run.is_context() and not run.is_implicit()]
     for level in range(_LEVELS):
         free = ([run for run in _left(runs, pairs) if not (run.is_implicit() and run.is_context())] for runs in (olds, news))
@@ -119,6 +123,22 @@ def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Ru
         return any(_level(*pair) < min(_OWN, *(levels.get(id(run.node), _LEVELS) for run in pair)) for pair in others)
 
     return [pair for pair in pairs if not is_parted(*pair)]
+
+
+def _is_one_of_several(old: _Run, new: _Run, olds: Sequence[_Run], news: Sequence[_Run]) -> bool:
+    """Whether a context line has the body of one header before and that of another one, which is written alike, after."""
+    if new.place.kind != "Block" or old.keys[0] != new.keys[0] or _around(old) == _around(new):
+        return False
+    turns = []
+    for run, runs in ((old, olds), (new, news)):
+        places = list(dict.fromkeys(id(other.place) for other in runs if other.keys[0] == run.keys[0]))
+        turns.append(places.index(id(run.place)))
+    return turns[0] != turns[1]
+
+
+def _around(run: _Run) -> List[str]:
+    """The headers that the body of a run is below, from its own outwards."""
+    return [f"{node.kind} {_outline(node.header())}" for node in run.place.ancestors() if node.kind != "Block"]
 
 
 def _level(old: _Run, new: _Run) -> int:
