@@ -114,8 +114,21 @@ def hunk(random: Random) -> Tuple[List[str], List[Tuple[str, str]], List[str]]:
         for code, run in zip(codes, runs)
     ]
     old, new = lines(tree, shown), lines(after, shown)
+    opcodes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    marked = ["\n".join(f"{line} #{number}" for line in text.split("\n")) for number, text in enumerate(shown)]
+    if _keeps_another_body(opcodes, lines(tree, marked), lines(after, marked)):
+        return hunk(random)
     out: List[Tuple[str, str]] = []
-    for tag, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for tag, i, j, k, m in opcodes:
         out += [(" " if tag == "equal" else "-", line) for line in old[i:j]]
         out += [] if tag == "equal" else [("+", line) for line in new[k:m]]
     return lines(tree, codes), out, lines(after, codes)
+
+
+def _keeps_another_body(opcodes: Sequence[Tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether a line diff writes a body below the header that replaces its own, where the change has another body there.
+
+    The lines have the numbers of their bodies. Such a hunk says another thing than the change.
+    """
+    starts = [(i, k) for tag, i, _, k, _ in opcodes if tag == "equal" and i and k]
+    return any("#" in old[i] and old[i] != new[k] and "#" not in old[i - 1] + new[k - 1] and old[i - 1] != new[k - 1] for i, k in starts)

@@ -35,14 +35,14 @@ class Unbound(NamedTuple):
 class NameUse(NamedTuple):
     """The names of a file: bound by its `module`, and of some statements `lost`, which nothing binds.
 
-    `outer` are (qualified name of a function, name) that a function reads from outside of it, `unset` those that it changes by
-    `+=` and the like and binds nowhere.
+    `outer` are (qualified name of a function, name) that a function reads from outside of it, `early` those of its own that it
+    reads before it binds them.
     """
 
     module: Set[str]
     lost: Set[str]
     outer: Set[Tuple[str, str]]
-    unset: Set[Tuple[str, str]]
+    early: Set[Tuple[str, str]]
 
 
 class Broken(NamedTuple):
@@ -65,7 +65,7 @@ def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameU
     for path, function in _functions_near(source.tree.body, lines):
         own = _own(function)
         use.outer.update((path, name.id) for name in _own_reads(function) if name.id not in own)
-        use.unset.update((path, name.id) for name in _unset(function))
+        use.early.update((path, name.id) for name in _early(function))
     return use
 
 
@@ -95,7 +95,7 @@ def broken(
         own = _own(function)
         names = {name for where, name in before.outer if where == path and name in own}
         reads = [name for name in _own_reads(function) if name.id in names and not _is_bound_above(function, name)]
-        reads += [name for name in _unset(function) if (path, name.id) not in before.unset]
+        reads += [name for name in _early(function) if (path, name.id) not in before.early]
         found.update(Broken(name.lineno, name.id, path) for name in reads)
     return sorted(found)
 
@@ -149,12 +149,20 @@ def _said(function: _Function) -> Set[str]:
     return {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
 
 
-def _unset(function: _Function) -> List[ast.Name]:
-    """The names that a function changes by `+=` and the like, which makes them its own, and that nothing in it binds."""
-    targets = [node.target for node in _statements(function.body) if isinstance(node, ast.AugAssign)]
-    names = [target for target in targets if isinstance(target, ast.Name)]
-    bound = _parameters(function.args) | _said(function) | _bound(function.body, (ast.AugAssign,)) if names else set()
-    return [name for name in names if name.id not in bound]
+def _early(function: _Function) -> List[ast.Name]:
+    """The names of its own that a function reads, or changes by `+=` and the like, above every statement that binds them."""
+    elsewhere = _parameters(function.args) | _said(function)
+    first: Dict[str, Tuple[int, int]] = {}
+    for node in function.body:
+        for name in _bound([node], (ast.AugAssign,)) - elsewhere:
+            first.setdefault(name, (node.lineno, node.col_offset))
+    targets = (node.target for node in _statements(function.body) if isinstance(node, ast.AugAssign))
+    early = [target for target in targets if isinstance(target, ast.Name) and target.id not in {*first, *elsewhere}]
+    for read, scopes, path in (read for node in function.body for read in _reads(node, [], "")):
+        at_once = not scopes and not path  # what is inside of a function or a lambda is read when that is called
+        if at_once and (read.lineno, read.col_offset) < first.get(read.id, (0, 0)):
+            early.append(read)
+    return early
 
 
 def _own_reads(function: _Function) -> Iterator[ast.Name]:

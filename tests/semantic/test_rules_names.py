@@ -119,6 +119,11 @@ BROKEN = {  # name: (code, scope, hunk, the problem, "" where every name that st
     "an inserted `+=` of what the function binds": ("n = 0\ndef f(a):\n    n = 1\n    return n\n", "f", " n = 1\n+n += 1\n", ""),
     "an inserted `+=` of what the function makes global": ("n = 0\ndef f(a):\n    global n\n    return a\n", "f", " global n\n+n += 1\n", ""),
     "a removed assignment above a `+=`": ("def f(a):\n    n = 1\n    print(a)\n    n += 1\n", "f", "-n = 1\n print(a)\n", "is a local of `f` now"),
+    "an inserted read above a local import": ("def f(a):\n    print(a)\n    from os import path\n    return path\n", "f", " print(a)\n+print(path)\n", "is a local of `f` now"),
+    "an inserted read in a loop that binds it below": ("def f(a):\n    for x in a:\n        print(x)\n        y = x\n    return y\n", "f", " print(x)\n+print(y)\n", ""),
+    "what an inserted function reads, bound below": ("def f(a):\n    print(a)\n    n = 1\n    return n\n", "f", " print(a)\n+def g():\n+    return n\n", ""),
+    "what an inserted lambda reads, bound below": ("def f(a):\n    print(a)\n    n = 1\n    return n\n", "f", " print(a)\n+g = lambda: n\n", ""),
+    "a read above its binding that was there before": ("def f(a):\n    print(n)\n    x = 1\n    n = 1\n", "f", "-x = 1\n+x = 2\n", ""),
     "a `+=` that was wrong before": ("def f(a):\n    print(a)\n    n += 1\n", "f", "-print(a)\n+print(a, 1)\n", ""),
 }  # fmt: skip
 
