@@ -110,6 +110,11 @@ def test_a_path_of_the_users_own_is_not_rewritten(tmp_path, name):
     assert ZH.text(f"nothing is applied in {path}: nothing to restore") == f"{path} 里什么都没有打上：无需恢复"
 
 
+@pytest.mark.xfail(strict=True, reason="finished text is looked up, not a template and its fields; a path that is not there cannot be told")
+def test_a_path_that_is_not_there_is_not_rewritten():
+    assert ZH.text("/gone/data in use: edited by hand") == "/gone/data in use：手工修改"
+
+
 @pytest.mark.parametrize("name", ["data in use", "not found in use"])
 def test_commands_keep_the_path_of_the_users_own(tmp_path, name):
     home = tmp_path / name

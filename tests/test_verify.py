@@ -649,8 +649,8 @@ def test_an_interrupt_of_verify_itself_ends_the_child_and_changes_nothing(venv):
     until(lambda: not running(venv.pids()[0]))
 
 
-@pytest.mark.once
-def test_killed_while_verifying_it_is_applied_and_the_child_ends_by_itself(venv):
+def killed_while_verifying(venv):
+    """Kill an `apply` whose import hangs; the process that verifies ends by itself."""
     name = venv.patchset("slow", HANG)
     for seconds in (2, 20, 120):  # on a busy machine the first are over before it hangs
         child = venv.start("apply", name, "--timeout", seconds)
@@ -659,9 +659,21 @@ def test_killed_while_verifying_it_is_applied_and_the_child_ends_by_itself(venv)
         child.communicate(timeout=120)
         if venv.pids():
             break
-    assert venv.standing() == {("demo/m.py", "slow", "1")}
     until(lambda: not running(venv.pids()[0]))
+
+
+@pytest.mark.once
+def test_killed_while_verifying_it_is_applied_and_can_be_restored(venv):
+    killed_while_verifying(venv)
+    assert venv.standing() == {("demo/m.py", "slow", "1")}
     assert venv("restore").code == 0
+    assert venv.text() == PRISTINE["demo/m.py"]
+
+
+@pytest.mark.once
+@pytest.mark.xfail(strict=True, reason="what is planned is written first and verified then; the other order is to come")
+def test_killed_while_verifying_has_written_nothing(venv):
+    killed_while_verifying(venv)
     assert venv.text() == PRISTINE["demo/m.py"]
 
 
