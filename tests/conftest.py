@@ -22,7 +22,7 @@ _STORE, _FIRST = "tests/test_store.py::test_", "tests/test_"
 QUICK = (  # what `-m quick` is: some of each package, in less than half a minute on two cores. A test's name begins with one of these.
     "tests/semantic/test_rules", "tests/semantic/test_bytes", "tests/semantic/test_every_line", "tests/test_merge.py", "tests/test_suite.py",
     "tests/test_project.py", "tests/test_report.py", "tests/test_requirements.py", "tests/test_fixture.py::test_every_shape",
-    "tests/test_patchset.py::test_two_ranges_overlap", "tests/test_patchset.py::test_the_variant_is_the_one",
+    "tests/test_patchset.py::test_two_ranges_overlap", "tests/test_patchset.py::test_the_variant_is_the_first",
     f"{_STORE}apply_then_restore", f"{_STORE}update_keeps", f"{_STORE}twins_share", f"{_STORE}every_file_that_changed",
     f"{_STORE}a_path_out_of", f"{_FIRST}environment.py::test_what_a_virtual_environment_shares",
     f"{_FIRST}bytecode.py::test_no_form_of_bytecode_outlives_the_source_it_was_made_of[TIMESTAMP", f"{_FIRST}round_trip.py::test_what_is_applied_can_be_seen",
