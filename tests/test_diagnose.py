@@ -58,7 +58,7 @@ def known(tmp_path_factory):
 
 
 UNKNOWN = """Traceback (most recent call last):
-  File "/work/train.py", line 31, in <module>
+  File "/srv/job/train.py", line 31, in <module>
     main()
   File "/opt/venv/lib/python3.11/site-packages/shop/cart.py", line 7, in pay
     raise CartError("no such card: 7")
@@ -72,7 +72,7 @@ def test_an_error_that_nobody_knows_is_named_and_is_no_success(tmp_path):
     done = sitepatch("diagnose", "log", cwd=tmp_path)
     assert done.code == 1
     assert done.out.split("\n")[0].split("  ") == ["not known", "log:7"]
-    assert "shop.cart.CartError: no such card: 7\n" in done.out and "/work/train.py:31 in <module>\n" in done.out
+    assert "shop.cart.CartError: no such card: 7\n" in done.out and "/srv/job/train.py:31 in <module>\n" in done.out
     assert "nothing that is known is wrong" not in done.out
     (tmp_path / "log").write_text(quiet)
     done = sitepatch("diagnose", "log", cwd=tmp_path)
