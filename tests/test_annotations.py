@@ -7,7 +7,7 @@ import pytest
 from patcher.cli.answers.annotations import ERROR, annotation, of_error
 from patcher.cli.answers.releases import CiResult, github
 from patcher.errors import Location, PatchError, SitepatchError
-from tests.command import Site, done, sitepatch
+from tests.command import Site, done
 from tests.test_sync import asks
 
 pytestmark = pytest.mark.once
@@ -48,6 +48,8 @@ def site(tmp_path):
     folder.mkdir(parents=True)
     (folder.parent / "patchset.toml").write_text(MANIFEST)
     (folder / "a,b.spatch").write_text(SPATCH)
+    (folder.parent / "cases").mkdir()
+    (folder.parent / "cases/c.upstream.py").write_text("# case: mmengine/gone.py\ndef f():\n    a(1)\n")
     return site
 
 
@@ -59,20 +61,21 @@ def placed(ended, root="patchsets/ask/"):
 
 def test_what_does_not_fit_is_reported_in_the_line_of_the_hunk(site):
     told = done(site("check", "ask", "--format", "github", GITHUB_WORKSPACE=""), 1)
-    assert sorted(placed(told)) == [f"error deep/a%2Cb.spatch,line={line}" for line in (10, 4, 7)]
+    errors = [place for place in placed(told) if place.startswith("error ")]
+    assert sorted(errors) == ["error cases/c.upstream.py", *(f"error deep/a%2Cb.spatch,line={line}" for line in (10, 4, 7)), "error patchset.toml"]
+    assert "title=ask%3A c.upstream::f: conflict: the inserted code reads names that nothing binds there: `b` (line 2 of the result)\n" in told.out
+    assert "warning deep/a%2Cb.spatch,line=7" in placed(told)
+    assert "::error file=patchsets/ask/patchset.toml,title=ask%3A unused-option::no hunk writes $size%0Aremove [options.size]\n" in told.out
     assert "title=ask does not fit mmengine/runner/runner.py Runner.wrap_model::not found: " in told.out
     told = done(site("check", "ask", "--format", "github", GITHUB_WORKSPACE=str(site.cwd.parent)), 1)
-    assert len(placed(told, f"{site.cwd.name}/patchsets/ask/")) == 3 and f"file={site.cwd.name}/patchsets/ask/deep" in told.out
+    assert len(placed(told, f"{site.cwd.name}/patchsets/ask/")) == 8 and f"file={site.cwd.name}/patchsets/ask/deep" in told.out
     assert placed(done(site("check", "ask", "--format", "github", GITHUB_WORKSPACE=str(site.path)), 1)) == [], "it is no file of the repository"
     (site.cwd / "patchsets/ask/deep/a,b.spatch").write_text(SPATCH.replace("@@ f @@", "@@ f"))
     for words, code in ((["check"], 1), (["check", "ask"], 2)):
         assert placed(done(site(*words, "--format", "github", GITHUB_WORKSPACE=""), code)) == ["error deep/a%2Cb.spatch,line=11"], "broken"
 
 
-def test_lint_and_lock_report_it_too(site):
-    told = done(sitepatch("lint", "ask", "--format", "github", cwd=site.cwd, GITHUB_WORKSPACE=""), 1)
-    assert "error patchset.toml" in placed(told) and "warning deep/a%2Cb.spatch,line=7" in placed(told), told
-    assert "::error file=patchsets/ask/patchset.toml,title=ask%3A unused-option::no hunk writes $size%0Aremove [options.size]\n" in told.out
+def test_lock_reports_it_too(site):
     asks(site)
     done(site("lock"))
     shutil.rmtree(site.cwd / "patchsets")

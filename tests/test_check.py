@@ -50,6 +50,9 @@ name = "{name}"
 version = "1.0"
 kind = "fix"
 summary = "Ask <safely>"
+[provenance]
+author = "nobody"
+remove_when = "upstream asks safely"
 
 [[variant]]
 package = "{package}"
@@ -64,7 +67,7 @@ SPATCH = """--- {path}
 
 
 def write_patchset(folder, name, *, package="demo", versions=">=1,<3", path=SHARE, scope="share", more=""):
-    (folder / name).mkdir(parents=True)
+    (folder / name / "cases").mkdir(parents=True)
     (folder / name / "patchset.toml").write_text(MANIFEST.format(name=name, package=package, versions=versions, more=more))
     (folder / name / "ask.spatch").write_text(SPATCH.format(path=path, scope=scope))
 
@@ -448,7 +451,7 @@ def test_json_has_a_record_for_each_release(check, told):
     ended = check("ask", *against("1.0", "1.1", "1.2", "3.0"), "--json")
     answer = json.loads(ended.out)
     assert (answer["command"], answer["ok"], ended.code) == ("check", False, 1)
-    (one,) = answer["patchsets"]
+    (one,) = answer["releases"]
     by_version = {each["version"]: each for each in one["releases"]}
     assert by_version["1.2"]["yanked"]
     assert not by_version["1.0"]["yanked"]

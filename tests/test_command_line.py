@@ -12,7 +12,7 @@ SECTIONS = {
     "Start here:": {"demo", "list", "show"},
     "Every day:": {"diff", "apply", "verify", "status", "restore", "run"},
     "Projects:": {"sync", "lock", "hook"},
-    "When something is wrong:": {"diagnose", "doctor", "check", "explain", "cache"},
+    "When something is wrong:": {"diagnose", "doctor", "check", "cache"},
 }
 
 
@@ -58,9 +58,13 @@ def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, nea
     assert f'there is no command "{word}"' + (f'; did you mean "{near}"?' if near else "\n") in done.err
 
 
-def test_a_former_command_names_the_one_that_took_its_place(tmp_path):
-    done = sitepatch("report", "--fleet", "x", cwd=tmp_path)
-    assert done.code == 2 and 'there is no command "report"; it is now `sitepatch status --fleet`' in done.err
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [("explain", "check NAME --explain"), ("lint", "check"), ("report", "status --fleet"), ("test", "check")],
+)
+def test_a_former_command_names_the_one_that_took_its_place(tmp_path, former, now):
+    done = sitepatch(former, "--fleet", "x", cwd=tmp_path)
+    assert done.code == 2 and f'there is no command "{former}"; it is now `sitepatch {now}`' in done.err
 
 
 def test_every_command_takes_the_shared_options_and_has_an_example():
@@ -72,12 +76,12 @@ def test_every_command_takes_the_shared_options_and_has_an_example():
 
 
 WRONG = {  # a run of each command that fails after its words were read
-    "apply": ["no-such"], "check": ["no-such"], "diagnose": ["no-such"], "diff": ["no-such"], "explain": ["no-such"],
+    "apply": ["no-such"], "check": ["no-such"], "diagnose": ["no-such"], "diff": ["no-such"],
     "show": ["no-such"], "verify": ["no-such"], "restore": ["no-such"], "lock": [], "sync": [], "hook init": ["h"],
     "hook wheel": ["h"], "hook remove": ["h"], "hook status": ["--python", "no-such"], "status": ["--python", "no-such"],
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
     "capture": ["no-such", "--name", "mine"], "edit": ["no-such", "--name", "mine"],
-    "import": ["no-such", "--name", "mine"], "export": ["no-such"], "test": ["no-such"], "lint": ["no-such"],
+    "import": ["no-such", "--name", "mine"], "export": ["no-such"],
     "new": ["mine", "no-such"], "update": ["no-such"],
 }  # fmt: skip
 
@@ -86,7 +90,7 @@ WRONG = {  # a run of each command that fails after its words were read
 def test_with_json_an_error_is_json_too(tmp_path, command, words):
     site = Site(tmp_path)
     site.path.mkdir()
-    target = ["--target", site.path] if command not in ("show", "list", "hook wheel", "lint", "test") and "--python" not in words else []
+    target = ["--target", site.path] if command not in ("show", "list", "hook wheel") and "--python" not in words else []
     behind = ["--", "true"] if command == "run" else []
     done = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)
     answer = json.loads(done.err if command == "run" else done.out)  # stdout of `run` is that of the command it becomes

@@ -1,4 +1,4 @@
-"""`sitepatch explain`: real drift on the stand-ins, told by the real command; and what `apply` says of it."""
+"""`sitepatch check --explain`: real drift on the stand-ins, told by the real command; and what `apply` says of it."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def drifted(site, *changes, path=RUNNER):
 def told(site, *words, code):
     """What the command says, and that it has written nothing."""
     before = site.tree()
-    done = site("explain", *words)
+    done = site("check", *words, "--explain")
     assert done.code == code, done
     assert "Traceback" not in done.err
     assert site.tree() == before
@@ -50,7 +50,7 @@ def told(site, *words, code):
 def hunks(site, *words, code):
     """The JSON answer's hunks."""
     answer = json.loads(told(site, *words, "--json", code=code).out)
-    assert (answer["schema"], answer["command"], answer["ok"]) == (1, "explain", code == 0)
+    assert (answer["schema"], answer["command"], answer["ok"]) == (1, "check", code == 0)
     return answer["hunks"]
 
 
@@ -170,8 +170,8 @@ def test_apply_reports_the_same_in_short_and_names_the_command(site):
         "hint: write `create` there, or `$X` if any will do",
     ]
     assert re.fullmatch(r"pattern, line \d+: \$MODEL = MODEL_WRAPPERS\.build\(\$CFG, default_args=\$ARGS\)", details[3])
-    assert f"see: sitepatch explain {DDP} --target {site.path}\n" in done.err
-    assert f"see: sitepatch explain {DDP} --target {site.path}\n" in site("diff", DDP).err
+    assert f"see: sitepatch check {DDP} --explain --target {site.path}\n" in done.err
+    assert f"see: sitepatch check {DDP} --explain --target {site.path}\n" in site("diff", DDP).err
 
 
 def test_a_statement_that_moved_to_another_function_of_the_file_is_found_there(site):
@@ -300,10 +300,10 @@ def test_json_has_all_of_it(site):
 
 
 def test_help_has_an_example_and_a_name_is_completed(site):
-    assert "sitepatch explain mmengine-ddp-debug" in sitepatch("explain", "--help", cwd=site.cwd).out
-    done = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch explain mm", COMP_CWORD="2")
+    assert "sitepatch check mmengine-ddp-debug --explain" in sitepatch("check", "--help", cwd=site.cwd).out
+    done = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch check mm", COMP_CWORD="2")
     assert "mmengine-ddp-debug" in done.out
-    assert sitepatch("explain", "mmengine-dpp-debug", cwd=site.cwd).code == 2
+    assert sitepatch("check", "mmengine-dpp-debug", "--explain", cwd=site.cwd).code == 2
 
 
 def test_names_of_any_length_are_shown_in_short(site):
@@ -314,8 +314,8 @@ def test_names_of_any_length_are_shown_in_short(site):
     )
     scope = f"Runner.{'wrap_' * 50_000}model"
     (site.cwd / "patchsets" / "long" / "p.spatch").write_text(f"--- {RUNNER}\n@@ {scope} @@\n-a($X)\n+b($X)\n")
-    for words in (["explain", "long"], ["apply", "long"], ["diff", "long"], ["check", "long"]):
+    for words in (["check", "long", "--explain"], ["apply", "long"], ["diff", "long"], ["check", "long"]):
         ended = site(*words)
         assert ended.code == 1 and "not found" in ended.out + ended.err
         assert len(ended.out + ended.err) < 4_000, words
-    assert json.loads(site("explain", "long", "--json").out)["hunks"][0]["scope"] == scope
+    assert json.loads(site("check", "long", "--explain", "--json").out)["hunks"][0]["scope"] == scope

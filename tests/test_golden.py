@@ -288,7 +288,7 @@ SCENARIOS = {
     "overwritten": ["apply two", upgrade, "status --check", "diff", "verify", "restore two"],
     "interrupted": [kill, "doctor", "restore", kill, "status"],
     "damaged": ["apply two", damage, "status", "apply other", "restore", "doctor"],
-    "explain": ["explain two", "explain fits", "explain clashes", "explain fails", "explain absent", "apply two", "explain two"],
+    "check-explain": [*(f"check {name} --explain" for name in ("two", "fits", "clashes", "fails", "absent")), "apply two", "check two --explain"],
     "capture": [
         "capture --name mine", {"demo/m.py": EDITED, "demo/m.py.orig": M}, "capture --name mine", "capture --name mine",
         "capture demo --name tracked --adopt", "status", {"demo/m.py": EDITED.replace("VALUE * x", "(VALUE *  x)")}, "capture --name odd",
@@ -309,13 +309,12 @@ SCENARIOS = {
         "export two", "export two other --format series --set two.value=5", "export two --format script --output two.py",
         "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",
     ],
-    "new": ["new mine demo", "check mine", "lint mine", "new mine demo", "new other absent --output out"],
-    "lint": ["lint two other", LOOSE, "lint two", "lint two --strict", BROKEN, "lint --patch-dir broken"],
-    "test": [
-        "test two", CASES, "test two", {"patchsets/other/cases/a.py": ""}, "test two other", "test nonsense", publish,
-        "test other --against 1.0",
+    "new": ["new mine demo", "check mine", "new mine demo", "new other absent --output out"],
+    "check": [
+        "check two other", "check two rival", "check nonsense", "check two --html page.html", "check two other --explain", BROKEN,
+        "check --patch-dir broken", LOOSE, "check two", "check two --strict",
     ],
-    "check": ["check two other", "check two rival", BROKEN, "check --patch-dir broken", "check two --html page.html"],
+    "check-cases": [CASES, "check two", {"patchsets/other/cases/a.py": ""}, "check two other"],
     "check-against": [publish, "check other --against all", "check other --against x", "cache"],
     "verify": ["verify", "verify two", "apply two other", "verify --probe --patch-dir patchsets", "verify --compile-only"],
     "sync": [

@@ -127,7 +127,7 @@ def test_what_is_not_printable_becomes_visible(text, shown):
 
 
 LOOKING = {
-    "list": (), "show": (NAME,), "diff": (NAME,), "diff --stat": (NAME,), "explain": (NAME,), "explain -v": (NAME,),
+    "list": (), "show": (NAME,), "diff": (NAME,), "diff --stat": (NAME,), "check --explain": (NAME,), "check --explain -v": (NAME,),
     "check": (), "check -v": (NAME,), "apply --dry-run": (NAME,), "apply --dry-run --color": (NAME,), "doctor": (),
 }  # fmt: skip
 
@@ -145,7 +145,7 @@ def test_what_is_applied_and_what_its_receipt_records_is_made_printable_on_a_ter
     assert on_a_terminal(site, "apply", NAME, "--target", site.path, "--no-verify")[0] == 0
     (site.path / ".sitepatch" / "edited").mkdir()
     (site.path / ".sitepatch" / "edited" / "m\x1b[2K.py").write_text("")
-    for words in (["status"], ["diff"], ["diff", "--stat"], ["explain", NAME], ["verify", "--compile-only"], ["apply", NAME],
+    for words in (["status"], ["diff"], ["diff", "--stat"], ["check", NAME, "--explain"], ["verify", "--compile-only"], ["apply", NAME],
                   ["apply", NAME, "--set", "word=\x1b[8m"], ["doctor"], ["restore", "--dry-run"], ["restore"]):  # fmt: skip
         code, text = on_a_terminal(site, *words, "--target", site.path)
         assert code in (0, 1, 2) and "Traceback" not in text, text
@@ -200,7 +200,7 @@ def test_a_piped_diff_keeps_its_bytes_and_piped_text_for_people_is_made_printabl
     done = sitepatch("diff", NAME, "--target", site.path, cwd=site.cwd)
     assert EVIL.replace("\r", "").encode() in done.data
     assert raw_controls(done.err) == []
-    for words in (["list"], ["show", NAME], ["explain", NAME, "--target", site.path]):
+    for words in (["list"], ["show", NAME], ["check", NAME, "--explain", "--target", site.path]):
         done = sitepatch(*words, cwd=site.cwd)
         assert raw_controls(done.out + done.err) == []
         assert "␛[8mhidden" in done.out and "<U+202E>gnp" in done.out

@@ -254,7 +254,6 @@ def site(tmp_path):
         (["--help"], HEAVY | {"pathlib"}),
         (["--version"], HEAVY - {"json"}),
         (["apply", "--help"], HEAVY),
-        (["explain", "--help"], HEAVY),
         (["check", "--help"], HEAVY),
         (["sync", "--help"], HEAVY),
         (["run", "--help"], HEAVY),

@@ -120,7 +120,7 @@ def test_commands_keep_the_path_of_the_users_own(tmp_path, name):
     home = tmp_path / name
     home.mkdir()
     site = Site(home, "mmengine-0.10.7")
-    for line in (["restore"], ["status", "-v"], ["doctor"], ["explain", DDP], ["apply", "nonesuch"], ["diff", "--edited"]):
+    for line in (["restore"], ["status", "-v"], ["doctor"], ["check", DDP, "--explain"], ["apply", "nonesuch"], ["diff", "--edited"]):
         shown = [site(*line, SITEPATCH_LANG=language, COLUMNS="500") for language in ("en", "zh")]
         english, chinese = (ended.out + ended.err for ended in shown)
         assert re.search("[\u4e00-\u9fff]", chinese), line
@@ -171,7 +171,7 @@ def test_commands_speak_chinese_and_answer_programs_in_english(tmp_path):
         "apply nonesuch",
         "apply mmengine-ddp-debg",
         "show bad",
-        "lint bad",
+        "check bad",
         "list",
         f"apply {DDP}",
         f"apply {DDP}",
@@ -191,10 +191,10 @@ def test_commands_speak_chinese_and_answer_programs_in_english(tmp_path):
     done(site("diff", DDP, "--html", "page.html", SITEPATCH_LANG="zh"), 1)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert '<html lang="zh-CN">' in page and "在 MMEngine 用 DDP 包装模型之前，显示每个参数在哪里" in page
-    for asked_for in (["explain", DDP], ["apply", "nonesuch"], ["apply", "--nonsense"], ["status"]):
+    for asked_for in (["check", DDP, "--explain"], ["apply", "nonesuch"], ["apply", "--nonsense"], ["status"]):
         asked = [site(*asked_for, "--json", SITEPATCH_LANG=language) for language in ("zh", "en")]
         assert asked[0].data == asked[1].data and json.loads(asked[0].out)["schema"] == 1
-    told = site("explain", DDP, "-q", SITEPATCH_LANG="zh").out
+    told = site("check", DDP, "--explain", "-q", SITEPATCH_LANG="zh").out
     assert RUNNER in told and "找不到" in told and "`Runner.wrap_model` 存在，但没有要改的代码" in told
     assert english_left("\n".join(line for line in told.splitlines() if line[:13] != " " * 10)) == []
 

@@ -129,9 +129,9 @@ def shared(tmp_path):
 def test_the_file_of_the_base_installation_is_patched_only_where_that_is_said(shared):
     folder, python, site, system, library = shared
     before = tree(folder / "base")
-    for words in (["apply", "two"], ["apply", "two", "--dry-run"], ["diff", "two"], ["explain", "two"]):
+    for words in (["apply", "two"], ["apply", "two", "--dry-run"], ["diff", "two"], ["check", "two", "--explain"]):
         done = command(folder, *words, "--python", python, PYTHONDONTWRITEBYTECODE="1")
-        told = "".join((done.out + done.err).split())  # `explain` breaks lines
+        told = "".join((done.out + done.err).split())  # `check --explain` breaks lines
         expected = f"demo/m.py is not of this virtual environment: demo 1.0 lies in {library}, which others share"
         assert done.code == 1 and expected.replace(" ", "") in told, done
         assert "patch it there, for all who use it, with --system".replace(" ", "") in told, done

@@ -157,7 +157,7 @@ def test_two_patchsets_that_change_the_same_code_are_a_conflict_that_names_the_o
 
 def test_explain_names_the_patchset_that_changes_the_same_code(site: Site) -> None:
     apply(site, "ids-clash")
-    ended = site("explain", "ids-fix", "--patch-dir", "patches")
+    ended = site("check", "ids-fix", "--explain", "--patch-dir", "patches")
     assert ended.code == 1 and "ids-clash changes the same code, in its hunk p.spatch:4" in ended.out
     assert "conflict" in ended.out and "closest" not in ended.out and "not found" not in ended.out
 

@@ -285,12 +285,12 @@ def test_a_command_that_looks_waits_for_a_commit_under_way_and_looks_again(site,
 
 
 @told
-@pytest.mark.parametrize("word", ["check", "explain"])
-def test_a_command_that_looks_at_the_code_waits_too(site, monkeypatch, word):
+@pytest.mark.parametrize("words", [["check"], ["check", "--explain"]])
+def test_a_command_that_looks_at_the_code_waits_too(site, monkeypatch, words):
     """Else a file that is patched already, and of which no receipt says so yet, looks edited by hand."""
     with in_the_middle(site, apply) as go_on:
         monkeypatch.setattr(retry.time, "sleep", lambda seconds: go_on())
-        code, out = looked(site, word, DDP)
+        code, out = looked(site, *words, DDP)
     assert (code, "applicable" in out, "applied" in out) == (0, False, True), out
 
 

@@ -62,7 +62,7 @@ def _manifest(patchset: Patchset, folder: Path) -> Iterator[LintFinding]:
         hint = "add one of author, origin and bug to [provenance]"
         yield LintFinding(ADVICE, MANIFEST, 0, "provenance", "nothing says where it comes from", hint)
     if not (folder / FOLDER).is_dir():
-        yield LintFinding(NOTE, MANIFEST, 0, "cases", "it has no cases", "see `sitepatch test --help`")
+        yield LintFinding(NOTE, MANIFEST, 0, "cases", "it has no cases", "see `sitepatch check --help`")
 
 
 def _ranges(patchset: Patchset) -> Iterator[LintFinding]:
@@ -85,7 +85,7 @@ def _holes(hunk: HunkText, side: str) -> List[str]:
 
 
 def _cases(folder: Path) -> List[Tuple[str, Source]]:
-    """The paths and texts that the cases of a patchset change; none where they cannot be read: `sitepatch test` says why."""
+    """The paths and texts that the cases of a patchset change; none where they cannot be read: `sitepatch check` says why."""
     try:
         cases = [read_case(path) for path in find_cases(folder)]
         return [(case.head[0], Source(case.text)) for case in cases if case.expected == AFTER]

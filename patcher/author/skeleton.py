@@ -28,9 +28,8 @@ both sides are one expression, it is found anywhere in the scope: `-f($X)` and b
 exactly once, unless `count=N`, `count=all` or `when-present` stands behind the second `@@`.
 
     sitepatch diff {name}       what it changes here
-    sitepatch explain {name}    why it fits, or does not
-    sitepatch lint {name}       what is still to be written, and what makes it hold for fewer releases
-    sitepatch test {name}       what it makes of the texts in {name}/cases
+    sitepatch check {name} --explain    why it fits, or does not
+    sitepatch check {name}      what is still to be written, and what it makes of the texts in {name}/cases
 """
 
 

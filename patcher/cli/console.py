@@ -145,7 +145,7 @@ class Console(Events):
     def suggest_explain(self, answers: Iterable[Answer], patch_dirs: Sequence[str]) -> None:
         """Write the commands that explain the hunks that do not fit, of patchsets in these directories."""
         for name in dict.fromkeys(each.patchset for each in answers if each.state.failed and each.scope):
-            self.note(self.command("explain", name, patch_dirs=patch_dirs), "see")
+            self.note(self.command("check", name, "--explain", patch_dirs=patch_dirs), "see")
 
     def rows(self, rows: Sequence[Row], *, err: bool = False) -> None:
         """Write a table: aligned, its first word in colour, details indented below."""

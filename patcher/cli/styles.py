@@ -55,7 +55,6 @@ _WORDS = {
         "advice",
         "symptom",
         "follows",
-        "no cases",
     ),
     "blue": ("upstream", "not needed", "out of range"),
 }

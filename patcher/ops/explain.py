@@ -1,4 +1,4 @@
-"""`explain`: why each hunk of a patchset does or does not fit an environment. Reads only."""
+"""Why each hunk of a patchset does or does not fit an environment. Reads only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,10 @@ from patcher.engine.source import Source, in_scope
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, TargetFile
 from patcher.model import Answer, Requested, Splice, State, Step
-from patcher.ops.events import SILENT, Events
-from patcher.ops.place import Place
 from patcher.planner.answers import reconciled, refused_answers
 from patcher.planner.plan import order_in
 from patcher.planner.resolve import resolve
-from patcher.project.selection import choose
 from patcher.splice import apply_splices
-from patcher.store.retry import settled
 from patcher.store.status import read_installed
 from patcher.survey.plans import REWRITER, read_facts
 from patcher.target.environment import locate
@@ -50,40 +46,6 @@ class HunkExplanation(NamedTuple):
     explanation: Optional[Explanation] = None
     diff: bytes = b""
     elsewhere: Tuple[Elsewhere, ...] = ()
-
-
-class ExplainRequest(NamedTuple):
-    """Explain this patchset; `settings` are texts as `--set` takes them."""
-
-    place: Place
-    name: str
-    settings: Tuple[str, ...] = ()
-
-
-class ExplainOutcome(NamedTuple):
-    """Every hunk of the patchset, and remarks."""
-
-    hunks: Tuple[HunkExplanation, ...]
-    notes: Tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every hunk fits."""
-        return not any(one.answer.state.failed for one in self.hunks)
-
-
-def explain(request: ExplainRequest, events: Events = SILENT) -> ExplainOutcome:
-    """Find out why each hunk of a patchset does or does not fit an environment.
-
-    Raises:
-        UsageError: an unknown name or option.
-        SitepatchError: as `explanations`; no such environment.
-    """
-    (requested,), notes = choose([request.name], request.settings, request.place.patch_dirs)
-    env = request.place.environment()
-    events.started(env)
-    hunks, more = settled(env, lambda: explanations(env, requested))
-    return ExplainOutcome(tuple(hunks), (*notes, *more))
 
 
 def explanations(env: Environment, requested: Requested) -> Tuple[List[HunkExplanation], List[str]]:

@@ -237,7 +237,7 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
         return item.condition.value, error.brief
     if plan.failed:
         why = one_line(plan.failed[0].problem)
-        return item.condition.value, f"it does not fit {release} ({why}): sitepatch explain {step.patchset}"
+        return item.condition.value, f"it does not fit {release} ({why}): sitepatch check {step.patchset} --explain"
     state = state_of(plan)
     drop = f"drop it: sitepatch restore {step.patchset}, and no project has to ask for it any more"
     if state is State.UPSTREAM:

@@ -9,11 +9,11 @@ import pytest
 
 from patcher.author.cases import REFUSED, UPSTREAM, find_cases, read_case, run_case
 from patcher.errors import PatchError, UsageError
-from patcher.ops.authoring.testing import CasesRequest, try_cases
+from patcher.ops.check import CheckRequest, check, run_cases
 from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
-from tests.command import ROOT, environ, sitepatch
+from tests.command import ROOT, Site, environ
 
 BUILT_IN = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
 TOML = """schema = 1
@@ -57,11 +57,11 @@ def outcome(folder, **files):
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_the_cases_of_the_built_in_patchsets_are_as_expected(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    made = try_cases(CasesRequest(Place(), (name,)))
-    assert [one for one in made.outcomes[name] if one.problem] == [] and made.ok
-    assert len(made.outcomes[name]) > 1
+def test_the_cases_of_the_built_in_patchsets_are_as_expected(name):
+    folder = Path(builtin_dir()) / name
+    cases = run_cases(load_patchset(folder, "test"), folder)
+    assert [case for case in cases if case.problem] == []
+    assert len(cases) > 1
 
 
 def test_every_kind_of_expectation_is_met_by_some_built_in_patchset():
@@ -124,11 +124,11 @@ def test_without_a_name_every_patchset_is_tried_and_a_broken_one_is_named(folder
     (folder.parent / "patchsets/mine/cases/b.py").touch()
     (folder.parent / "patchsets/bad").mkdir()
     (folder.parent / "patchsets/bad/patchset.toml").touch()
-    made = try_cases(CasesRequest(Place()))
-    assert set(made.broken) == {"mine", "bad"} and not made.ok
-    assert set(made.outcomes) == {"mine", *BUILT_IN}
+    outcome = check(CheckRequest(Place(target=str(folder))))
+    assert set(outcome.broken) == {"mine", "bad"} and not outcome.ok
+    assert set(outcome.cases) == {*BUILT_IN}
     with pytest.raises(UsageError):
-        try_cases(CasesRequest(Place(), ("mien",)))
+        check(CheckRequest(Place(target=str(folder)), ("mien",)))
 
 
 @pytest.mark.once
@@ -159,9 +159,11 @@ def test_the_plugin_costs_a_run_of_pytest_no_module_of_ours(tmp_path):
 @pytest.mark.once
 def test_the_command_shows_what_failed_and_exits_with_1(folder):
     outcome(folder, a_before=HEAD + BODY, a_after=BODY)
-    ended = sitepatch("test", "mine", "--patch-dir", folder.parent, cwd=folder.parent)
-    assert ended.code == 1 and ended.out.startswith("failed  mine  a  demo/m.py\n"), ended
+    site = Site(folder)
+    site.path.mkdir()
+    ended = site("check", "--patch-dir", folder.parent)
+    assert ended.code == 1 and "\nfailed  mine  a  demo/m.py\n" in ended.out, ended
     assert "-    return len( a )" in ended.out and "+    return max( a, 2 )" in ended.out
     (folder / "cases/a.after.py").write_text(BODY.replace("len( a )", "max( a, 2 )"))
-    ended = sitepatch("test", "mine", "--patch-dir", folder.parent, cwd=folder.parent)
-    assert (ended.code, ended.out) == (0, "ok  mine  a  demo/m.py\n")
+    ended = site("check", "--patch-dir", folder.parent)
+    assert ended.code == 0 and "failed" not in ended.out and " cases as expected\n" in ended.err, ended

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from patcher.author.lint import ADVICE, ERROR, NOTE, lint
-from patcher.ops.authoring.testing import LintRequest, lint_all
+from patcher.ops.check import CheckRequest, check
 from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
 
@@ -41,9 +41,9 @@ def findings(folder, toml=TOML, spatch=FINE, cases=True):
 
 def test_the_built_in_patchsets_are_clean(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = lint_all(LintRequest(Place(), strict=True))
-    assert made.ok and len(made.findings) == 8
-    assert [one for found in made.findings.values() for one in found] == []
+    outcome = check(CheckRequest(Place(target=str(tmp_path)), strict=True))
+    assert outcome.ok and len(outcome.findings) == 8
+    assert [finding for findings in outcome.findings.values() for finding in findings] == []
 
 
 @pytest.mark.parametrize(
@@ -121,13 +121,13 @@ def test_an_alternative_that_is_named_twice_cannot_be_reached(tmp_path):
 
 def test_advice_counts_with_strict_and_a_broken_patchset_always(tmp_path):
     findings(tmp_path, toml=TOML.replace("author", "forwarded"), cases=False)
-    place = Place(patch_dirs=(str(tmp_path),))
-    assert lint_all(LintRequest(place, ("mine",))).ok
-    assert not lint_all(LintRequest(place, ("mine",), strict=True)).ok
+    place = Place(target=str(tmp_path), patch_dirs=(str(tmp_path),))
+    assert check(CheckRequest(place)).ok
+    assert not check(CheckRequest(place, strict=True)).ok
     Path(tmp_path, "bad").mkdir()
     Path(tmp_path, "bad/patchset.toml").touch()
-    made = lint_all(LintRequest(place))
-    assert not made.ok and list(made.broken) == ["bad"]
+    outcome = check(CheckRequest(place))
+    assert not outcome.ok and list(outcome.broken) == ["bad"]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from patcher.author.lint import lint
 from patcher.errors import AbsentError, SitepatchError, UsageError
 from patcher.ops.authoring.starting import NewRequest, new
-from patcher.ops.authoring.testing import CasesRequest, try_cases
 from patcher.ops.change import ApplyRequest, apply
+from patcher.ops.check import run_cases
 from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
 from tests.places import wheel
@@ -42,10 +42,9 @@ def test_a_skeleton_fits_a_real_function_and_says_that_it_is_one(install, tmp_pa
     made = new(NewRequest(place, "my-fix", "demo"))
     assert (made.path, made.scope) == (path, scope)
     patchset = load_patchset(made.folder, "test")
-    assert patchset.variants[0].versions == "==1.0" and "sitepatch lint my-fix" in patchset.prose
+    assert patchset.variants[0].versions == "==1.0" and "sitepatch check my-fix" in patchset.prose
     assert [one.rule for one in lint(patchset, made.folder)] == ["skeleton"]
-    cases = try_cases(CasesRequest(place, ("my-fix",)))
-    assert cases.ok and [one.case.name for one in cases.outcomes["my-fix"]] == ["first"]
+    assert [(case.case.name, case.problem) for case in run_cases(patchset, made.folder)] == [("first", "")]
     assert apply(ApplyRequest(place, ("my-fix",))).ok
     assert f'print("my-fix: {scope} is called")' in (tmp_path / "site" / path).read_text()
 

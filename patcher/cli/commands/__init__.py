@@ -39,11 +39,6 @@ SECTIONS = {
         "capture": ("authoring.capture", "Make a patchset of what was edited in the environment."),
         "import": ("authoring.importing", "Make a patchset of a diff."),
         "update": ("authoring.update", "Make a patchset hold for further releases."),
-        "lint": (
-            "authoring.lint",
-            "Report what is wrong with patchsets, and what makes them fit fewer releases than they could.",
-        ),
-        "test": ("authoring.test", "Try the cases beside patchsets: what they are to make of small texts."),
         "export": (
             "authoring.export",
             "Export what patchsets make of the release that is installed, for those without sitepatch.",
@@ -52,14 +47,18 @@ SECTIONS = {
     "When something is wrong": {
         "diagnose": ("diagnose", "Explain an error in a log, and name the patchset that cures it."),
         "doctor": ("doctor", "Report known problems of this environment, and what to do."),
-        "check": ("check", "Check whether patchsets would apply."),
-        "explain": ("explain", "Explain why each hunk of a patchset does or does not fit here."),
+        "check": ("check", "Check patchsets: what is wrong with them, their cases, and whether they would apply."),
         "cache": ("cache", "List the overlays, fetched releases and known results that are kept."),
     },
 }
 """By section: the module below this package that has a function of the command's name, and the first sentence of its help."""
 
-FORMER = {"report": ("status", "--fleet")}
+FORMER = {
+    "explain": ("check", "NAME", "--explain"),
+    "lint": ("check",),
+    "report": ("status", "--fleet"),
+    "test": ("check",),
+}
 """What took the place of a command that was renamed before the first release."""
 
 

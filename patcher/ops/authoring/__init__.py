@@ -1,1 +1,1 @@
-"""The verbs that write, check and export patchsets: edit, capture, import, update, new, lint, test, export."""
+"""The verbs that write and export patchsets: edit, capture, import, update, new, export."""

@@ -49,7 +49,7 @@ def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
         first = plan.failed[0]
         missing = is_absent(first)
         problem = first.problem.split("\n")[0]
-        return Fit(ABSENT, problem) if missing else Fit(MISFIT, f"{problem}; see sitepatch explain {patchset.name}")
+        return Fit(ABSENT, problem) if missing else Fit(MISFIT, f"{problem}; see sitepatch check {patchset.name} --explain")
     state = state_of(plan)
     if state is State.APPLICABLE or steps:
         others = f"it is applied here with other options than {', '.join(settings)}"

@@ -18,7 +18,7 @@ from patcher.cli.options import common_options
 def new(console: Console, name: str, package: str, output: Optional[str]) -> int:
     """Make a patchset to begin with.
 
-    Its hunk is for a real function of the package, and fits; its text says how to write another one. It has a case, and lint
+    Its hunk is for a real function of the package, and fits; its text says how to write another one. It has a case, and check
     says what is still to be written.
     """
     from patcher.ops.authoring import starting as ops  # with the engine
