@@ -588,11 +588,6 @@ def test_the_answer_of_run_has_the_remarks_too(site, overlay):
     assert [note for note in json.loads(done.err)["notes"] if "it hides" in note] != []
 
 
-def test_new_names_its_environment_where_more_is_asked_for(site):
-    done = site("new", "mine", "mmengine", "--output", site.cwd, "-v")
-    assert done.code == 0 and re.search(f"^environment: .*: {site.path}$", done.err, re.MULTILINE), done
-
-
 @pytest.mark.parametrize("words", ["list", "hook status"])
 def test_what_answers_for_an_environment_names_it_where_more_is_asked_for(site, words):
     words = [*words.split(), "--target", site.path]

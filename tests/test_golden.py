@@ -309,7 +309,6 @@ SCENARIOS = {
         "export two", "export two other --format series --set two.value=5", "export two --format script --output two.py",
         "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",
     ],
-    "new": ["new mine demo", "check mine", "new mine demo", "new other absent --output out"],
     "check": [
         "check two other", "check two rival", "check nonsense", "check two --html page.html", "check two other --explain", BROKEN,
         "check --patch-dir broken", LOOSE, "check two", "check two --strict",

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Tuple
 
-TO_DO = "TODO"
-"""How a text begins that is still to be written, as `sitepatch new` leaves them."""
-
 
 def package_of(path: str) -> str:
     """The import package of a file, by its path in the site directory."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.author.cases import AFTER, FOLDER, find_cases, read_case
-from patcher.author.draft import TO_DO
 from patcher.author.hunks.excerpts import is_identity
 from patcher.engine.engine import rewrite
 from patcher.engine.match.find import surroundings
@@ -52,9 +51,6 @@ def lint(patchset: Patchset, folder: Path) -> List[LintFinding]:
 
 
 def _manifest(patchset: Patchset, folder: Path) -> Iterator[LintFinding]:
-    to_do = [each for each in (patchset.summary, patchset.prose, *patchset.provenance.values()) if each.startswith(TO_DO)]
-    if to_do:
-        yield LintFinding(ERROR, MANIFEST, 0, "skeleton", f"this is still the skeleton: {to_do[0].splitlines()[0]}")
     if not patchset.provenance.get("remove_when"):
         hint = 'add to [provenance]: remove_when = "upstream ..."'
         yield LintFinding(ADVICE, MANIFEST, 0, "remove-when", "nothing says when it can be removed", hint)

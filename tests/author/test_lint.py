@@ -50,8 +50,6 @@ def test_the_built_in_patchsets_are_clean(tmp_path, monkeypatch):
     ("changed", "found"),
     [
         (("", ""), []),
-        (('summary = "For', 'summary = "TODO: for'), [(ERROR, "skeleton")]),
-        (('when = "upstream', 'when = "TODO: upstream'), [(ERROR, "skeleton")]),
         (("remove_when", "last_update"), [(ADVICE, "remove-when")]),
         (("author", "forwarded"), [(ADVICE, "provenance")]),
         (('"<2"', '"<2,>=3"'), [(ERROR, "unreachable")]),

@@ -34,7 +34,6 @@ SECTIONS = {
         "hook": ("hook", "Keep patchsets applied after every install, by a line in requirements.txt."),
     },
     "Write a patchset": {
-        "new": ("authoring.new", "Make a patchset to begin with."),
         "edit": ("authoring.capture", "Edit a copy of installed files, and make a patchset of that."),
         "capture": ("authoring.capture", "Make a patchset of what was edited in the environment."),
         "import": ("authoring.importing", "Make a patchset of a diff."),
@@ -56,6 +55,7 @@ SECTIONS = {
 FORMER = {
     "explain": ("check", "NAME", "--explain"),
     "lint": ("check",),
+    "new": ("edit",),
     "report": ("status", "--fleet"),
     "test": ("check",),
 }

@@ -1,1 +1,1 @@
-"""The verbs that write and export patchsets: edit, capture, import, update, new, export."""
+"""The verbs that write and export patchsets: edit, capture, import, update, export."""

@@ -141,7 +141,7 @@ def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> bytes:
     (file,) = (each for each in draft.files if each.paths[0] == edit.path)
     if bad or not (file.left_out or made == edit.after or same_code(made, edit.after, anywhere=True)):
         what = f"the hunks do not make the edited file: {bad or 'other code comes of them'}"
-        raise SitepatchError.at(Location(edit.path), what, "write the patchset by hand: sitepatch new")
+        raise SitepatchError.at(Location(edit.path), what, "write the patchset by hand: see docs/howto/change.md")
     return made
 
 
