@@ -1,4 +1,4 @@
-"""`sitepatch cache` lists what can be made or fetched again, and removes what no process uses."""
+"""What can be made or fetched again: what of it is kept, and how `doctor --clean-cache` removes it."""
 
 import fcntl
 import json
@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from patcher.system import cache
-from tests.command import done, environ, sitepatch, tree
+from tests.command import environ, sitepatch, tree
 from tests.overlays import Overlay
 
 pytestmark = pytest.mark.once
 
 KNOWN = ("known", "2 results")  # the files that the patchset changes
-needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the kernel does not tell the variables of processes")
 
 
 @pytest.fixture
@@ -33,12 +32,10 @@ def release(over, name="mmengine", version="0.10.7", key="0123456789abcdef"):
     return folder.parents[1]
 
 
-def ask(over, *words, code=0):
-    return json.loads(done(sitepatch("cache", *words, "--json", cwd=over.folder, SITEPATCH_CACHE=str(over.cache)), code).out)
-
-
-def clean(over, *words):
-    return [(each["kind"], each["name"]) for each in ask(over, "clean", *words)["removed"]]
+def clean(over, days=0):
+    words = ["doctor", "--clean-cache", str(days), "--python", over.python, "--json"]
+    told = json.loads(sitepatch(*words, cwd=over.folder, SITEPATCH_CACHE=str(over.cache)).out)
+    return [(entry["kind"], entry["name"]) for entry in told["removed"]]
 
 
 def running(over, command, **more):
@@ -53,93 +50,72 @@ def end(child):
     child.communicate()
 
 
-def test_what_is_there_is_listed_and_what_no_process_uses_is_removed(over):
-    assert ask(over)["entries"] == []
+def test_what_no_process_has_open_is_removed(over, monkeypatch):
     assert clean(over) == []
     made, fetched = over.made, release(over)
-    told = ask(over)
-    assert told["folder"] == str(over.cache)
+    monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     size = {folder: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) for folder in (made, over.cache / "known")}
-    assert [(each["kind"], each["name"], each["path"], each["size"], each["in_use"]) for each in told["entries"]] == [
-        ("overlay", made.name, str(made), size[made], False),
-        ("release", "mmengine 0.10.7", str(fetched), 500, False),
-        (*KNOWN, str(over.cache / "known"), size[over.cache / "known"], False),
+    assert [(entry.kind, entry.name, entry.path, entry.size) for entry in cache.cache_entries()] == [
+        ("overlay", made.name, made, size[made]),
+        ("release", "mmengine 0.10.7", fetched, 500),
+        (*KNOWN, over.cache / "known", size[over.cache / "known"]),
     ]
-    text = sitepatch("cache", cwd=over.folder, SITEPATCH_CACHE=str(over.cache)).out.splitlines()
-    assert [line.split()[:2] for line in text[:3]] == [["unused", "overlay"], ["unused", "release"], ["unused", "known"]]
-    assert text[1].split()[-4:] == ["0.5", "kB", "used", "today"] and text[3].endswith(f"kB in {over.cache}")
-    every = [("overlay", made.name), ("release", "mmengine 0.10.7"), KNOWN]
     before = tree(over.cache)
-    assert clean(over, "--dry-run") == every
-    assert clean(over, "--older-than", "1") == []
+    assert clean(over, 1) == []
     assert tree(over.cache) == before
-    assert clean(over) == every
+    assert clean(over) == [("overlay", made.name), ("release", "mmengine 0.10.7"), KNOWN]
     assert sorted(tree(over.cache)) == ["overlay", "releases"]
     over._path = None
     assert over.prints("import demo.m as m; print(m.VALUE)") == "2", "it is made again"
 
 
-def test_older_than_counts_from_the_last_use(over):
+def test_the_days_count_from_the_last_use(over):
     made, fetched = over.made, release(over)
     for path in (made, fetched):
         os.utime(str(path), (time.time() - 90 * 86400,) * 2)
-    assert clean(over, "--older-than", "91") == []
+    assert clean(over, 91) == []
     over._path = None
     assert over.made == made
-    assert clean(over, "--older-than", "89") == [("release", "mmengine 0.10.7")]
+    assert clean(over, 89) == [("release", "mmengine 0.10.7")]
 
 
-def test_the_last_use_is_told_in_days(over):
-    folder = release(over)
-    for days, said in ((0, "used today"), (1, "used 1 day ago"), (2, "used 2 days ago")):
-        os.utime(folder, (time.time() - 86400 * days - 60,) * 2)
-        assert said in done(sitepatch("cache", cwd=over.folder, SITEPATCH_CACHE=str(over.cache))).out
+def test_what_was_removed_is_said(over):
+    release(over)
+    words = ["doctor", "--clean-cache", "0", "--python", over.python]
+    told = sitepatch(*words, cwd=over.folder, SITEPATCH_CACHE=str(over.cache)).out
+    assert told.split()[:5] == ["removed", "release", "mmengine", "0.10.7", "0.5"] and "\nok        cache" in told
 
 
-def test_an_overlay_is_in_use_as_long_as_the_command_or_what_it_started_runs(over):
+def test_an_overlay_stays_as_long_as_the_command_or_what_it_started_has_it_open(over):
     words = [sys.executable, "-m", "patcher", "run", "demo-patch", "--overlay", "--python", over.python, "--patch-dir", over.folder / "mine",
              "--no-verify", "--quiet", "--", "sh", "-c", "echo running; cat"]  # fmt: skip
     child = running(over, words)
-    entry, known = ask(over)["entries"]
-    assert entry["in_use"] and not known["in_use"]
     assert clean(over) == [KNOWN]
     end(child)
-    assert clean(over) == [("overlay", entry["name"])]
+    assert [kind for kind, _ in clean(over)] == ["overlay"]
 
 
-@needs_proc
-def test_a_process_that_holds_no_descriptor_of_its_overlay_uses_it_all_the_same(over):
-    name = over.made.name
-    child = running(over, ["sh", "-c", "echo running; cat"], PYTHONPATH=over.path)
-    assert clean(over) == [KNOWN]
-    end(child)
-    assert clean(over) == [("overlay", name)]
-
-
-def test_what_is_open_is_in_use_without_looking_at_processes(over, monkeypatch):
+def test_what_is_open_is_not_removed(over, monkeypatch):
     made = over.made
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
-    monkeypatch.setattr(cache, "_environments", list)
     fd = cache.open_in_use(made)
     entry, known = cache.cache_entries()
-    assert entry.in_use and not cache.remove_entry(entry)
+    assert not cache.remove_entry(entry)
     os.close(fd)
-    entry, known = cache.cache_entries()
-    assert not entry.in_use and cache.remove_entry(entry) and cache.remove_entry(known)
+    assert cache.remove_entry(entry) and cache.remove_entry(known)
     assert cache.cache_entries() == []
     assert cache.remove_entry(entry), "gone is gone"
     with pytest.raises(FileNotFoundError):
         cache.open_in_use(made)
 
 
-def test_releases_are_in_use_while_a_command_reads_any_of_them(over, monkeypatch):
+def test_releases_stay_while_a_command_reads_any_of_them(over, monkeypatch):
     release(over)
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     with cache.in_use(over.cache / "releases"):
         (entry,) = cache.cache_entries()
-        assert entry.in_use and not cache.remove_entry(entry)
-    (entry,) = cache.cache_entries()
-    assert not entry.in_use and cache.remove_entry(entry)
+        assert not cache.remove_entry(entry)
+    assert cache.remove_entry(entry)
 
 
 def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, monkeypatch):
@@ -199,7 +175,7 @@ def test_doctor_names_the_size_of_the_cache(over):
     release(over)
     told = sitepatch("doctor", "--python", over.python, cwd=over.folder, SITEPATCH_CACHE=str(over.cache))
     (line,) = [line for line in told.out.splitlines() if line.split()[1] == "cache"]
-    assert line.startswith("ok") and f"0.5 kB of overlays, fetched releases and known results in {over.cache}; sitepatch cache clean" in line
+    assert line.startswith("ok") and f"0.5 kB of overlays, fetched releases and known results in {over.cache}; sitepatch doctor --clean-cache DAYS removes what was not used since" in line
 
 
 def test_the_cache_is_where_the_system_keeps_such_things_unless_it_is_named(monkeypatch, tmp_path):

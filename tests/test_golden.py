@@ -314,7 +314,7 @@ SCENARIOS = {
         "check --patch-dir broken", LOOSE, "check two", "check two --strict",
     ],
     "check-cases": [CASES, "check two", {"patchsets/other/cases/a.py": ""}, "check two other"],
-    "check-against": [publish, "check other --against all", "check other --against x", "cache"],
+    "check-against": [publish, "check other --against all", "check other --against x", "doctor --clean-cache 1"],
     "verify": ["verify", "verify two", "apply two other", "verify --probe --patch-dir patchsets", "verify --compile-only"],
     "sync": [
         "sync", {"pyproject.toml": PROJECT}, "sync --dry-run", "sync", "sync", {"pyproject.toml": LESS}, "sync",
@@ -335,7 +335,7 @@ SCENARIOS = {
     ],
     "run-overlay": [
         f"run two --overlay -- {PRINT}", f"run two --overlay -- {PRINT}", f"run fails --overlay -- {PRINT}",
-        "run two --overlay -- python -I -c pass", "doctor", "cache clean --dry-run", "cache clean", "cache",
+        "run two --overlay -- python -I -c pass", "doctor", "doctor --clean-cache 0",
     ],
     "doctor": [
         "apply two other", "doctor", {"demo/n.py.bak": "", "demo/states.py": STATES + "MINE = 1\n"}, BROKEN, "doctor --patch-dir broken",
@@ -387,6 +387,6 @@ def test_every_command_has_a_scenario_and_every_golden_file_is_of_one():
         return [" ".join([*group, each]) for each in listed if each != "hook"]
 
     run = [step for steps in SCENARIOS.values() for step in steps if isinstance(step, str)]
-    for command in [*commands(), *commands("hook"), *commands("cache")]:
+    for command in [*commands(), *commands("hook")]:
         assert any(f"{step} ".startswith(f"{command} ") for step in run), command
     assert {path.name for path in GOLDEN.iterdir()} == {f"{name}.json" for name in SCENARIOS}

@@ -337,7 +337,7 @@ def test_eight_processes_write_read_and_clean_at_once(folder):
 def test_only_what_is_ours_is_listed_and_removed(folder):
     results.write_result("a" * 64, b"text")
     (entry,) = cache.cache_entries()
-    assert (entry.kind, entry.name, entry.path, entry.size, entry.in_use) == ("known", "1 result", folder, 4, False)
+    assert (entry.kind, entry.name, entry.path, entry.size) == ("known", "1 result", folder, 4)
     (folder / "mine.txt").write_text("mine")
     assert cache.cache_entries() == []
     (folder / "mine.txt").unlink()

@@ -1,4 +1,4 @@
-"""The cache, for what can be made or fetched again: what is in it, what is in use, how it is removed."""
+"""The cache, for what can be made or fetched again: what is in it, and how what is old is removed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RESULTS = re.compile(f"[0-9a-f]{{64}}|{_PART}")
 class CacheEntry(NamedTuple):
     """An overlay, a release that was fetched, or all known results (`patcher.system.results`).
 
-    `size` is in bytes, `used` when it was made or used last (seconds since the epoch), `in_use` whether a process uses it.
+    `size` is in bytes, `used` when it was made or used last (seconds since the epoch).
     """
 
     kind: str
@@ -35,7 +35,6 @@ class CacheEntry(NamedTuple):
     path: Path
     size: int
     used: float
-    in_use: bool
 
 
 def cache_dir(name: str = "releases") -> Path:
@@ -115,28 +114,26 @@ def cache_entries() -> List[CacheEntry]:
         names = [each.name for each in path.iterdir()] if path.is_dir() else []
         if names and all(map(_RELEASES.fullmatch, names)):
             found.append((RELEASE, f"{path.parent.name} {path.name}", path))
-    started = _environments()
-    made = []
+    entries = []
     for kind, name, path in found:
-        with suppress(FileNotFoundError), _alone(kind, path) as alone:
-            in_use = not alone or _named(path, started)
-            made.append(CacheEntry(kind, name, path, _size(path), path.stat().st_mtime, in_use))
+        with suppress(FileNotFoundError):
+            entries.append(CacheEntry(kind, name, path, _size(path), path.stat().st_mtime))
     with suppress(OSError):  # there are none, or they belong to another user
         every = list(results.iterdir())
         if every and all(_RESULTS.fullmatch(path.name) for path in every):
             used = max(path.lstat().st_mtime for path in every)
-            made.append(CacheEntry(KNOWN, count(len(every), "result"), results, _size(results), used, False))
-    return made
+            entries.append(CacheEntry(KNOWN, count(len(every), "result"), results, _size(results), used))
+    return entries
 
 
-def clean_cache(older_than: float, *, dry_run: bool = False) -> List[CacheEntry]:
-    """Remove what nobody uses and was not used for so many days; returns that, with `dry_run` what would be removed."""
-    old = [each for each in cache_entries() if not each.in_use and each.used <= time.time() - older_than * 86400]
-    return [each for each in old if dry_run or remove_entry(each)]
+def clean_cache(days: float) -> List[CacheEntry]:
+    """Remove what was not used for so many days, and no process has open; returns that."""
+    last = time.time() - days * 86400
+    return [entry for entry in cache_entries() if entry.used <= last and remove_entry(entry)]
 
 
 def remove_entry(entry: CacheEntry) -> bool:
-    """Remove an entry unless a process uses it; returns whether it is gone.
+    """Remove an entry unless a process has it open; returns whether it is gone.
 
     Raises:
         OSError: it cannot be removed.
@@ -147,7 +144,7 @@ def remove_entry(entry: CacheEntry) -> bool:
     import tempfile  # with random; what reads the cache needs neither
 
     with suppress(FileNotFoundError), _alone(entry.kind, entry.path) as alone:
-        if not alone or _named(entry.path, _environments()):
+        if not alone:
             return False
         stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(entry.path.parent)))
         entry.path.rename(stage / "old")  # at once: no process finds half of it
@@ -171,7 +168,7 @@ def _remove_results(folder: Path) -> None:
 
 @contextmanager
 def _alone(kind: str, path: Path) -> Iterator[bool]:
-    """Lock an entry against its use; yields False where it is in use, or the filesystem has no locks.
+    """Lock an entry against its use; yields False where a process has it open, or the filesystem has no locks.
 
     A process that uses a release has a lock on the folder of all, one that makes an overlay too.
     """
@@ -186,20 +183,6 @@ def _alone(kind: str, path: Path) -> Iterator[bool]:
             except OSError:
                 alone = False
         yield alone
-
-
-def _environments() -> List[bytes]:
-    """The variables that the processes of this machine were started with, those that this user may read."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            found.append(path.read_bytes())
-    return found
-
-
-def _named(folder: Path, environments: List[bytes]) -> bool:
-    """Whether a process was started with this overlay: it may have closed every descriptor, and may start others."""
-    return any(os.fsencode(folder) in each for each in environments)
 
 
 def size(found: Sequence[CacheEntry]) -> str:

@@ -44,7 +44,7 @@ def cached_release(cache: Path, distribution: str, version: str, paths: Iterable
             shutil.rmtree(folder, ignore_errors=True)
         elif all((folder / path).is_file() or _recorded(folder, path) is None for path in paths):
             with suppress(OSError):  # it belongs to another user
-                os.utime(folder.parent)  # used now, for `sitepatch cache`
+                os.utime(folder.parent)  # used now, for `doctor --clean-cache`
             return folder
     return None
 

@@ -47,12 +47,12 @@ SECTIONS = {
         "diagnose": ("diagnose", "Explain an error in a log, and name the patchset that cures it."),
         "doctor": ("doctor", "Report known problems of this environment, and what to do."),
         "check": ("check", "Check patchsets: what is wrong with them, their cases, and whether they would apply."),
-        "cache": ("cache", "List the overlays, fetched releases and known results that are kept."),
     },
 }
 """By section: the module below this package that has a function of the command's name, and the first sentence of its help."""
 
 FORMER = {
+    "cache": ("doctor", "--clean-cache", "DAYS"),
     "explain": ("check", "NAME", "--explain"),
     "lint": ("check",),
     "new": ("edit",),

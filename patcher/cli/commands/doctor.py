@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import Optional
 
 import click
 
 from patcher.cli.console import Console
-from patcher.cli.options import common_options
+from patcher.cli.options import Number, common_options
 from patcher.cli.styles import Row, hint_lines
 from patcher.cli.translation import term
 from patcher.ops.health.doctor import OK
@@ -17,17 +18,25 @@ _SHOWN = 3
 """So many findings of one check, without --verbose: a directory of somebody else has one for each of its files."""
 
 
-@click.command(epilog="\b\nExample:\n  sitepatch doctor --python /opt/venv")
+@click.command(epilog="\b\nExamples:\n  sitepatch doctor --python /opt/venv\n  sitepatch doctor --clean-cache 30")
+@click.option(
+    "--clean-cache", metavar="DAYS", type=Number(0), help="First remove overlays, fetched releases and results not used since."
+)
 @common_options()
-def doctor(console: Console) -> int:
+def doctor(console: Console, clean_cache: Optional[float]) -> int:
     """Report known problems of this environment, and what to do.
 
     It checks the files that known patchsets are for and what is applied, of other files only whether a backup lies beside
     them, so that it stays fast; and looks for known problems of PyTorch, MMEngine and triton. Exit code 1 if there is a
     problem; a note is for information. Writes nothing. With -v all that a check found, else the first of many.
+
+    --clean-cache removes from the cache (SITEPATCH_CACHE) what was not used for so many days, unless a process has it open.
     """
     from patcher.ops.health.checkup import doctor  # with subprocess
+    from patcher.system import cache
 
+    removed = [] if clean_cache is None else cache.clean_cache(clean_cache)
+    console.info_rows([Row("removed", (entry.kind, entry.name, cache.size([entry]))) for entry in removed])
     outcome = doctor(console.place, console)
     rows = []
     for (severity, check), group in groupby(outcome.findings, key=lambda one: (one.severity, one.check)):
@@ -41,4 +50,6 @@ def doctor(console: Console) -> int:
     console.rows(rows)
     sites = list(outcome.env.sites)
     console.info(f"{count(outcome.problems, 'problem')} in {', '.join(sites)}")
-    return console.answer(not outcome.problems, {"sites": sites, "findings": [one._asdict() for one in outcome.findings]})
+    fields = {"sites": sites, "findings": [finding._asdict() for finding in outcome.findings]}
+    fields["removed"] = [{**entry._asdict(), "path": str(entry.path)} for entry in removed]
+    return console.answer(not outcome.problems, fields)

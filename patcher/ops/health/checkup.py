@@ -237,7 +237,7 @@ def _cache(case: Examination) -> _Found:
         return
     if found:
         what = f"{cache.size(found)} of overlays, fetched releases and known results in {cache.cache_dir().parent}"
-        yield OK, f"{what}; sitepatch cache clean removes what no process uses", ""
+        yield OK, f"{what}; sitepatch doctor --clean-cache DAYS removes what was not used since", ""
 
 
 # who runs it ----------------------------------------------------------------------------------------------------------
