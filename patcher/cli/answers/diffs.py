@@ -8,12 +8,9 @@ import click
 
 from patcher.cli.console import Console
 from patcher.cli.styles import titled
-from patcher.text.width import terminal_width
 
 if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff
-
-_NEEDED = 100  # columns of a terminal, for two sides
 
 
 def show_diffs(console: Console, diffs: Sequence[FileDiff]) -> None:
@@ -22,33 +19,22 @@ def show_diffs(console: Console, diffs: Sequence[FileDiff]) -> None:
         show_parts(console, [("", diffs)])
 
 
-def show_parts(
-    console: Console,
-    parts: Sequence[Tuple[str, Sequence[FileDiff]]],
-    *,
-    sides: bool = False,
-    words: bool = False,
-    pager: bool = False,
-) -> None:
+def show_parts(console: Console, parts: Sequence[Tuple[str, Sequence[FileDiff]]], *, pager: bool = False) -> None:
     """Write several groups of diffs, each below a heading that a reader sees, "" for none.
 
-    As `git apply` takes them where stdout is piped, unless side by side or the `words` that differ are asked for.
+    As `git apply` takes them where stdout is piped.
     """
     several = [diff for _, diffs in parts for diff in diffs]
     if console.as_json or not several:
         return
-    if console.plain and not (sides or words):
+    if console.plain:
         click.echo(b"".join(diff.text for diff in several), nl=False)
         return
     from patcher.cli.answers.highlighted import highlighted_diff  # with diff-match-patch
 
-    room = terminal_width()
-    if sides and room < _NEEDED:
-        console.note(f"two sides need {_NEEDED} columns, and there are {room}: one below the other")
-    side = room if sides and room >= _NEEDED else 0
     lines: List[str] = []
     for heading, diffs in parts:
         lines += [titled(heading)] if heading and diffs else []
         for diff in diffs:
-            lines += highlighted_diff(diff, columns=side, words=words)
+            lines += highlighted_diff(diff)
     console.page(lines, pager=pager)

@@ -27,8 +27,6 @@ from patcher.text.width import padded, width
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--stat", is_flag=True, help="Only how many lines change in each file.")
-@click.option("--word-diff", "words", is_flag=True, help="Show the words that differ: [-what goes-]{+what comes+}.")
-@click.option("-y", "--side-by-side", "sides", is_flag=True, help="Two columns, where the terminal is wide enough.")
 @click.option("--html", metavar="FILE", help="Write a page to review, which can be read offline.")
 @click.option("--edited", is_flag=True, help="What was edited by hand, alone; NAME is then a package or file.")
 @click.option("--all", "everywhere", is_flag=True, help="Look for edits in all packages, not only in those of patchsets.")
@@ -39,8 +37,6 @@ def diff(
     console: Console,
     names: Tuple[str, ...],
     stat: bool,
-    words: bool,
-    sides: bool,
     html: Optional[str],
     edited: bool,
     everywhere: bool,
@@ -62,7 +58,7 @@ def diff(
     console.suggest_explain(outcome.answers, console.place.patch_dirs)
     console.notes(outcome.notes)
     by_hand = [edit for edit in outcome.edits if edit.diff]
-    apart = console.plain and not (sides or words or edited or stat or html)
+    apart = console.plain and not (edited or stat or html)
     for edit in outcome.edits if apart or html else [edit for edit in outcome.edits if not edit.diff]:
         console.note(_named(console, edit, fetched=fetch))
     if html:
@@ -73,7 +69,7 @@ def diff(
         first = "changed by patchsets" if by_hand else ""
         parts: List[Tuple[str, Sequence[FileDiff]]] = [(first, [*outcome.applied, *outcome.planned])]
         parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
-        show_parts(console, parts, sides=sides, words=words, pager=True)
+        show_parts(console, parts, pager=True)
     if not outcome.differs and not names:
         by_hand_too = "nothing is edited by hand here in the packages of patchsets; --all looks at every package"
         nothing = "nothing is edited by hand here" if everywhere else by_hand_too
