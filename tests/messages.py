@@ -12,7 +12,6 @@ from patcher.cli.styles import COLORS
 PACKAGE = Path(patcher.__file__).parent
 HOLE = "{}"
 SILENT = {  # modules whose texts nobody reads on a terminal of ours
-    "author/standalone.py": "a program of its own, for those who have no sitepatch",
     "engine/convert.py": "names of syntax",
     "engine/lex.py": "patterns",
     "engine/node.py": "names of syntax",

@@ -306,7 +306,7 @@ SCENARIOS = {
         "update other --to 1.1", "update other --to 1.0 --edit", "update other --to x", "update torch-musa-guard",
     ],
     "export": [
-        "export two", "export two other --format series --set two.value=5", "export two --format script --output two.py",
+        "export two", "export two --set value=5 --output two.patch",
         "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",
     ],
     "check": [

@@ -140,7 +140,7 @@ def test_a_public_name_means_one_thing():
 
 
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
-    "author/standalone.py", "hook/backend.py", "hook/boot.py", "hook/recheck.py", "overlay/boot.py", "ranks/child.py",
+    "hook/backend.py", "hook/boot.py", "hook/recheck.py", "overlay/boot.py", "ranks/child.py",
     "verify/child.py",
 }  # fmt: skip
 
@@ -175,7 +175,6 @@ WRITERS = {  # every module that can change a file, and which
     "system/output.py": "a file that the user has named",
     "author/wheel.py": "the wheel that is exported, where --output says",
     "ranks/child.py": "a pipe to the command",
-    "author/standalone.py": "the files that a program without sitepatch patches",
     **dict.fromkeys(["author/copies.py", "cli/commands/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
     **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "ops/overlay.py"], "the cache of overlays"),

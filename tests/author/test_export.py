@@ -1,8 +1,7 @@
-"""`export`: what it writes does what `apply` does, with the real tools that take it: git, patch, pip, uv, a bare Python."""
+"""`export`: what it writes does what `apply` does, with the real tools that take it: git, patch, pip, uv."""
 
 import io
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -84,15 +83,13 @@ def run(*words, cwd, code=0):
 
 
 @pytest.mark.parametrize("tool", [["git", "apply"], ["patch", "--binary", "-p1", "-i"]], ids=["git", "patch"])
-def test_a_patch_and_a_series_are_taken_by_git_and_patch_and_make_what_apply_makes(site, tool):
-    wanted = applied(site, "two", "more")
-    made = export(ExportRequest(place(site), ("two", "more"), "series", output="series"))
-    again = export(ExportRequest(place(site), ("more", "two"), "series", output="series"))
-    assert made == again
-    names = (site.parent / "series/series").read_text().split()
-    assert names == ["two.patch", "more.patch"]  # a fix comes before what is for debugging
-    for name in names:
-        run(*tool, site.parent / "series" / name, cwd=site)
+def test_a_patch_is_taken_by_git_and_patch_and_makes_what_apply_makes(site, tool):
+    wanted = applied(site, "more")
+    outcome = export(ExportRequest(place(site), ("more",), "patch", output="more.patch"))
+    data = (site.parent / "more.patch").read_bytes()
+    assert outcome.written == (("more.patch", sha256(data).hexdigest()),)
+    assert export(ExportRequest(place(site), ("more",), "patch")).text == data
+    run(*tool, site.parent / "more.patch", cwd=site)
     assert texts(site) == wanted != TEXTS
 
 
@@ -113,37 +110,16 @@ def test_what_is_applied_already_makes_no_difference_and_what_does_not_fit_is_no
     assert export(ExportRequest(place(site), ("more",), "patch")).text == before
     spatch = site.parent / "mine/more/p.spatch"
     spatch.write_text(spatch.read_text().replace("VALUE = 1", "VALUE = 9"))
-    failed = export(ExportRequest(place(site), ("more",), "series", output="series"))
-    assert not failed.ok and failed.written == () and not (site.parent / "series").exists()
+    failed = export(ExportRequest(place(site), ("more",), "patch", output="more.patch"))
+    assert not failed.ok and failed.written == () and not (site.parent / "more.patch").exists()
     spatch.write_text("--- demo/n.py\n@@ <module> @@ when-present\n-VALUE = 8\n+VALUE = 9\n")
-    one = export(ExportRequest(place(site), ("more", "two"), "series", output="series"))
-    assert one.plan.notes == ("more changes nothing here and is left out",)
-    assert (site.parent / "series/series").read_text() == "two.patch\n"
     with pytest.raises(SitepatchError, match=r"nothing to export.*not needed"):
         export(ExportRequest(place(site), ("more",), "patch"))
 
 
-def test_an_output_that_holds_something_else_is_left_alone(site):
-    (site.parent / "patches").mkdir()
-    (site.parent / "patches/pyproject.toml").touch()
-    with pytest.raises(UsageError, match=r"pyproject\.toml, which is not of this series"):
-        export(ExportRequest(place(site), ("two",), "series"))
+def test_a_patch_is_of_one_patchset(site):
     with pytest.raises(UsageError, match="several patchsets"):
         export(ExportRequest(place(site), ("two", "more"), "patch"))
-    assert [path.name for path in (site.parent / "patches").iterdir()] == ["pyproject.toml"]
-
-
-# the script -----------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def script(site):
-    made = export(ExportRequest(place(site), ("two", "more"), "script", output="patch.py"))
-    assert export(ExportRequest(place(site), ("two", "more"), "script")).text == (site.parent / "patch.py").read_bytes()
-    assert made.written == (("patch.py", sha256((site.parent / "patch.py").read_bytes()).hexdigest()),)
-
-    def call(*words, code=0):
-        return run(sys.executable, "-I", "-S", "patch.py", "--target", "site", *words, cwd=site.parent, code=code)
-
-    return call
 
 
 @pytest.mark.parametrize("installer", ["pip", "uv"])
@@ -178,45 +154,6 @@ def test_a_patchset_wheel_takes_no_options_and_no_wheel(site):
         with pytest.raises(UsageError, match="takes neither --set nor --wheel"):
             export(ExportRequest(place(site), ("two",), "patchset-wheel", **more))
     assert not Path("dist").exists()
-
-
-def test_a_script_patches_and_restores_with_a_bare_python(site, script):
-    wanted, before = applied(site, "two", "more"), texts(site)
-    (site / "demo/n.py").chmod(0o640)
-    compiled = site / "demo/__pycache__/n.cpython-311.pyc"
-    compiled.parent.mkdir()
-    compiled.write_bytes(b"of the old text")
-    assert script("--dry-run") == "would be patched: demo/m.py\nwould be patched: demo/n.py\n"
-    assert texts(site) == before and compiled.exists()
-    assert script() == "patched: demo/m.py\npatched: demo/n.py\n"
-    assert texts(site) == wanted and not compiled.exists() and (site / "demo/n.py").stat().st_mode & 0o7777 == 0o640
-    assert script() == "patched already: demo/m.py\npatched already: demo/n.py\n"
-    assert script("--restore").startswith("restored: demo/m.py\n")
-    assert texts(site) == before and sorted(path.name for path in (site / "demo").glob(".*")) == []
-
-
-def test_a_script_changes_all_files_or_none(site, script):
-    (site / "demo/n.py").write_bytes(b"VALUE = 1  # edited\n")
-    before = texts(site)
-    said = script(code=1)
-    assert said.startswith("error: demo/n.py: is not the text that this was made for (sha256 ") and said.count("\n") == 1
-    (site / "demo/n.py").unlink()
-    assert "demo/n.py: is not in site" in script(code=1)
-    (site / "demo/n.py").symlink_to(site / "demo/m.py")
-    assert "demo/n.py: is a symbolic link" in script(code=1)
-    (site / "demo/n.py").unlink()
-    (site / "demo/n.py").write_bytes(TEXTS["demo/n.py"])
-    assert apply(ApplyRequest(place(site), ("two",))).ok
-    assert f"sitepatch keeps patches in {site.name}" in script("--restore", code=1)
-    assert {**texts(site), "demo/m.py": before["demo/m.py"], "demo/n.py": before["demo/n.py"]} == before
-
-
-def test_a_script_that_cannot_write_the_last_file_puts_the_others_back(site, script, monkeypatch, capsys):
-    before, main, replace = texts(site), runpy.run_path("patch.py")["main"], Path.replace
-    monkeypatch.setattr(Path, "replace", lambda part, path: replace(part, path) if path.name == "m.py" else part.rename("/dev/null/no"))
-    assert main(["--target", "site"]) == 1
-    assert "the files are as they were" in capsys.readouterr().err
-    assert texts(site) == before and list(site.glob("demo/.*")) == []
 
 
 # the wheel ------------------------------------------------------------------------------------------------------------
@@ -280,6 +217,11 @@ def test_pip_and_uv_install_the_wheel_with_its_hash_and_nothing_of_it_is_lost(en
         version = "import importlib.metadata as m; print(m.version('demo'))"
         assert env.start(version).out == "1.0+sitepatch.1\n"
     env.uv("install", "--dry-run", "demo~=1.0", "demo>=1.0,<1.1", "demo==1.0")  # it is still that release
+
+
+def test_a_patchset_that_changes_nothing_is_left_out(environment, tmp_path):
+    (tmp_path / "mine/more/p.spatch").write_text("--- demo_more.py\n@@ <module> @@ when-present\n-VALUE = 8\n+VALUE = 9\n")
+    assert "more changes nothing here and is left out" in export(asked(environment)).plan.notes
 
 
 def test_the_record_lists_each_member_as_it_is(environment, tmp_path):

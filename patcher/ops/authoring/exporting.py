@@ -7,12 +7,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from patcher.author import export as forms
 from patcher.author.draft import package_of
-from patcher.author.export import PatchedFile
+from patcher.author.export import PatchedFile, patch
 from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repack
 from patcher.errors import SitepatchError, UsageError
-from patcher.model import Plan, Requested, State
+from patcher.model import Plan, State
 from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
@@ -26,12 +25,12 @@ from patcher.target.interpreter import Environment
 from patcher.target.releases import fetch_wheel
 from patcher.text.release import normalized
 
-SERIES_FOLDER, WHEELS = "patches", "dist"
-"""The folders that a series and wheels are written to where none is named."""
+WHEELS = "dist"
+"""The folder that wheels are written to where none is named."""
 
 
 class ExportRequest(NamedTuple):
-    """Which patchsets are exported for which environment, and as what; `output` is a folder for a series and for wheels.
+    """Which patchsets are exported for which environment, and as what; `output` is a folder for wheels.
 
     `wheels` are those of the releases as they are installed; without the one that is needed pip fetches it.
     """
@@ -62,10 +61,10 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
 
     Raises:
         SitepatchError: nothing would change; the wheel cannot be had, or is not the one that is installed.
-        UsageError: an unknown name, option or format; several patchsets for one patch; an output that holds something else.
+        UsageError: an unknown name, option or format; several patchsets for one patch.
     """
     if request.format == "patch" and len(set(request.names)) > 1:
-        raise UsageError("--format patch: found several patchsets, expected one", "a patch for each: --format series")
+        raise UsageError("--format patch: found several patchsets, expected one", "export one after the other")
     if request.format == "patchset-wheel" and (request.settings or request.wheels):
         raise UsageError("--format patchset-wheel: takes neither --set nor --wheel", "options are given where it is applied")
     requested, notes = choose(request.names, request.settings, request.place.patch_dirs)
@@ -92,10 +91,8 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
     plan = plan._replace(notes=(*plan.notes, *(f"{name} changes nothing here and is left out" for name in idle)))
     if request.format == "wheel":
         return ExportOutcome(plan, written=tuple(_wheels(request, env, files, events)))
-    texts = _texts(request.format, requested, files)
-    if not request.output and len(texts) == 1:
-        return ExportOutcome(plan, text=b"".join(texts.values()))
-    return ExportOutcome(plan, written=_written(_places(request, texts)))
+    text = patch(requested[0], files)
+    return ExportOutcome(plan, written=_written({Path(request.output): text})) if request.output else ExportOutcome(plan, text)
 
 
 def _written(texts: Dict[Path, bytes]) -> Tuple[Tuple[str, str], ...]:
@@ -103,28 +100,6 @@ def _written(texts: Dict[Path, bytes]) -> Tuple[Tuple[str, str], ...]:
     for path, text in texts.items():
         write_output(path, text)
     return tuple((str(path), sha256(text).hexdigest()) for path, text in texts.items())
-
-
-def _texts(form: str, requested: Sequence[Requested], files: Sequence[PatchedFile]) -> Dict[str, bytes]:
-    """What is to be written, by file name; a patch and a script are one."""
-    if form == "series":
-        return forms.series(requested, files)
-    return {"": forms.script(files) if form == "script" else forms.patch(requested[0], files)}
-
-
-def _places(request: ExportRequest, texts: Dict[str, bytes]) -> Dict[Path, bytes]:
-    """The texts by the paths at which they are to lie.
-
-    Raises:
-        UsageError: the folder of a series holds something else.
-    """
-    if request.format != "series":
-        return {Path(request.output): text for text in texts.values()}
-    folder = Path(request.output or SERIES_FOLDER)
-    other = sorted({path.name for path in folder.iterdir()} - set(texts)) if folder.is_dir() else []
-    if other:
-        raise UsageError(f"{folder}: found {other[0]}, which is not of this series", "name an empty folder with --output")
-    return {folder / name: text for name, text in texts.items()}
 
 
 def _wheels(

@@ -13,7 +13,7 @@ from patcher.cli.options import common_options
 from patcher.cli.styles import color_diff
 from patcher.ops.authoring import exporting as ops
 
-_FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
+_FORMATS = ("patch", "wheel", "patchset-wheel")
 
 
 @click.command(
@@ -28,7 +28,7 @@ _FORMATS = ("patch", "series", "wheel", "script", "patchset-wheel")
     "--output",
     metavar="PATH",
     default="",
-    help="A file; for series and wheels a folder.  [default: standard output; patches; dist]",
+    help="A file; for wheels a folder.  [default: standard output; dist]",
 )
 @click.option("--wheel", "wheels", metavar="FILE", multiple=True, help="The wheel of the release; else pip fetches it.")
 @settings_option
@@ -43,8 +43,8 @@ def export(
 ) -> int:
     """Export what patchsets make of the release that is installed, for those without sitepatch.
 
-    As a patch for git apply and patch -p1; a quilt series, a patch for each; the wheel of the release with the files changed
-    and a local version (+sitepatch.1); a script that patches and restores, and needs nothing but Python.
+    As a patch for git apply and patch -p1, or the wheel of the release with the files changed and a local version
+    (+sitepatch.1).
 
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
     sitepatch, which then lists it.
