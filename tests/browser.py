@@ -15,7 +15,7 @@ from pathlib import Path
 from patcher.cli.pages import review
 from patcher.ops.diff import DiffRequest, diff, reasons
 from patcher.ops.place import Place
-from tests import test_ddp_report, test_pages
+from tests import test_pages
 from tests.command import DDP, GUARD, Site
 
 PACKAGES = ("playwright-core@1", "axe-core@4")
@@ -31,14 +31,12 @@ def pages(folder):
     ahead, now = (diff(DiffRequest(place, names)) for names in ((DDP, GUARD), ()))
     outcome = ahead._replace(edits=now.edits, notes=now.notes)
     hostile = test_pages.hostile_pages()
-    ranks = [test_ddp_report.report(rank, test_ddp_report.model(f"cuda:{rank}"), [rank], world=8) for rank in range(8)]
     return {
         "review": review.review_page(f"sitepatch diff {DDP} {GUARD}", outcome, reasons(outcome, ())),
         "hostile-review": hostile[0],
         "hostile-releases": hostile[1],
         "releases": test_pages.releases_page(),
         "large": test_pages.large_page(),
-        "ranks": test_ddp_report.made_page(*ranks).encode(),
     }
 
 

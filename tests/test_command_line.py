@@ -59,7 +59,7 @@ def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, nea
 
 @pytest.mark.parametrize(
     ("former", "now"),
-    [("cache", "doctor --clean-cache DAYS"), ("explain", "check NAME --explain"), ("lint", "check"), ("new", "edit"), ("report", "status --fleet"), ("test", "check")],
+    [("cache", "doctor --clean-cache DAYS"), ("ddp-report", "diagnose"), ("explain", "check NAME --explain"), ("lint", "check"), ("new", "edit"), ("report", "status --fleet"), ("test", "check")],
 )
 def test_a_former_command_names_the_one_that_took_its_place(tmp_path, former, now):
     done = sitepatch(former, "--fleet", "x", cwd=tmp_path)

@@ -16,7 +16,6 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from patcher.cli.pages.ranks import ranks_page
 from patcher.diagnose.log import read_log
 from patcher.diagnose.rank import NOTES
 from patcher.diagnose.runs import find_runs
@@ -27,7 +26,6 @@ from patcher.ops.place import Place
 from patcher.text.listed import number_ranges
 from patcher.text.width import width
 from tests.command import environ, sitepatch
-from tests.pages import whole
 from tests.test_ddp_helper import Lazy, Model, Tensor, helper
 
 pytestmark = pytest.mark.once
@@ -573,50 +571,6 @@ def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_draw
     assert re.match(r"3 +(工作节点)+…[工作节点]+-3 ", rows[3].text), rows[3]
 
 
-def made_page(*texts):
-    logs = read(*texts)
-    runs = find_runs(logs)
-    return ranks_page([(run, classified_wraps(run)) for run in runs], len(runs), logs).decode()
-
-
-def squares(text):
-    """What the picture says in words: (rank, device) -> (parameters, named by device_ids, marked as wrong)."""
-    found = {}
-    for inside in re.findall(r"<g>(.*?)</g>", text):
-        rank, device, count = re.match(r"<title>rank (\S+), (\S+): (\d+) parameters?,", inside).groups()
-        filled, named, wrong = (f'class="{kind}"' in inside for kind in ("hold", "point", "wrong"))
-        assert filled == (count != "0")
-        found[rank, device] = (filled, named, wrong)
-    return found
-
-
-def test_the_picture_fills_outlines_and_marks():
-    text = made_page(report(0, model("musa:0"), [0]), report(1, model("cpu"), [1], current={"musa": 1}))
-    assert squares(text) == {
-        ("0", "cpu"): (False, False, False), ("0", "musa:0"): (True, True, False), ("0", "musa:1"): (False, False, False),
-        ("1", "cpu"): (True, False, True), ("1", "musa:0"): (False, False, False), ("1", "musa:1"): (False, True, True),
-    }  # fmt: skip
-
-
-def test_the_picture_without_device_ids_marks_nothing():
-    assert squares(made_page(report(0, model("cpu"), None, world=1))) == {("0", "cpu"): (True, False, False)}
-
-
-def test_the_page_is_whole_escapes_and_needs_no_network():
-    nasty = {"host": "<script>&", "model": "</table>", "site": "\x00<b>", "run": "<i>"}
-    text = made_page(report(0, Model(Tensor("<u>:0")), ["<q>"], world=1, **nasty))
-    for raw in ("<script", "</table></table", "<b>", "<u>", "<q>", "<i>", "\x00"):
-        assert raw not in text
-    assert "&lt;script&gt;&amp;" in text and "prefers-color-scheme: dark" in text
-    assert {"section", "table", "figure", "svg", "g", "div", "p"} <= {tag for tag, _ in whole(text.encode()).elements}
-
-
-def test_the_page_of_64_ranks_has_a_grid_for_each_machine():
-    text = made_page(*sixty_four())
-    assert text.count("<figure>") == 8
-    assert len(squares(text)) == 64 * 9
-
-
 # the command ----------------------------------------------------------------------------------------------------------
 def piped(data, *words, cwd, **more):
     command = [sys.executable, "-m", "patcher", "diagnose", *words]
@@ -751,14 +705,6 @@ def test_json_has_what_the_module_says(tmp_path):
     assert answer["logs"] == [{"log": "log", "lines": 1, "reports": 1, "cut": 0, "cut_lines": [], "problem": ""}]
 
 
-def test_the_page_is_written(tmp_path):
-    (tmp_path / "log").write_text("".join(lines(2)))
-    done = sitepatch("diagnose", "log", "--html", "ranks.html", cwd=tmp_path)
-    assert done.code == 0, done
-    assert done.err.endswith("note: wrote ranks.html\n") and "all is well" in done.out
-    assert len(squares((tmp_path / "ranks.html").read_text(encoding="utf-8"))) == 4
-
-
 def test_numbers_that_no_rank_can_have_are_of_no_report():
     huge = report(0, model("cpu"), [0], parameters={"devices": {"cpu": 10**4000}})
     (log,) = read(ours(huge) + ours(report(0, model("cpu"), [0])))
@@ -771,10 +717,9 @@ def test_what_a_log_holds_does_not_steer_the_terminal(tmp_path):
     facts.update(parameters={"devices": {bad: 1}}, buffers={"devices": {bad: 1}}, device_ids=[bad], warnings=[bad])
     facts.update(current={bad: 0}, visible={bad: bad})
     (tmp_path / "log").write_text(report(0, model("cpu"), [0]) + report(1, model("cpu"), [1], **facts))
-    done = sitepatch("diagnose", "log", "--html", "page", cwd=tmp_path)
+    done = sitepatch("diagnose", "log", cwd=tmp_path)
     assert done.code == 1
     assert "2J" in done.out and "\x1b" not in done.out and "\r" not in done.out
-    assert b"\x1b" not in (tmp_path / "page").read_bytes()
 
 
 # memory ---------------------------------------------------------------------------------------------------------------

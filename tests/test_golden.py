@@ -347,7 +347,7 @@ SCENARIOS = {
     "diagnose-ranks": [
         {"1.log": rank(0, "cuda:0", "ready"), "2.log": rank(1, "cpu", "cpu-with-device-ids")}, "diagnose 1.log 2.log",
         {"2.log": rank(1, "cuda:1", "ready"), "3.log": rank(1, "cpu", "ready")[:99]}, "diagnose 1.log 2.log",
-        "ddp-report 2.log 3.log", "diagnose 1.log --run 2",
+        "diagnose 2.log 3.log", "diagnose 1.log --run 2",
     ],
     "diagnose-talk": ["diagnose --ranks 2", add_torch, "diagnose --ranks 2", "diagnose --ranks 2 1.log", "diagnose 1.log --backend gloo"],
     "demo": ["demo --offline"],

@@ -31,7 +31,6 @@ class _Commands(Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
-        cmd_name = {"ddp-report": "diagnose"}.get(cmd_name, cmd_name)  # as it was called
         if cmd_name not in _COMMANDS:
             return None
         module = import_module(f"patcher.cli.commands.{_COMMANDS[cmd_name][0]}")

@@ -53,6 +53,7 @@ SECTIONS = {
 
 FORMER = {
     "cache": ("doctor", "--clean-cache", "DAYS"),
+    "ddp-report": ("diagnose",),
     "explain": ("check", "NAME", "--explain"),
     "lint": ("check",),
     "new": ("edit",),

@@ -10,7 +10,6 @@ import click
 from patcher.cli.answers.diagnosis import finding_rows, outcome_json, outcome_rows, show_cure, show_damage, show_runs
 from patcher.cli.console import Console
 from patcher.cli.options import Number, common_options
-from patcher.cli.pages.ranks import ranks_page
 from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
@@ -20,14 +19,13 @@ from patcher.ops.diagnose import DiagnoseRequest
 @click.command(
     epilog=(
         "\b\nExamples:\n  torchrun --nproc_per_node=8 train.py 2>&1 | sitepatch diagnose\n"
-        "  sitepatch diagnose work_dirs/logs --html ranks.html\n  sitepatch diagnose train.log --follow\n"
+        "  sitepatch diagnose work_dirs/logs\n  sitepatch diagnose train.log --follow\n"
         "  sitepatch diagnose --ranks 2 --timeout 30"
     )
 )
 @click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path())
 @click.option("--follow", "grows", is_flag=True, help="Also what is written from now on, until Ctrl-C.")
 @click.option("--run", "which", metavar="N|all", help="Which run, where the logs hold several; default: the newest.")
-@click.option("--html", metavar="FILE", help="Write a page with a picture of ranks by devices, that can be read offline.")
 @click.option(
     "--ranks", "count", metavar="N", type=click.IntRange(1, 256), help="No log: start N ranks here, and see if they can talk."
 )
@@ -41,7 +39,6 @@ def diagnose(
     logs: Tuple[str, ...],
     grows: bool,
     which: Optional[str],
-    html: Optional[str],
     count: Optional[int],
     backend: Optional[str],
     timeout: Optional[float],
@@ -58,27 +55,24 @@ def diagnose(
     communicate.
     """
     if count is not None:
-        if logs or grows or which or html:
-            raise UsageError("--ranks: found a log, --follow, --run or --html, which are for logs", "leave one of both out")
+        if logs or grows or which:
+            raise UsageError("--ranks: found a log, --follow or --run, which are for logs", "leave one of both out")
         return _try_ranks(console, count, backend or "", timeout or 60.0)
     if backend is not None or timeout is not None:
         raise UsageError("--backend and --timeout: found no --ranks, which they are for")
     if not logs and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError("no log was given", "name files or directories, or pipe a log into the command")
-    if grows and (html or which or console.as_json):
-        raise UsageError("--follow: found --html, --run or --json, which are for logs that have ended")
+    if grows and (which or console.as_json):
+        raise UsageError("--follow: found --run or --json, which are for logs that have ended")
     request = DiagnoseRequest(console.place, logs or ("-",), which)
     if grows:
         return _follow(console, request)
     outcome = ops.diagnose(request, console)
     console.notes((error.brief for error in outcome.broken), "broken")
     show_runs(console, outcome)
-    rows = outcome_rows(outcome.failures, outcome.unexplained, outcome.findings)
-    console.rows(rows)
+    console.rows(outcome_rows(outcome.failures, outcome.unexplained, outcome.findings))
     show_damage(console, outcome.logs)
     show_cure(console, outcome)
-    if html:
-        console.file(html, ranks_page(outcome.shown, len(outcome.runs), outcome.logs, rows))
     return console.answer(outcome.ok, outcome_json(console, outcome))
 
 

@@ -58,11 +58,6 @@ def lines(several: str) -> Html:
     return join(*several.split("\n"), between="\n")
 
 
-def wide_table(label: str, rows: Iterable[Html]) -> Html:
-    """A table that is scrolled by itself where it is wider than the page, by keys too; `label` names it for who cannot see."""
-    return tag("div", tag("table", *rows), class_="wide", tabindex="0", role="region", aria_label=label)
-
-
 def html_document(title: str, body: Iterable[Child], styles: Sequence[str] = (), *, script: bool = False) -> bytes:
     """A whole page in UTF-8.
 
