@@ -13,7 +13,7 @@ from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple
 
 from patcher.diagnose.failures import Failure, FailureReader, Traceback
 from patcher.diagnose.origin import rank_of_file, rank_of_line
-from patcher.diagnose.packed import DAMAGE, ZIP, compression, logs_in, unpacked
+from patcher.diagnose.packed import DAMAGE, packing, unpacked
 from patcher.diagnose.patterns import LIMIT, MarkedLine, Marks, Patterns, Plain
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.text.printable import printable, printable_bytes
@@ -22,7 +22,6 @@ from patcher.text.width import clip, width
 _REFUSAL = REFUSAL.encode()
 PIECE = 1 << 20
 _LONGEST = 1 << 18  # bytes of one of our lines; the helper keeps it below 4096, its first version did not
-_NOT_READ = {b"\x28\xb5\x2f\xfd": "zstd", ZIP: "zip"}  # how what is packed otherwise begins; a zip in an archive
 _EVENT = re.compile(OURS + rb' \{\\?"schema\\?": \d+, \\?"event')
 _KEPT = 1000  # how many cut lines, refusals and ranks of a sighting are kept; all but these are counted
 _SHOWN = 300  # columns of a line that is shown
@@ -156,23 +155,10 @@ class LogReader:
         )
 
 
-def read_logs(
-    name: str, stream: BinaryIO, patterns: Sequence[str] = (), progress: Callable[[int], None] = lambda size: None
-) -> Iterator[Log]:
-    """Read a log as `read_log` does, or those in an archive of tar or zip, each by its name in it."""
-    try:
-        for each, content in logs_in(name, stream):
-            yield read_log(each, content, patterns, progress)
-    except DAMAGE as error:
-        reader = LogReader(name)
-        reader.problem = ended_early(error)
-        yield reader.log()
-
-
 def read_log(
     name: str, stream: BinaryIO, patterns: Sequence[str] = (), progress: Callable[[int], None] = lambda size: None
 ) -> Log:
-    """Read a log to its end; one that is compressed by gzip, bzip2 or xz is read through it.
+    """Read a log to its end; one that is compressed by gzip is read through it.
 
     Args:
         name: what to call the log.
@@ -199,10 +185,9 @@ def ended_early(error: BaseException) -> str:
 
 def _not_read(first: bytes) -> str:
     """Why nothing can be found in a log that begins like this, "" where it can."""
-    how = [name for begin, name in _NOT_READ.items() if first.startswith(begin)]
-    how += [f"{compression(first)} inside of another compression"] if compression(first) else []
-    how += ["UTF-16"] if first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and b"\0" in first else []
-    return f"its format is {how[0]}, which is not read: make it plain text, or gzip" if how else ""
+    utf_16 = first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and b"\0" in first
+    how = packing(first) or ("UTF-16" if utf_16 else "")
+    return f"its format is {how}, which is not read: unpack it into a pipe, as plain text" if how else ""
 
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 from patcher.diagnose.causes import Meaning, UnexplainedError, first_failures, unexplained
 from patcher.diagnose.failures import Failure, Traceback
 from patcher.diagnose.files import STDIN, Tail, log_files
-from patcher.diagnose.log import PIECE, Log, LogReader, read_logs
+from patcher.diagnose.log import PIECE, Log, LogReader, read_log
 from patcher.diagnose.origin import earlier_attempts
 from patcher.diagnose.packed import packed_by
 from patcher.diagnose.patterns import matches_pattern
@@ -118,7 +118,7 @@ def diagnose(request: DiagnoseRequest, events: Events = SILENT) -> DiagnoseOutco
         unknown = size > total  # standard input, and what is packed
         events.progress(size // _MB, 0 if unknown else -(-total // _MB), "MB of logs read")
 
-    logs = [log for path in files for log in _read(path, known.patterns, read)]
+    logs = [_read(path, known.patterns, read) for path in files]
     events.progress(1, 1, "logs read")
     return known.outcome(logs, request.run)
 
@@ -126,7 +126,7 @@ def diagnose(request: DiagnoseRequest, events: Events = SILENT) -> DiagnoseOutco
 def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
     """The outcome for logs that still grow: at once, and again whenever something was written. Only standard input ends.
 
-    A compressed log, or an archive, does not grow: in a directory it is left out.
+    A log that is packed does not grow: in a directory it is left out.
 
     Raises:
         UsageError: as `diagnose` does; a log that is named is compressed.
@@ -165,12 +165,11 @@ def _stdin() -> BufferedReader:
     return cast(BufferedReader, sys.stdin.buffer)
 
 
-def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -> Iterator[Log]:
+def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -> Log:
     if path == STDIN:
-        yield from read_logs(_STDIN, _stdin(), patterns, progress)
-    else:
-        with Path(path).open("rb") as file:
-            yield from read_logs(path, file, patterns, progress)
+        return read_log(_STDIN, _stdin(), patterns, progress)
+    with Path(path).open("rb") as file:
+        return read_log(path, file, patterns, progress)
 
 
 class KnownSymptoms:

@@ -45,8 +45,8 @@ def diagnose(
 ) -> int:
     """Explain an error in a log, and name the patchset that cures it.
 
-    It reads the logs of all ranks: files (also compressed by gzip, bzip2 or xz), directories and archives (tar, zip) with
-    all that is in them, or standard input (-). For each known problem it shows what has happened, whether the patchset that
+    It reads the logs of all ranks: files (also compressed by gzip), directories with all that is in them, or standard
+    input (-). For each known problem it shows what has happened, whether the patchset that
     cures it fits this environment or is applied there already, and the one command to run. What mmengine-ddp-debug printed
     becomes a table of all ranks. Exit code 1 if anything was found.
 
