@@ -106,10 +106,10 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
         subprocess.run(line, cwd=str(cwd), env=environ, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def unverified(name: str) -> List[str]:
-        return [*command("apply", "mmengine", name), "--no-verify"]
+        return [*command("apply", "mmengine", name), "--verify", "none"]
 
     restore = [*ours, "restore", "--target", str(sites / "mmengine")]
-    overlay = [*command("run", "mmengine", "one-hunk", "--overlay", "--no-verify", "--quiet"), "--", "true"]
+    overlay = [*command("run", "mmengine", "one-hunk", "--overlay", "--verify", "none", "--quiet"), "--", "true"]
 
     def restored() -> None:
         quiet(restore)

@@ -219,7 +219,7 @@ class Act(NamedTuple):
 def acts(python):
     """What a client does, by name."""
     more = ("--python", python, "--patch-dir", "mine", "--lock-timeout", "110")
-    quick = (*more, "--no-verify")
+    quick = (*more, "--verify", "none")
     given = {
         "apply two": (quick, lambda applied: applied | {"two"}),
         "apply four": (quick, lambda applied: applied | {"four"}),
@@ -288,11 +288,11 @@ def looks(shared):
     first, second = shared.clients
     more, path = ("--python", shared.python, "--patch-dir", "mine"), SHARE / shared.site.relative_to("/mnt/export") / "demo/m.py"
     first.ask("run", shared.python, "-c", SHOW)  # a store is there before and after: the site directory stays as it is
-    for words in ("status", "diff", "verify two", "restore two --dry-run", "check two", "apply two --dry-run"):
+    for words in ("status", "diff", "status two --verify import", "restore two --dry-run", "check two", "apply two --dry-run"):
         second.ask("sitepatch", "restore", "two", *more)
         second.ask("shell", f"ln -f {path} {SHARE}/links/kept")
         assert "VALUE = 1" in first.ask("shell", f"cat {path}")
-        made = second.ask("sitepatch", "apply", "two", "--no-verify", *more)
+        made = second.ask("sitepatch", "apply", "two", "--verify", "none", *more)
         assert shared.applied(made) == {"two", "kept"}, made
         answer = first.ask("sitepatch", *words.split(), *more)
         if answer[0] or "overwritten" in str(answer) or "reinstall" in str(answer):
@@ -370,12 +370,12 @@ def killed(shared, phase):
     first, second = shared.clients
     more = ("--python", shared.python, "--patch-dir", "mine")
     (WORK / "stopped").unlink(missing_ok=True)
-    pid = first.ask("start", sys.executable, "-c", STOP, phase, "apply", "four", "--no-verify", "--no-color", "-q", *more)
+    pid = first.ask("start", sys.executable, "-c", STOP, phase, "apply", "four", "--verify", "none", "--no-color", "-q", *more)
     while not (WORK / "stopped").exists():
         time.sleep(0.1)
     looked = json.loads(second.ask("sitepatch", "status", *more, "--json")[1])
     assert ["on client1" in each["problem"] for each in looked["interrupted"]] == [True], looked
-    second.send("sitepatch", "apply", "two", "--no-verify", *more)
+    second.send("sitepatch", "apply", "two", "--verify", "none", *more)
     time.sleep(4)
     assert (shared.site / ".sitepatch/journal.json").exists()
     first.ask("kill", pid)

@@ -114,7 +114,7 @@ class Overlay:
         patchset(folder)
         self._path = None
 
-    def run(self, *command, names=("demo-patch",), options=("--no-verify",), **more):
+    def run(self, *command, names=("demo-patch",), options=("--verify", "none",), **more):
         """`sitepatch run NAME --overlay -- COMMAND`, in which bytecode is written as usual."""
         given = ["--overlay", "--python", self.python, "--patch-dir", self.folder / "mine", *options]
         variables = {"SITEPATCH_CACHE": str(self.cache), "PYTHONDONTWRITEBYTECODE": "", **more}

@@ -107,7 +107,7 @@ def restorer(folder: Path, target: Path, data: bytes) -> Callable[[], None]:
 
 def commands(work: Path, patches: Path, package: str, scopes: int, tool: Optional[Path]) -> Dict[str, List[str]]:
     """The command of each tool; `{folder}` and `{target}` stand for the site directory and the file."""
-    ours = [sys.executable, "-c", "from patcher.__main__ import main; main()", "apply", package, "--no-verify", "--patch-dir", str(patches)]
+    ours = [sys.executable, "-c", "from patcher.__main__ import main; main()", "apply", package, "--verify", "none", "--patch-dir", str(patches)]
     module = work / "scaling_codemod.py"
     module.write_text(CODEMOD)
     codemod = [sys.executable, "-m", "libcst.tool", "codemod", "-x", "scaling_codemod.Change", "-j", "1", "--no-format", "{target}"]

@@ -89,7 +89,7 @@ def test_what_was_removed_is_said(over):
 
 def test_an_overlay_stays_as_long_as_the_command_or_what_it_started_has_it_open(over):
     words = [sys.executable, "-m", "patcher", "run", "demo-patch", "--overlay", "--python", over.python, "--patch-dir", over.folder / "mine",
-             "--no-verify", "--quiet", "--", "sh", "-c", "echo running; cat"]  # fmt: skip
+             "--verify", "none", "--quiet", "--", "sh", "-c", "echo running; cat"]  # fmt: skip
     child = running(over, words)
     assert clean(over) == [KNOWN]
     end(child)

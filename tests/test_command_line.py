@@ -10,7 +10,7 @@ from tests.command import DDP, Site, sitepatch
 
 SECTIONS = {
     "Start here:": {"demo", "list", "show"},
-    "Every day:": {"diff", "apply", "verify", "status", "restore", "run"},
+    "Every day:": {"diff", "apply", "status", "restore", "run"},
     "Projects:": {"sync", "lock", "hook"},
     "When something is wrong:": {"diagnose", "doctor", "check"},
 }
@@ -59,7 +59,7 @@ def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, nea
 
 @pytest.mark.parametrize(
     ("former", "now"),
-    [("cache", "doctor --clean-cache DAYS"), ("ddp-report", "diagnose"), ("explain", "check NAME --explain"), ("lint", "check"), ("new", "edit"), ("report", "status --fleet"), ("test", "check")],
+    [("cache", "doctor --clean-cache DAYS"), ("ddp-report", "diagnose"), ("explain", "check NAME --explain"), ("lint", "check"), ("new", "edit"), ("report", "status --fleet"), ("test", "check"), ("verify", "status --verify import")],
 )
 def test_a_former_command_names_the_one_that_took_its_place(tmp_path, former, now):
     done = sitepatch(former, "--fleet", "x", cwd=tmp_path)
@@ -76,7 +76,7 @@ def test_every_command_takes_the_shared_options_and_has_an_example():
 
 WRONG = {  # a run of each command that fails after its words were read
     "apply": ["no-such"], "check": ["no-such"], "diagnose": ["no-such"], "diff": ["no-such"],
-    "show": ["no-such"], "verify": ["no-such"], "restore": ["no-such"], "lock": [], "sync": [], "hook init": ["h"],
+    "show": ["no-such"], "restore": ["no-such"], "lock": [], "sync": [], "hook init": ["h"],
     "hook wheel": ["h"], "hook remove": ["h"], "hook status": ["--python", "no-such"], "status": ["--python", "no-such"],
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
     "capture": ["no-such", "--name", "mine"], "edit": ["no-such", "--name", "mine"],

@@ -333,7 +333,7 @@ def test_no_command_advises_to_install_a_vendors_build_with_pip(tmp_path):
     told = [site("apply", GUARD), site("doctor")]
     assert "install the same build of torch again from where it came" in told[0].out
     path.write_bytes(pristine)
-    assert site("apply", GUARD, "--no-verify").code == 0
+    assert site("apply", GUARD, "--verify", "none").code == 0
     for copy in (site.path / ".sitepatch/pristine").iterdir():
         copy.unlink()
     told += [site(*words) for words in (["restore"], ["status"], ["apply", DYNAMO], ["restore", "--force"])]
@@ -503,7 +503,7 @@ def test_an_interrupted_run_is_finished_by_the_next_command_that_says_so(site, c
 
 def test_list_says_what_status_says(musa):
     """Of the same patchset in the same environment, whatever has become of its files."""
-    assert musa("apply", DDP, "--no-verify").code == 0
+    assert musa("apply", DDP, "--verify", "none").code == 0
     runner = musa.path / RUNNER
     patched, pristine = runner.read_bytes(), (ROOT / "fixtures/mmengine-0.10.7" / RUNNER).read_bytes()
     for data in (patched, patched + b"# mine\n", pristine):
@@ -516,7 +516,7 @@ def test_list_says_what_status_says(musa):
 
 # list, show, help -----------------------------------------------------------------------------------------------------
 def test_list_shows_every_patchset_what_fits_first_and_where_it_is_from(musa):
-    assert musa("apply", DDP, "--no-verify").code == 0
+    assert musa("apply", DDP, "--verify", "none").code == 0
     path = musa.path / "mmengine-0.10.7.dist-info" / "METADATA"
     path.write_text(path.read_text().replace("0.10.7", "2.0"))
     for state in ("applied", "out of range"):  # the release of MMEngine decides, not the code
@@ -542,7 +542,7 @@ def test_what_is_broken_is_one_line_and_keeps_nothing_else_from_being_used(site)
     info.mkdir(parents=True)
     (info / "entry_points.txt").write_text("[sitepatch.patchsets]\nvendor = gone.away\n")
     path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(info.parent)])}
-    assert site("apply", DDP, "--no-verify", **path).code == 0
+    assert site("apply", DDP, "--verify", "none", **path).code == 0
     for words in (["list"], ["check"], ["doctor"], ["status"]):
         done = site(*words, **path) if words != ["list"] else sitepatch("list", cwd=site.cwd, **path)
         told = [line for line in (done.out + done.err).splitlines() if "gone.away" in line]
@@ -582,7 +582,7 @@ def test_a_hidden_patchset_is_said_aloud(site, words):
 def test_the_answer_of_run_has_the_remarks_too(site, overlay):
     manifest = site.source(DDP) / "patchset.toml"
     manifest.write_text(manifest.read_text().replace(f'version = "{DDP_VERSION}"', 'version = "99.1"'))
-    words = ["run", DDP, *overlay, "--json", "--no-verify", "--target", site.path, "--", "true"]
+    words = ["run", DDP, *overlay, "--json", "--verify", "none", "--target", site.path, "--", "true"]
     done = sitepatch(*words, cwd=site.cwd, SITEPATCH_CACHE=str(site.cwd / "cache"))
     assert done.code == 0, done
     assert [note for note in json.loads(done.err)["notes"] if "it hides" in note] != []
@@ -739,7 +739,7 @@ runpy.run_module("patcher", run_name="__main__")
     [
         ("patcher.cli.main", ["status"]), ("click", ["list"]), ("patcher.cli.console", ["show", DDP]),
         ("patcher.cli.commands.status", ["status"]), ("patcher.target.interpreter", ["status"]), ("patcher.cli.answers.plan", ["diff"]),
-        ("patcher.ops.health.doctor", ["doctor"]), ("patcher.store.status", ["verify"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
+        ("patcher.ops.health.doctor", ["doctor"]), ("patcher.store.status", ["restore"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
     ],
 )  # fmt: skip
 def test_ctrl_c_while_a_command_imports_what_it_needs_ends_it_without_a_traceback(site, where, words):

@@ -71,7 +71,7 @@ def test_by_default_the_packages_of_patchsets_are_looked_at_and_all_where_it_is_
 
 
 def test_what_was_edited_is_shown_apart_from_what_a_patchset_changed(world):
-    done(world("apply", "mine", "--no-verify"))
+    done(world("apply", "mine", "--verify", "none"))
     plain = done(world("diff")).out
     world.edit(world.text().replace("    if strict:\n", ADDED[1:] + "    if strict:\n"))
     ended = done(world("diff"))

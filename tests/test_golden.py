@@ -262,8 +262,8 @@ SCENARIOS = {
     "list": ["list", "list DemoError: it has failed", "list unheard of", "list --patch-dir nowhere", BROKEN, "list --patch-dir broken"],
     "show": ["show two", "show toe", BROKEN, "show bad --patch-dir broken"],
     "apply": [
-        "apply two --dry-run", "apply two", "apply two", "apply two other --set two.value=5 --probe --patch-dir patchsets",
-        "apply other --probe", "apply two --restore",
+        "apply two --dry-run", "apply two", "apply two", "apply two other --set two.value=5 --verify probe --patch-dir patchsets",
+        "apply other --verify probe", "apply two --restore",
     ],
     "apply-fits": ["apply fits"],
     "apply-does-not-fit": ["apply fails two", "apply two rival", "apply clashes", "apply absent"],
@@ -271,7 +271,7 @@ SCENARIOS = {
         "apply nonsense", "apply two --set valeu=1", "apply two --set value=x", "apply two --set lang=fr", "apply",
         "apply two --restore --set value=1", "apply two --target nowhere", "apply two --python nowhere", "apply two --forse",
     ],
-    "apply-breaks": ["apply breaks", "apply breaks --no-verify", "verify"],
+    "apply-breaks": ["apply breaks", "apply breaks --verify none", "status --verify import"],
     "target": [{"lib/demo/__init__.py": "", "lib/demo/m.py": M}, *(f"{each} --target lib" for each in ("apply two", "status", "restore"))],
     "diff": [
         "diff", "diff two --exit-code", "apply two", "diff two other", "diff fails", {"demo/n.py": EDITED, "demo/m.py": ELSEWHERE},
@@ -283,9 +283,9 @@ SCENARIOS = {
         {"demo/m.py": EDITED, "demo/m.py.orig": M}, "status", "doctor", "restore --from-backup --dry-run", "restore --from-backup demo/n.py",
         "restore --from-backup", "restore --from-backup",
     ],
-    "edited-elsewhere": ["apply two", {"demo/m.py": ELSEWHERE}, "status", "diff", "apply two --set value=5", "verify", "restore"],
+    "edited-elsewhere": ["apply two", {"demo/m.py": ELSEWHERE}, "status", "diff", "apply two --set value=5", "status --verify import", "restore"],
     "edited-there": ["apply two", {"demo/m.py": EDITED}, "doctor", "restore", "restore --force", "status", "doctor"],
-    "overwritten": ["apply two", upgrade, "status --check", "diff", "verify", "restore two"],
+    "overwritten": ["apply two", upgrade, "status --check", "diff", "status --verify import", "restore two"],
     "interrupted": [kill, "doctor", "restore", kill, "status"],
     "damaged": ["apply two", damage, "status", "apply other", "restore", "doctor"],
     "check-explain": [*(f"check {name} --explain" for name in ("two", "fits", "clashes", "fails", "absent")), "apply two", "check two --explain"],
@@ -315,7 +315,10 @@ SCENARIOS = {
     ],
     "check-cases": [CASES, "check two", {"patchsets/other/cases/a.py": ""}, "check two other"],
     "check-against": [publish, "check other --against all", "check other --against x", "doctor --clean-cache 1"],
-    "verify": ["verify", "verify two", "apply two other", "verify --probe --patch-dir patchsets", "verify --compile-only"],
+    "status-verify": [
+        "status --verify import", "status two --verify import", "status nonsense", "apply two other",
+        "status --verify probe --patch-dir patchsets", "status other --verify compile",
+    ],
     "sync": [
         "sync", {"pyproject.toml": PROJECT}, "sync --dry-run", "sync", "sync", {"pyproject.toml": LESS}, "sync",
         {"pyproject.toml": "", "requirements.txt": "demo==1.0  # sitepatch: fails\n"}, "sync -r requirements.txt",
@@ -331,7 +334,7 @@ SCENARIOS = {
     ],
     "run": [
         f"run two -- {PRINT}", f"run fails -- {PRINT}", "run two -- nowhere", "run two", f"run -- {PRINT}", {"pyproject.toml": PROJECT},
-        f"run --compile-only -- {PRINT}", "run -- sh -c 'exit 7'",
+        f"run --verify compile -- {PRINT}", "run -- sh -c 'exit 7'",
     ],
     "run-overlay": [
         f"run two --overlay -- {PRINT}", f"run two --overlay -- {PRINT}", f"run fails --overlay -- {PRINT}",

@@ -691,7 +691,7 @@ def test_what_is_not_known_is_left_to_sitepatch(site, capfd, monkeypatch, answer
 def test_what_sitepatch_is_asked_and_what_it_answers(tmp_path, monkeypatch, code, out, expected, write, more):
     def run(command, *, cwd, check, stdin, capture_output, timeout):
         options = ["--set", "two.a=true", "--set", "two.b=x y"]
-        words = ["apply", "two", "--target", "/site", "--patch-dir", str(tmp_path), "--json", "--quiet", "--compile-only"]
+        words = ["apply", "two", "--target", "/site", "--patch-dir", str(tmp_path), "--json", "--quiet", "--verify", "compile"]
         assert (command[1:4], command[5:], cwd, check) == (["-I", "-B", "-c"], [*words, *options, *more], str(tmp_path), False)
         assert (stdin, capture_output) == (subprocess.DEVNULL, True)
         return subprocess.CompletedProcess(command, code, out, b"")

@@ -178,7 +178,7 @@ class Applying:
         patchset(place.path, new=new)
         self.go_on = place.path / "go on"
         begun = place.path / "begun"
-        words = ["apply", "two", "--patch-dir", place.path / "mine", "--python", place.python, "--no-verify", "--quiet"]
+        words = ["apply", "two", "--patch-dir", place.path / "mine", "--python", place.python, "--verify", "none", "--quiet"]
         self.child = subprocess.Popen([sys.executable, "-c", APPLY, *map(str, (begun, self.go_on, *words))], env=environ())
         while not begun.exists():
             assert self.child.poll() is None

@@ -142,10 +142,10 @@ def test_a_hostile_patchset_and_hostile_source_are_made_printable_on_a_terminal(
 
 
 def test_what_is_applied_and_what_its_receipt_records_is_made_printable_on_a_terminal(site):
-    assert on_a_terminal(site, "apply", NAME, "--target", site.path, "--no-verify")[0] == 0
+    assert on_a_terminal(site, "apply", NAME, "--target", site.path, "--verify", "none")[0] == 0
     (site.path / ".sitepatch" / "edited").mkdir()
     (site.path / ".sitepatch" / "edited" / "m\x1b[2K.py").write_text("")
-    for words in (["status"], ["diff"], ["diff", "--stat"], ["check", NAME, "--explain"], ["verify", "--compile-only"], ["apply", NAME],
+    for words in (["status"], ["diff"], ["diff", "--stat"], ["check", NAME, "--explain"], ["status", "--verify", "compile"], ["apply", NAME],
                   ["apply", NAME, "--set", "word=\x1b[8m"], ["doctor"], ["restore", "--dry-run"], ["restore"]):  # fmt: skip
         code, text = on_a_terminal(site, *words, "--target", site.path)
         assert code in (0, 1, 2) and "Traceback" not in text, text
@@ -160,7 +160,7 @@ def test_hostile_words_of_a_command_line_and_names_of_folders_are_made_printable
     (site.cwd / "patchsets" / "bad\x1b[8m" / "patchset.toml").write_text("x = ")
     for words in (["list"], ["show", f"no{BAD}"], ["apply", f"no{BAD}"], ["show", f"--no{BAD}"], [f"no{BAD}"],
                   ["diff", NAME, "--target", f"no{BAD}"], ["sync", "--project", f"no{BAD}"], ["demo", BAD],
-                  ["apply", NAME, "--timeout", BAD], ["diagnose", f"no{BAD}"]):  # fmt: skip
+                  ["apply", NAME, "--verify", BAD], ["diagnose", f"no{BAD}"]):  # fmt: skip
         code, text = on_a_terminal(site, *words)
         assert code in (1, 2) and "Traceback" not in text, text
         assert raw_controls(text) == [], text
@@ -172,7 +172,7 @@ def test_what_a_project_asks_for_and_its_lock_are_made_printable_on_a_terminal(s
     lock = site.cwd / "sitepatch.lock"
     lock.write_text(re.sub('version = "1.0"', 'version = "1.0\\\\u001b[8m"', lock.read_text(), count=1))
     assert "\\u001b" in lock.read_text()
-    words = ["lock", "--check"], ["sync", "--locked"], ["sync", "--dry-run"], ["hook", "init", "h"], ["sync", "--no-verify"], ["run", "--", "true"]
+    words = ["lock", "--check"], ["sync", "--locked"], ["sync", "--dry-run"], ["hook", "init", "h"], ["sync", "--verify", "none"], ["run", "--", "true"]
     for each in words:
         end = each.index("--") if "--" in each else len(each)
         code, text = on_a_terminal(site, *each[:end], "--target", site.path, *each[end:])
@@ -215,10 +215,10 @@ def test_what_inserted_code_hides_is_pointed_out(site, command):
     text = (folder / "patchset.toml").read_text()
     (folder / "patchset.toml").write_text(text.partition("[options.word]")[0] + text[text.index("[[variant]]") :])
     if command == "diff of what stands":
-        assert sitepatch("apply", NAME, "--target", site.path, "--no-verify", cwd=site.cwd).code == 0
+        assert sitepatch("apply", NAME, "--target", site.path, "--verify", "none", cwd=site.cwd).code == 0
         words = ["diff", "--target", site.path]
     else:
-        words = [command, NAME, *(["--no-verify"] if command == "apply" else [])]
+        words = [command, NAME, *(["--verify", "none"] if command == "apply" else [])]
         words += ["--target", site.path] if command != "show" else []
     done = sitepatch(*words, cwd=site.cwd)
     place = "pkg/m.py:2" if command == "diff of what stands" else f"{NAME}/m.spatch:3"

@@ -346,7 +346,7 @@ def test_a_first_apply_of_what_is_in_the_cache_needs_no_syntax_tree(tmp_path):
     cache, made = {"SITEPATCH_CACHE": str(tmp_path / "cache")}, []
     for name in ("one", "two"):
         site = Site(tmp_path / name, "mmengine-0.10.7")
-        made.append(loaded(site, "apply", DDP, "--no-verify", "--target", site.path, **cache))
+        made.append(loaded(site, "apply", DDP, "--verify", "none", "--target", site.path, **cache))
     assert NO_TREE & made[0] == {"libcst", "patcher.engine.engine", "tempfile"}  # this test can see what is imported
     assert NO_TREE & made[1] == set()
 
@@ -358,18 +358,18 @@ def test_a_first_apply_of_a_known_release_needs_neither_a_syntax_tree_nor_a_cach
     table = site.cwd / "known.json"
     table.write_bytes(write_table({key: made for key, (_, _, made) in results(DDP, [site.path]).items()}))
     before = f"import patcher.survey.rewriter as r; r.builtin_table = lambda name: open({str(table)!r}, 'rb').read()"
-    assert (NO_TREE | {"platformdirs"}) & loaded(site, "apply", DDP, "--no-verify", "--target", site.path, before=before, SITEPATCH_CACHE="") == set()
+    assert (NO_TREE | {"platformdirs"}) & loaded(site, "apply", DDP, "--verify", "none", "--target", site.path, before=before, SITEPATCH_CACHE="") == set()
     assert "3 files" in site("status").out
 
 
 def test_a_repeated_run_in_an_overlay_needs_no_syntax_tree(site):
-    words, cache = ["run", DDP, "--overlay", "--no-verify", "--target", site.path, "--", "true"], {"SITEPATCH_CACHE": str(site.cwd / "cache")}
+    words, cache = ["run", DDP, "--overlay", "--verify", "none", "--target", site.path, "--", "true"], {"SITEPATCH_CACHE": str(site.cwd / "cache")}
     assert "libcst" in loaded(site, *words, **cache)
     assert NO_TREE & loaded(site, *words, **cache) == set()
 
 
 def test_a_repeated_run_needs_no_syntax_tree_and_never_what_a_project_asks_for(site):
-    words = ["run", DDP, "--no-verify", "--target", site.path, "--", "true"]
+    words = ["run", DDP, "--verify", "none", "--target", site.path, "--", "true"]
     assert "libcst" in loaded(site, *words)  # this test can see what is imported
     again = loaded(site, *words)
     assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "patcher.ops.project", "patcher.overlay"} == set()

@@ -177,7 +177,7 @@ def test_commands_speak_chinese_and_answer_programs_in_english(tmp_path):
         f"apply {DDP}",
         "status",
     ]
-    then = ["verify", "diff --edited --stat", "doctor", "restore", "restore", "check"]
+    then = ["status --verify import", "diff --edited --stat", "doctor", "restore", "restore", "check"]
     last = [f"apply {DDP} --patch-dir patchsets", "apply", "-h"]
     for line in [*first, *then, *last]:
         if line == then[1]:

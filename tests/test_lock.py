@@ -320,7 +320,7 @@ def test_builds_of_one_release_stand_side_by_side_and_each_is_held_to_its_own(tm
     (line,) = refused(other)
     assert line.startswith(f"mmengine 0.10.7: {RUNNER}: found sha256 ")
     for site in (stock, vendor):
-        done(site("sync", "--locked", "--no-verify"))
+        done(site("sync", "--locked", "--verify", "none"))
     (stock.cwd / "sitepatch.lock").write_text(first)
     assert [line for line in refused(vendor) if "before patching" in line] == refused(vendor)
     done(stock("sync", "--locked"))

@@ -23,7 +23,7 @@ class Two:
         self.m, self.n, self.home = self.site / "demo" / "m.py", self.site / "demo" / "n.py", self.site / ".sitepatch"
         patchset(folder)
         patchset(folder, path="demo/n.py", name="other")
-        done(self("apply", "two", "other", "--no-verify"))
+        done(self("apply", "two", "other", "--verify", "none"))
 
     def __call__(self, *words):
         return command(self.folder, *words, "--target", self.site)

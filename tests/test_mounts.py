@@ -70,7 +70,7 @@ def test_doctor_and_apply_say_where_locks_hold_on_one_machine_alone(tmp_path, mo
         return CliRunner().invoke(commands, [*words, "--target", str(site.path)]).output
 
     told = f"{site.path} is on sshfs: a lock there holds on this machine alone"
-    assert told in run("apply", DDP, "--no-verify", "--dry-run") and told in run("apply", DDP, "--no-verify") and len(reads) == 1
+    assert told in run("apply", DDP, "--verify", "none", "--dry-run") and told in run("apply", DDP, "--verify", "none") and len(reads) == 1
     assert told not in run("status") + run("apply", DDP) and reads == []  # nothing is written
     assert told in run("doctor")
     table = TABLE + f"60 28 0:50 / {tmp_path} rw - lustre host:/srv rw\n"

@@ -75,7 +75,7 @@ def test_the_same_bytes_as_apply(tmp_path):
         path.relative_to(made / "files/0").as_posix().replace(".patched.py", ".py"): path.read_bytes()
         for path in made.glob("files/0/**/*.patched.py")
     }
-    done(site("apply", *names, "--set", f"{DDP}.params=7", "--no-verify"))
+    done(site("apply", *names, "--set", f"{DDP}.params=7", "--verify", "none"))
     after = site.tree()
     changed = {path for path in before if after[path] != before[path]}
     assert changed == set(copies)
@@ -488,7 +488,7 @@ def test_one_overlay_inside_another(own):
 
 
 def inside(own, name):
-    words = ["run", name, "--no-verify", "--overlay", "--python", own.python, "--patch-dir", own.folder / "mine", "--"]
+    words = ["run", name, "--verify", "none", "--overlay", "--python", own.python, "--patch-dir", own.folder / "mine", "--"]
     return [sys.executable, "-m", "patcher", *words, own.python, "-c", IMPORT]
 
 
@@ -560,7 +560,7 @@ def test_equal_runs_share_an_overlay_and_a_damaged_copy_is_made_anew(own):
 
 @pytest.mark.once
 def test_many_processes_make_one_overlay_at_once(own):
-    where = ["--overlay", "--no-verify", "--python", own.python, "--patch-dir", own.folder / "mine"]
+    where = ["--overlay", "--verify", "none", "--python", own.python, "--patch-dir", own.folder / "mine"]
     words = [sys.executable, "-m", "patcher", "run", "demo-patch", *where, "--", own.python, "-c", IMPORT]
     variables = environ(SITEPATCH_CACHE=str(own.cache))
     started = [
@@ -637,7 +637,7 @@ def test_it_is_verified_once_and_what_fails_is_not_run(own):
         assert "ZeroDivisionError" in ended.err
         assert "nothing was run: verification failed" in ended.err
         assert ended.out == ""
-    assert "import demo.m: the process" not in done(own.run("echo", "ran", options=("--compile-only",))).err
+    assert "import demo.m: the process" not in done(own.run("echo", "ran", options=("--verify", "compile",))).err
 
 
 def test_a_probe_sees_the_patched_source(own):
@@ -645,7 +645,7 @@ def test_a_probe_sees_the_patched_source(own):
     (folder / "probe.py").write_text("import demo.m\nassert demo.m.VALUE == 2, demo.m.VALUE\n")
     manifest = folder / "patchset.toml"
     manifest.write_text(manifest.read_text() + '[verify]\nprobe = "probe.py"\n')
-    assert "1 probe passed" in done(own.run("true", options=("--probe",))).err
+    assert "1 probe passed" in done(own.run("true", options=("--verify", "probe",))).err
 
 
 # where nothing can be written -----------------------------------------------------------------------------------------

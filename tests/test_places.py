@@ -143,12 +143,12 @@ def test_the_file_of_the_base_installation_is_patched_only_where_that_is_said(sh
     assert (library / ".sitepatch").is_dir() and not (site / ".sitepatch").exists()
 
     stands = tree(library / ".sitepatch")
-    for words in (["restore"], ["restore", "two"], ["status"], ["verify"]):
+    for words in (["restore"], ["restore", "two"], ["status"], ["status", "--verify", "import"]):
         done = command(folder, *words, "--python", python)
         assert f"what is patched in {library}, shared with others, is left alone without --system" in done.err, done
         assert tree(library / ".sitepatch") == stands and value(python) == 2, done
     assert "applied" in command(folder, "status", "--system", "--python", python).out
-    assert command(folder, "verify", "--system", "--python", python).code == 0
+    assert command(folder, "status", "--verify", "import", "--system", "--python", python).code == 0
     assert command(folder, "restore", "--system", "--python", python).code == 0
     assert value(python) == value(system) == 1
     assert sources(folder / "base") == {path: what for path, what in before.items() if "__pycache__" not in path}

@@ -333,7 +333,7 @@ def test_of_alternative_places_it_stays_the_one_that_was_patched(tmp_path: Path)
     site = Site(tmp_path, "mmengine-0.10.7")
     for path, text in ((OLD, BELOW), (NEW, CODE)):
         site.file(path).write_text(text)
-    apply(site, "moved", "--no-verify")
+    apply(site, "moved", "--verify", "none")
     assert planned(tmp_path, "moved") == [(NEW, "applied")]
 
 

@@ -317,7 +317,7 @@ def test_what_changes_while_it_is_verified_is_verified_again(site, monkeypatch):
         return real(*rest, **more)
 
     monkeypatch.setattr(verify, "run_checks", run)
-    code, out = looked(site, "verify", "--compile-only")
+    code, out = looked(site, "status", "--verify", "compile")
     assert (code, len(runs)) == (0, 2), out
     assert "nothing is applied" in out and "failed" not in out
 
@@ -329,7 +329,7 @@ def test_who_only_looks_waits_for_a_commit_no_longer_than_a_moment(site):
         done = site("status", "--check")
         assert done.code == 1
         assert "under way" in done.out
-        for words in (["diff"], ["diff", "--edited"], ["verify", "--compile-only"]):
+        for words in (["diff"], ["diff", "--edited"], ["status", "--verify", "compile"]):
             said = site(*words).err
             assert "another process is in the middle of a change: " in said and "interrupted" not in said, (words, said)
         assert site("diff").code == 0
@@ -545,12 +545,12 @@ def test_of_controllers_that_ask_for_different_things_at_once_one_is_last_and_ha
     for number, folder in enumerate(projects, 1):
         folder.mkdir()
         (folder / "pyproject.toml").write_text(f'[tool.sitepatch]\npatchsets = ["{DDP} params={number}"]\n')
-    told = ended([start(site, "sync", "--project", str(folder), "--no-verify") for folder in projects])
+    told = ended([start(site, "sync", "--project", str(folder), "--verify", "none") for folder in projects])
     assert [code for code, _, _ in told] == [0, 0] and all(answer["written"] for _, answer, _ in told), told
     standing = json.loads(site("status", "--check", "--json").out)
     options = [step["options"] for file in standing["files"] for step in file["patchsets"]]
     assert standing["ok"] and len(options) == len(FILES) and options == options[:1] * len(FILES), options
-    assert site("sync", "--project", projects[options[0]["params"] - 1], "--no-verify").out.endswith("nothing to do, it is applied already\n")
+    assert site("sync", "--project", projects[options[0]["params"] - 1], "--verify", "none").out.endswith("nothing to do, it is applied already\n")
 
 
 # --- our lock -------------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def root(tmp_path):
 
 
 def run(root, *words, target=None):
-    sources = () if words[0] in ("restore", "status", "verify") else ("--patch-dir", root.parent / "mine")
+    sources = () if words[0] in ("restore", "status") else ("--patch-dir", root.parent / "mine")
     return sitepatch(words[0], "--target", target or root, *sources, *words[1:], cwd=root.parent)
 
 
@@ -101,7 +101,7 @@ def test_the_commands_patch_it_as_any_environment_and_give_it_back(root):
     changed = {path for path, what in tree(root).items() if before.get(path) != what}
     assert {path for path in changed if ".sitepatch" not in path} == {f"{VENV}/demo/m.py"}
     assert json.loads(done(run(root, "status", "--json")).out)["patchsets"][0]["name"] == "two"
-    assert "the Python of the image is not run: Python " in done(run(root, "verify", "two")).err
+    assert "the Python of the image is not run: Python " in done(run(root, "status", "two", "--verify", "import")).err
     told = done(run(root, "doctor")).out
     assert f"{root}, Python 3.7: another release" in told and "driver" not in told
     assert "whose Python is not run here" in done(run(root, "run", "two", "--overlay", "--", "true"), 2).err

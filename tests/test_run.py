@@ -30,7 +30,7 @@ class Project:
             (self.site / name).write_text(text)
         patchset(folder)
         patchset(folder, path="demo/n.py", name="other")
-        self.given = ["--python", self.python, "--patch-dir", folder / "mine", "--compile-only"]
+        self.given = ["--python", self.python, "--patch-dir", folder / "mine", "--verify", "compile"]
 
     def run(self, *command, names=("two",), options=(), **more):
         variables = {"PYTHONDONTWRITEBYTECODE": "", **more}

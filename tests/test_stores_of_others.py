@@ -64,7 +64,7 @@ def run(folder, words):
     from patcher.cli.main import main
 
     os.chdir(folder)
-    given = [] if words[0] in ("restore", "status") else ["--patch-dir", f"{folder}/mine", "--no-verify"]
+    given = [] if words[0] in ("restore", "status") else ["--patch-dir", f"{folder}/mine", "--verify", "none"]
     sys.argv = ["sitepatch", *words, *given, "--target", f"{folder}/site"]
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):

@@ -287,12 +287,12 @@ def test_what_fails_to_verify_leaves_everything_as_it_stood(venv):
 def test_a_probe_from_a_directory_that_the_project_names_is_not_run_but_one_that_the_user_names_is(venv):
     venv.patchset("probed", "three = 3", probe="print('ran')\n")
     asks(venv, "probed", more='patch-dir = "mine"')
-    alone = sitepatch("sync", "--probe", "--python", venv.python, cwd=venv.cwd)
+    alone = sitepatch("sync", "--verify", "probe", "--python", venv.python, cwd=venv.cwd)
     assert "its probe is code, and is not run from there" in done(alone, 2).err
     assert venv.standing() == set()
-    over = sitepatch("run", "--overlay", "--probe", "--python", venv.python, "--", "true", cwd=venv.cwd)
+    over = sitepatch("run", "--overlay", "--verify", "probe", "--python", venv.python, "--", "true", cwd=venv.cwd)
     assert "its probe is code, and is not run from there" in done(over, 2).err
-    assert "1 probe passed" in done(venv("sync", "--probe")).out
+    assert "1 probe passed" in done(venv("sync", "--verify", "probe")).out
 
 
 def test_root_is_refused_a_directory_of_patchsets_that_others_may_write_to(site):
@@ -330,7 +330,7 @@ def test_after_a_reinstall_or_another_release_it_is_applied_again(tmp_path):
 def test_eight_at_once_do_the_work_once_and_all_are_content(site):
     done(site("apply", GUARD))
     asks(site, DDP)
-    command = [sys.executable, "-m", "patcher", "sync", "--no-verify", "--target", str(site.path)]
+    command = [sys.executable, "-m", "patcher", "sync", "--verify", "none", "--target", str(site.path)]
     started = [
         subprocess.Popen(command, cwd=str(site.cwd), env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)
     ]

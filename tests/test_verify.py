@@ -62,11 +62,11 @@ class Venv:
     def __call__(self, *words, **more):
         return sitepatch(*self.words(*words), cwd=self.cwd, **self.variables(**more))
 
-    def start(self, *words):
+    def start(self, *words, **more):
         """The command, not waited for."""
         command = [sys.executable, "-m", "patcher", *map(str, self.words(*words))]
         return subprocess.Popen(
-            command, cwd=str(self.cwd), env=environ(**self.variables()), stdin=subprocess.DEVNULL,
+            command, cwd=str(self.cwd), env=environ(**self.variables(**more)), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_signals,
         )  # fmt: skip
 
@@ -134,7 +134,7 @@ def check_rolled_back(venv, before, done, texts, code=1):
 
 
 def ended_by_time(venv, words, *texts, hanging=1):
-    """`rolled_back` by the first `--timeout` in which all but the hang is done; on a busy machine one second is too short for it.
+    """`rolled_back` by the first time in which all but the hang is done; on a busy machine one second is too short for it.
 
     Args:
         hanging: how many processes come to MARK, and hang there.
@@ -145,7 +145,7 @@ def ended_by_time(venv, words, *texts, hanging=1):
     before = venv.tree()
     for seconds in (1, 10, 60):
         venv.marks.write_text("")
-        done = venv(*words, "--timeout", seconds)
+        done = venv(*words, SITEPATCH_VERIFY_TIMEOUT=str(seconds))
         if len(venv.pids()) == hanging and "broken before" not in done.out:  # what stood before is given the same time
             break
         venv("restore")
@@ -172,7 +172,7 @@ def test_what_was_written_is_compiled_and_imported_and_nothing_else_is_left_in_t
 @pytest.mark.once
 def test_quiet_says_nothing_and_json_has_the_seconds_of_each_step(venv):
     name = venv.patchset("good", "three = 3", probe="import demo.m\nassert demo.m.three == 3\n")
-    told = json.loads(venv("apply", name, "--json", "--probe").out)
+    told = json.loads(venv("apply", name, "--json", "--verify", "probe").out)
     assert (told["ok"], told["written"]) == (True, True)
     verify = told["verify"]
     assert [(each["what"], each["name"], each["state"]) for each in verify["checks"]] == [
@@ -184,7 +184,7 @@ def test_quiet_says_nothing_and_json_has_the_seconds_of_each_step(venv):
     assert venv("restore").code == 0
     done = venv("apply", name, "-q")
     assert (done.code, done.out, done.err) == (0, "", "")
-    done = venv("verify", "-q")
+    done = venv("status", "--verify", "import", "-q")
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
@@ -205,18 +205,18 @@ def test_where_nothing_is_written_nothing_is_verified(venv):
 def test_verify_looks_at_what_is_applied(venv):
     first = venv.patchset("first", MARK)
     second = venv.patchset("second", "two += 1", path="demo/n.py", imports=["demo.n"])
-    assert venv("apply", first, second, "--no-verify").code == 0
+    assert venv("apply", first, second, "--verify", "none").code == 0
     assert venv.pids() == []
-    done = venv("verify")
+    done = venv("status", "--verify", "import")
     assert (done.code, "2 files compiled" in done.out, "2 modules imported" in done.out) == (0, True, True), done
-    done = venv("verify", second)
+    done = venv("status", "--verify", "import", second)
     assert (done.code, "1 file compiled" in done.out, len(venv.pids())) == (0, True, 1), done
     assert venv("restore").code == 0
-    done = venv("verify")
+    done = venv("status", "--verify", "import")
     assert (done.code, "nothing is applied in" in done.out) == (0, True)
-    done = venv("verify", first)
-    assert (done.code, "not applied here: nothing to verify" in done.err) == (1, True)
-    done = venv("verify", "frist")
+    done = venv("status", "--verify", "import", first)
+    assert (done.code, "is not applied here" in done.err) == (1, True)
+    done = venv("status", "--verify", "import", "frist")
     assert (done.code, 'did you mean "first"?' in done.err) == (2, True)
 
 
@@ -246,7 +246,7 @@ def test_a_module_sees_nothing_of_a_launcher_nor_a_hook_and_an_empty_directory(v
     ids=["closes-all", "replaces-stdout", "leaves-a-thread", "forks", "leaves-a-child", "exit-code", "chdir", "flood"],
 )
 def test_odd_modules_that_import_are_good(venv, code):
-    done = venv("apply", venv.patchset("odd", code), "--timeout", "300")  # more than this test would wait
+    done = venv("apply", venv.patchset("odd", code), SITEPATCH_VERIFY_TIMEOUT="300")  # more than this test would wait
     assert (done.code, "1 module imported" in done.out) == (0, True), done
     assert len(done.out) < 2000
 
@@ -344,7 +344,7 @@ def test_a_commit_that_spans_two_directories_goes_back_in_both(venv):
     path = os.pathsep.join([str(ROOT), str(second)])
     rolled_back(venv, ["apply", "good", "bad"], "import other: RuntimeError: boom", "2 files as before", PYTHONPATH=path)
     assert tree(second) == before
-    assert venv("apply", "good", "bad", "--no-verify", PYTHONPATH=path).code == 0
+    assert venv("apply", "good", "bad", "--verify", "none", PYTHONPATH=path).code == 0
     assert tree(second) != before, "the other directory is one that is patched"
 
 
@@ -364,7 +364,7 @@ def test_an_interpreter_that_cannot_be_run_proves_nothing_so_the_patch_is_rolled
     done = venv("apply", name)
     assert done.code == 1, done
     assert "what was written could not be verified" in done.err and "and undone" in done.err
-    assert "Traceback" not in done.err and "--no-verify" in done.err
+    assert "Traceback" not in done.err and "--verify none" in done.err
     assert venv.tree() == before
 
 
@@ -383,7 +383,7 @@ def test_a_module_that_was_broken_before_is_reported_and_the_patch_stays(tmp_pat
     assert "broken before  import demo.m: ModuleNotFoundError: No module named 'no_such_device'" in done.out
     assert "no fault of the patch" in done.out and "1 module imported" in done.out
     assert "three = 3" in venv.text()
-    done = venv("verify")
+    done = venv("status", "--verify", "import")
     assert (done.code, done.out.count("broken before")) == (0, 2), done
 
 
@@ -413,7 +413,7 @@ def test_syntax_that_an_older_target_lacks_is_rolled_back(tmp_path):
     venv = Venv(tmp_path, python=older_python(newest))
     name = venv.patchset("new", code)
     rolled_back(venv, ["apply", name], "failed  compile demo/m.py: SyntaxError: invalid syntax")
-    rolled_back(venv, ["apply", name, "--compile-only"], "failed  compile demo/m.py: SyntaxError: invalid syntax")
+    rolled_back(venv, ["apply", name, "--verify", "compile"], "failed  compile demo/m.py: SyntaxError: invalid syntax")
 
 
 def test_a_target_that_is_older_than_sitepatch_itself_can_run_on(tmp_path):
@@ -422,7 +422,7 @@ def test_a_target_that_is_older_than_sitepatch_itself_can_run_on(tmp_path):
         pytest.skip("no such interpreter is here")
     venv = Venv(tmp_path, python=python)
     name = venv.patchset("good", "three = 3", probe="import demo.m, sys\nassert sys.version_info < (3, 8)\n")
-    done = venv("apply", name, "--probe")
+    done = venv("apply", name, "--verify", "probe")
     assert (done.code, "1 module imported" in done.out, "1 probe passed" in done.out) == (0, True, True), done
     venv.patchset("bad", "import no_such_thing")
     done = venv("apply", "bad")
@@ -450,7 +450,7 @@ def test_what_was_in_the_file_before_is_there_again(venv):
     done = venv("apply", "bad")
     assert (done.code, "rolled back" in done.err) == (1, True), done
     assert (venv.text(), venv.standing()) == (text, stood)
-    assert venv("status", "--check").code == venv("verify").code == 0
+    assert venv("status", "--check").code == venv("status", "--verify", "import").code == 0
     assert venv("restore").code == 0
     assert venv.tree() == pristine
 
@@ -466,7 +466,7 @@ def test_an_update_that_fails_leaves_the_version_that_stood_with_its_stored_copy
     assert (done.code, "RuntimeError: boom" in done.out) == (1, True), done
     assert (venv.text(), venv.text("demo/n.py")) == (text, PRISTINE["demo/n.py"])
     assert venv.standing() == stood == {("demo/m.py", "moves", "1")}
-    assert venv("verify").code == 0, "which reads the stored copy"
+    assert venv("status", "--verify", "import").code == 0, "which reads the stored copy"
     assert venv("restore").code == 0
     assert venv.tree() == pristine
 
@@ -488,9 +488,9 @@ def test_bytecode_of_another_text_is_found(venv):
     done = subprocess.run([str(venv.python), "-c", "import demo.m, importlib.util as u; print(u.cache_from_source(demo.m.__file__))"],
                           stdout=subprocess.PIPE, env=environ(PYTHONDONTWRITEBYTECODE="1"), check=True)  # fmt: skip
     cached = done.stdout.decode().strip()
-    assert venv("verify").code == 0
+    assert venv("status", "--verify", "import").code == 0
     py_compile.compile(str(other), cfile=cached, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-    done = venv("verify")
+    done = venv("status", "--verify", "import")
     assert (done.code, "stale bytecode" in done.out) == (1, True), done
 
 
@@ -501,8 +501,8 @@ def test_bytecode_of_another_text_is_found_where_the_variable_puts_it(venv):
     (venv.cwd / "other.py").write_text("one = 2\n")
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(str(venv.cwd / "other.py"), cfile=str(cached), invalidation_mode=mode)
-    assert venv("verify").code == 0
-    done = venv("verify", PYTHONPYCACHEPREFIX=str(prefix))
+    assert venv("status", "--verify", "import").code == 0
+    done = venv("status", "--verify", "import", PYTHONPYCACHEPREFIX=str(prefix))
     assert (done.code, "stale bytecode" in done.out) == (1, True), done
 
 
@@ -517,22 +517,22 @@ def test_bytecode_of_another_text_is_found_where_the_variable_puts_it(venv):
 def test_verify_fails_where_the_change_is_gone(venv, spoil, word):
     assert venv("apply", venv.patchset("good", "three = 3")).code == 0
     spoil(venv.site / "demo/m.py")
-    done = venv("verify", "--compile-only")
-    assert (done.code, f"demo/m.py: {word}" in done.err) == (1, True), done
+    done = venv("status", "--verify", "compile")
+    assert (done.code, word in done.out) == (1, True), done
 
 
 # flags ----------------------------------------------------------------------------------------------------------------
 @pytest.mark.once
-@pytest.mark.parametrize("flag", ["--no-verify", "--compile-only"])
-def test_what_is_not_asked_for_is_not_run(venv, flag):
-    done = venv("apply", venv.patchset("bad", MARK + "raise RuntimeError('boom')"), flag)
+@pytest.mark.parametrize("how", ["none", "compile"])
+def test_what_is_not_asked_for_is_not_run(venv, how):
+    done = venv("apply", venv.patchset("bad", MARK + "raise RuntimeError('boom')"), "--verify", how)
     assert (done.code, venv.pids()) == (0, []), done
-    assert ("verified  1 file compiled" in done.out) == (flag == "--compile-only")
-    done = venv("verify", "--compile-only")
+    assert ("verified  1 file compiled" in done.out) == (how == "compile")
+    done = venv("status", "--verify", "compile")
     assert (done.code, venv.pids()) == (0, [])
-    done = venv("verify")
+    done = venv("status", "--verify", "import")
     assert (done.code, "RuntimeError: boom" in done.out, "rolled back" in done.err) == (1, True, False)
-    assert "boom" in venv.text(), "verify changes nothing"
+    assert "boom" in venv.text(), "status changes nothing"
 
 
 def test_a_directory_is_compiled_alone_unless_an_interpreter_is_named(venv, tmp_path):
@@ -547,14 +547,14 @@ def test_a_directory_is_compiled_alone_unless_an_interpreter_is_named(venv, tmp_
     assert "not imported: demo.m: --target names no interpreter to import them with; add --python" in done.out
     assert venv.pids() == []
     (venv.site / "demo" / "m.py").write_text("raise RuntimeError('that of the environment')\n")
-    done = sitepatch("verify", "--target", packages, "--python", venv.python, cwd=tmp_path, **venv.variables())
+    done = sitepatch("status", "--verify", "import", "--target", packages, "--python", venv.python, cwd=tmp_path, **venv.variables())
     assert (done.code, "1 module imported" in done.out, len(venv.pids())) == (0, True, 1), done
-    done = sitepatch("verify", "--target", packages, "--probe", cwd=tmp_path, **venv.variables())
-    assert (done.code, "--probe and --target" in done.err) == (2, True), done
+    done = sitepatch("status", "--target", packages, "--verify", "probe", cwd=tmp_path, **venv.variables())
+    assert (done.code, "--verify probe and --target" in done.err) == (2, True), done
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("words", [["--probe", "--no-verify"], ["--probe", "--restore"], ["--timeout", "0"], ["--timeout", "nan"], ["--lock-timeout", "NaN"]])
+@pytest.mark.parametrize("words", [["--verify", "probe", "--restore"], ["--verify", "all"], ["--lock-timeout", "NaN"]])
 def test_options_that_contradict_each_other_are_refused(venv, words):
     assert venv("apply", venv.patchset("good", "three = 3"), *words).code == 2
     assert venv.text() == PRISTINE["demo/m.py"]
@@ -566,11 +566,11 @@ def test_a_probe_runs_only_when_it_is_asked_for(venv):
     name = venv.patchset("good", "three = 3", probe=MARK)
     other = venv.patchset("other", "four = 4")
     assert "1 probe passed" not in venv("apply", name).out
-    assert venv("verify").code == 0
+    assert venv("status", "--verify", "import").code == 0
     assert venv.pids() == []
-    done = venv("verify", "--probe")
+    done = venv("status", "--verify", "probe")
     assert (done.code, "1 probe passed" in done.out, len(venv.pids())) == (0, True, 1), done
-    assert "other has no probe" in venv("apply", other, "--probe").err
+    assert "other has no probe" in venv("apply", other, "--verify", "probe").err
 
 
 @pytest.mark.once
@@ -584,21 +584,21 @@ def test_a_probe_runs_only_when_it_is_asked_for(venv):
 )
 def test_a_probe_that_fails_rolls_apply_back_and_is_reported_by_verify(venv, probe, text):
     name = venv.patchset("bad", "three = 3", probe=probe)
-    rolled_back(venv, ["apply", name, "--probe"], text, "what it saw")
+    rolled_back(venv, ["apply", name, "--verify", "probe"], text, "what it saw")
     probe_fails_after_apply(venv, name, text)
 
 
 @pytest.mark.once
 def test_a_probe_that_hangs_rolls_apply_back_and_is_reported_by_verify(venv):
     name = venv.patchset("bad", "three = 3", probe=f"print('what it saw', flush=True)\n{HANG}")
-    _, seconds = ended_by_time(venv, ["apply", name, "--probe"], "failed  probe bad: ", "what it saw")
-    probe_fails_after_apply(venv, name, f"gave no answer in {seconds} seconds", "--timeout", seconds)
+    _, seconds = ended_by_time(venv, ["apply", name, "--verify", "probe"], "failed  probe bad: ", "what it saw")
+    probe_fails_after_apply(venv, name, f"gave no answer in {seconds} seconds", SITEPATCH_VERIFY_TIMEOUT=str(seconds))
 
 
-def probe_fails_after_apply(venv, name, text, *words):
-    """`verify --probe` says `text` of a patchset that is applied without its probe, and leaves it as it is."""
+def probe_fails_after_apply(venv, name, text, **more):
+    """`status --verify probe` says `text` of a patchset that is applied without its probe, and leaves it as it is."""
     assert venv("apply", name).code == 0
-    done = venv("verify", "--probe", *words)
+    done = venv("status", "--verify", "probe", **more)
     assert (done.code, text in done.out, "three" in venv.text()) == (1, True, True), done
 
 
@@ -606,17 +606,17 @@ def probe_fails_after_apply(venv, name, text, *words):
 def test_a_probe_of_a_source_that_is_not_trusted_is_refused_before_anything_is_written(venv):
     name = venv.patchset("local", "three = 3", probe=MARK, where=venv.cwd / "patchsets")
     before = venv.tree()
-    done = venv("apply", name, "--probe")
+    done = venv("apply", name, "--verify", "probe")
     assert done.code == 2, done
     assert "local (./patchsets): its probe is code, and is not run from there" in done.err and "--patch-dir" in done.err
     assert (venv.tree(), venv.pids()) == (before, [])
     assert venv("apply", name).code == 0, "without its probe"
-    done = venv("verify", "--probe")
+    done = venv("status", "--verify", "probe")
     assert (done.code, venv.pids()) == (2, []), done
-    assert venv("verify", "--probe", "--patch-dir", "patchsets").code == 0
+    assert venv("status", "--verify", "probe", "--patch-dir", "patchsets").code == 0
     assert len(venv.pids()) == 1
     venv.patchset("local", "three = 3", probe=MARK + MARK, where=venv.cwd / "patchsets")
-    done = venv("verify", "--probe", "--patch-dir", "patchsets")
+    done = venv("status", "--verify", "probe", "--patch-dir", "patchsets")
     assert (done.code, len(venv.pids())) == (2, 1), "trust in another version is no trust in the one that stands"
 
 
@@ -638,9 +638,9 @@ def test_an_interrupt_while_verifying_takes_all_of_it_back(venv, number):
 
 
 def test_an_interrupt_of_verify_itself_ends_the_child_and_changes_nothing(venv):
-    assert venv("apply", venv.patchset("slow", HANG), "--compile-only").code == 0
+    assert venv("apply", venv.patchset("slow", HANG), "--verify", "compile").code == 0
     before = venv.tree()
-    child = venv.start("verify")
+    child = venv.start("status", "--verify", "import")
     until(venv.pids)
     child.terminate()
     child.communicate(timeout=120)
@@ -653,7 +653,7 @@ def killed_while_verifying(venv):
     """Kill an `apply` whose import hangs; the process that verifies ends by itself."""
     name = venv.patchset("slow", HANG)
     for seconds in (2, 20, 120):  # on a busy machine the first are over before it hangs
-        child = venv.start("apply", name, "--timeout", seconds)
+        child = venv.start("apply", name, SITEPATCH_VERIFY_TIMEOUT=str(seconds))
         until(lambda poll=child.poll: venv.pids() or poll() is not None)
         child.kill()
         child.communicate(timeout=120)
@@ -693,7 +693,7 @@ def test_a_second_command_on_the_same_file_waits_until_the_first_one_is_verified
     venv.patchset("second", "second = 2\n")
     try:
         until(venv.pids)
-        second = venv.start("apply", "second", "--no-verify")
+        second = venv.start("apply", "second", "--verify", "none")
         said = second.stderr.readline().decode()  # it waits; or it has ended
         between = venv.text()
     finally:

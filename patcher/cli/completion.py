@@ -10,7 +10,6 @@ import click
 from patcher.errors import SitepatchError
 from patcher.ops.place import Place
 from patcher.patchset.places import patchset_folders
-from patcher.project.selection import settings_for_completion
 from patcher.store.status import applied_names, statuses
 
 
@@ -18,7 +17,7 @@ def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> Li
     """The names of patchsets that begin so, also of those that are applied where that matters."""
     try:
         names = set(patchset_folders(ctx.params.get("patch_dir") or (), os.getcwd()))
-        if ctx.info_name in ("restore", "diff", "verify"):
+        if ctx.info_name in ("restore", "diff", "status"):
             env = Place(ctx.params.get("python"), ctx.params.get("target"), (), bool(ctx.params.get("system"))).environment()
             names.update(applied_names(statuses(env)))
     except (SitepatchError, OSError):
@@ -28,6 +27,8 @@ def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> Li
 
 def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
     """`NAME.option=` of the patchsets named so far, and the choices after it."""
+    from patcher.project.selection import settings_for_completion  # `status` has no use for it
+
     dirs = ctx.params.get("patch_dir") or ()
     named = [*(ctx.params.get("names") or ()), *ctx.args]  # click leaves them in args while --set waits for its value
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import wraps
 from typing import Any, Callable, List, Optional
 
@@ -104,43 +105,41 @@ class Number(click.FloatRange):
         return number
 
 
-def verifying_options(function: CommandFunction) -> CommandFunction:
-    """Give a command `--compile-only`, `--probe` and `--timeout`; with `--no-verify`, they become its parameter `verify`."""
+def verify_option(default: str = "import") -> Callable[[CommandFunction], CommandFunction]:
+    """Give a command `--verify HOW`, which becomes its parameter `verify`; each process that verifies has two minutes."""
 
-    @wraps(function)
-    def run(timeout: float, compile_only: bool, probe: bool, no_verify: bool = False, **rest: Any) -> int:
-        from patcher.verify.checks import VerifyOptions  # which few commands need
+    def decorate(function: CommandFunction) -> CommandFunction:
+        @wraps(function)
+        def run(how: str, **rest: Any) -> int:
+            from patcher.verify.checks import VerifyOptions  # which few commands need
 
-        return function(verify=VerifyOptions(timeout, no_verify, compile_only, probe), **rest)
+            chosen = VerifyOptions(_timeout(), no_verify=how == "none", compile_only=how == "compile", probe=how == "probe")
+            return function(verify=chosen, **rest)
 
-    command: CommandFunction = run
-    for option in (
-        click.option(
-            "--timeout",
-            metavar="SECONDS",
-            type=Number(0.1, 86400),
-            default=120.0,
+        return click.option(
+            "--verify",
+            "how",
+            type=click.Choice(("none", "compile", "import", "probe")),
+            default=default,
             show_default=True,
-            help="How long each process that verifies may take.",
-        ),
-        click.option("--probe", is_flag=True, help="Also run the probes of the patchsets: their own code, if trusted."),
-        click.option("--compile-only", is_flag=True, help="Verify by compiling alone; import nothing."),
-    ):
-        command = option(command)
-    return command
+            help="Verify what is patched: compile it, import it too, run the patchsets' own probes too, if trusted.",
+        )(run)
+
+    return decorate
+
+
+def _timeout() -> float:
+    text = os.environ.get("SITEPATCH_VERIFY_TIMEOUT") or "120"
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds") from None
 
 
 def writing_options(function: CommandFunction) -> CommandFunction:
-    """Give a command `--force`, `--no-verify`, and the options of `verifying_options`."""
-    for option in (
-        verifying_options,
-        click.option("--no-verify", is_flag=True, help="Do not verify what was written."),
-        click.option(
-            "--force", is_flag=True, help="Also where a file was edited by hand; the edited text is kept in the store."
-        ),
-    ):
-        function = option(function)
-    return function
+    """Give a command `--force` and `--verify`."""
+    text = "Also where a file was edited by hand; the edited text is kept in the store."
+    return click.option("--force", is_flag=True, help=text)(verify_option()(function))
 
 
 def project_options(function: CommandFunction) -> CommandFunction:

@@ -52,7 +52,7 @@ def apply_with_sitepatch(site: str, folder: str, one: HookPatchset, *, write: bo
     """
     import subprocess
 
-    words = ["apply", one.name, "--target", site, "--patch-dir", folder, "--json", "--quiet", "--compile-only"]
+    words = ["apply", one.name, "--target", site, "--patch-dir", folder, "--json", "--quiet", "--verify", "compile"]
     for name, value in one.options.items():
         words += ["--set", f"{one.name}.{name}={str(value).lower() if isinstance(value, bool) else value}"]
     words += ["--lock-timeout", "5"] if write else ["--dry-run"]

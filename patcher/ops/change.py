@@ -126,12 +126,10 @@ def verify_settings(
     Raises:
         UsageError: a probe is requested that cannot be run there or is not trusted, or nothing is to be verified.
     """
-    if options.probe and options.no_verify:
-        raise UsageError("--probe and --no-verify: found both", "a probe is part of verifying")
     alone = place.target is not None and place.python is None
     if options.probe:
         if alone:
-            raise UsageError("--probe and --target: found no interpreter to run a probe in", "name it with --python")
+            raise UsageError("--verify probe and --target: found no interpreter to run a probe in", "name it with --python")
         check_probes(patchsets, place.patch_dirs)
         for one in patchsets:
             if not one.verify.probe:

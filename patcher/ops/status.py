@@ -14,10 +14,11 @@ from patcher.patchset.places import folders_by_name, has_texts, search_places
 from patcher.patchset.toml import option_text
 from patcher.store.health import damaged, recover_all, unclaimed, unfinished
 from patcher.store.retry import settled
-from patcher.store.status import applied_names, statuses, stores
+from patcher.store.status import applied_names, divide_names, statuses, stores
 from patcher.store.store import Store
 from patcher.target.backups import Backup, proven_backups
 from patcher.target.interpreter import Environment
+from patcher.text.listed import Texts, one_or_more
 from patcher.text.release import release_name
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
@@ -60,7 +61,7 @@ class StatusOutcome(NamedTuple):
     directory, why) of each that could not be. `damaged` are (problem, what to do) of the stores; with `unreadable` a receipt
     is among them, so that what it was about is unknown. `broken` are patchsets, by name, that cannot be read. `backups` are
     files edited by hand with a backup beside them. `kept` are the edited texts in the stores that were set aside, `recent`
-    those of the last day.
+    those of the last day. `idle` are names that were asked for and are not applied.
     """
 
     env: Environment
@@ -74,6 +75,7 @@ class StatusOutcome(NamedTuple):
     backups: Tuple[Backup, ...]
     kept: Tuple[str, ...]
     recent: Tuple[str, ...]
+    idle: Tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -91,10 +93,11 @@ class Summary(NamedTuple):
     ok: bool
 
 
-def status(place: Place) -> StatusOutcome:
-    """The state of what is applied; interrupted runs are recovered first.
+def status(place: Place, names: Texts = ()) -> StatusOutcome:
+    """The state of what is applied, of these patchsets alone where there are names; interrupted runs are recovered first.
 
     Raises:
+        UsageError: a name that nobody knows.
         SitepatchError: no such environment; a journal is invalid.
     """
     env = place.environment()
@@ -108,20 +111,28 @@ def status(place: Place) -> StatusOutcome:
         return items, left, [*damaged(items), *unclaimed(env, items, bad)], bool(bad)
 
     items, left, problems, unreadable = settled(env, look)
+    idle, chosen = divide_names(applied_names(items), one_or_more(names))
+    if idle:
+        from patcher.project.selection import check_names  # reads what can be named
+
+        check_names(idle, chosen, place.patch_dirs)
+    patched = {(item.site, item.receipt.path) for item in items}
+    items = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
     newer, broken = outdated(items, place.patch_dirs)
     homes, since = stores(env), time.time() - _NEWS
     return StatusOutcome(
         env,
-        tuple(_applied_patchsets(env, items, newer)),
+        tuple(patchset for patchset in _applied_patchsets(env, items, newer) if patchset.name in chosen),
         tuple(FileState(item, tuple(_step_state(item, step, newer) for step in item.receipt.steps)) for item in items),
         tuple(recovered),
         tuple(left),
         tuple(problems),
         unreadable,
         broken,
-        tuple(proven_backups(env.own, {(item.site, item.receipt.path) for item in items})),
+        tuple(proven_backups(env.own, patched)),
         tuple(path for store in homes for path in store.edited_copies()),
         tuple(path for store in homes for path in store.edited_copies(since)),
+        tuple(idle),
     )
 
 

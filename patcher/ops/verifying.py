@@ -1,4 +1,4 @@
-"""`verify`: what is applied is compiled, imported and probed in the target interpreter. Changes nothing."""
+"""`status --verify`: what is applied is compiled, imported and probed in the target interpreter. Changes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from patcher.verify.run import verify_files as run_checks
 
 
 class VerifyOutcome(NamedTuple):
-    """The outcome of `verify`: `notes` on unfinished runs, `idle` names are not applied, `gone` files are not as patched."""
+    """What verifying has shown: `notes` on unfinished runs, `idle` names are not applied, `gone` files are not as patched."""
 
     env: Environment
     patchsets: Tuple[str, ...]

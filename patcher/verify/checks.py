@@ -11,7 +11,7 @@ COMPILE, IMPORT, PROBE = "compile", "import", "probe"
 
 
 class VerifyOptions(NamedTuple):
-    """The options of a command line: `--no-verify`, `--compile-only`, `--probe`, and `timeout` in seconds for each process."""
+    """What `--verify none|compile|import|probe` asks for, and `timeout` in seconds for each process."""
 
     timeout: float = 120.0
     no_verify: bool = False

@@ -40,7 +40,7 @@ def verify_or_roll_back(
         if not isinstance(error, OSError):
             raise
         after = f"and not undone: {problem.message}" if problem else "and undone"
-        raise SitepatchError(f"what was written could not be verified ({error}), {after}", "see --no-verify") from error
+        raise SitepatchError(f"what was written could not be verified ({error}), {after}", "see --verify none") from error
     return _rolled_back(rollback, verified) if verified.failed else VerifiedCommit(verified)
 
 

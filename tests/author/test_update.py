@@ -139,7 +139,7 @@ def test_what_is_installed_is_meant_without_a_release(world):
     (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=0.1,<0.5"))
     done(world("update", "mine"))
     assert 'versions   = ">=0.1,<=1.0" # proven' in manifest(world)
-    done(world("apply", "mine", "--no-verify"))
+    done(world("apply", "mine", "--verify", "none"))
     done(world("update", "mine"))  # what is applied holds
 
 

@@ -15,7 +15,7 @@ MORE = {
     OLD: "--- tiny/__init__.py\n@@ <module> @@\n ...\n+X = 1\n\n--- tiny/a.py\n@@ <module> @@\n-import os\n+import sys\n",
     NEW: "--- tiny/c.py\n@@ third @@\n-n - 3\n+n - 33\n",
 }
-RUN = ("sync", "--no-verify")
+RUN = ("sync", "--verify", "none")
 
 
 class Case:

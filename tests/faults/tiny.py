@@ -129,7 +129,7 @@ class Tiny:
 
     def words(self, *words, version=1):
         """The command line; what is verified is written already, and verifying writes nothing here."""
-        words = [*words, "--no-verify"] if words[0] == "apply" else words
+        words = [*words, "--verify", "none"] if words[0] == "apply" else words
         return [*words, "--target", str(self.site), "--patch-dir", str(self.sources / str(version))]
 
     def run(self, *words, version=1, point=0, how="none", uid=0, first=None):

@@ -28,7 +28,7 @@ def test_the_hook_makes_of_mmengine_what_apply_makes_of_it(project):
     env.uv("install", *project.wheels())
     assert "7 files" in env.start("pass").err
     assert env.start("pass").err == ""
-    project.sitepatch("apply", NAME, "--set", "params=7", "--no-verify", "--python", other.python)
+    project.sitepatch("apply", NAME, "--set", "params=7", "--verify", "none", "--python", other.python)
     assert texts(env) == texts(other) != stock
     project.sitepatch("status", "--check", "--python", env.python)
 

@@ -105,7 +105,7 @@ class Environment:
         return sorted(line for line in ended.out.splitlines() if line.startswith("unchanged "))  # gloo may abort at exit
 
     def probe(self, name):
-        """Run the probe of a built-in patchset as `sitepatch verify` does: isolated, in an empty directory."""
+        """Run the probe of a built-in patchset as `--verify probe` does: isolated, in an empty directory."""
         with tempfile.TemporaryDirectory() as empty:
             return run([self.python, "-I", Path(builtin_dir()) / name / "probe.py"], cwd=empty, limit=300)
 

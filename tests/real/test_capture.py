@@ -53,7 +53,7 @@ def test_an_edit_of_the_runner_is_captured_and_outlives_another_release(tmp_path
     edited = text.replace(BELOW, DEBUG + BELOW).encode()
     user.runner.write_bytes(edited)
 
-    told = user("capture", "mmengine", "--name", "runner-debug", "--also", "0.10.5", "--adopt", "--no-verify")
+    told = user("capture", "mmengine", "--name", "runner-debug", "--also", "0.10.5", "--adopt", "--verify", "none")
     assert "runner.py.debug_backup beside it" in told
     assert "in patchsets/runner-debug, for mmengine >=0.10.5,<=0.10.7" in told
     assert user.runner.read_bytes() == edited
@@ -63,7 +63,7 @@ def test_an_edit_of_the_runner_is_captured_and_outlives_another_release(tmp_path
     older = user.runner.read_bytes()
     assert older not in (shipped, edited)
     assert "overwritten" in user("status", "--check", code=1)
-    assert "applied  runner-debug: 1 file" in user("sync", "--no-verify")
+    assert "applied  runner-debug: 1 file" in user("sync", "--verify", "none")
     assert user.runner.read_text() == older.decode().replace(BELOW, DEBUG + BELOW)
     user("status", "--check")
     user("restore")

@@ -36,7 +36,7 @@ def train(environment, *ways, **more):
 
 
 def apply(environment, *words):
-    applied = environment.sitepatch("apply", *words, "--compile-only")
+    applied = environment.sitepatch("apply", *words, "--verify", "compile")
     assert applied.code == 0, applied
 
 

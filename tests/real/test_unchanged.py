@@ -12,7 +12,7 @@ MMENGINE = ["mmengine-ddp-debug", "mmengine-ddp-device"]
 def check(environment, names, number, *ways):
     before = environment.results(number, *ways)
     assert len(before) == number * len(ways)
-    applied = environment.sitepatch("apply", *names, "--compile-only")
+    applied = environment.sitepatch("apply", *names, "--verify", "compile")
     assert applied.code == 0, applied
     assert environment.results(number, *ways) == before
 

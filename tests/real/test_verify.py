@@ -41,7 +41,7 @@ def test_two_patchsets_are_imported_with_the_real_torch_and_leave_no_file_behind
     assert "verified  4 files compiled in " in applied.out and ", 2 modules imported in " in applied.out
     stale = {path for path in before - names(environment) if path.suffix != ".pyc"}
     assert (stale, names(environment) - before) == (set(), set()), "only the bytecode of the old files is gone"
-    verified = environment.sitepatch("verify", "--json")
+    verified = environment.sitepatch("status", "--verify", "import", "--json")
     assert verified.code == 0, verified
     seconds = json.loads(verified.out)["verify"]["seconds"]
     assert seconds["import"] > seconds["compile"], "torch itself was imported"

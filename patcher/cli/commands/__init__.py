@@ -23,7 +23,6 @@ SECTIONS = {
     "Every day": {
         "diff": ("diff", "Show what would change, or what is changed."),
         "apply": ("apply", "Apply patchsets, all of them or none."),
-        "verify": ("apply", "Compile and import what is patched."),
         "status": ("status", "Show which patchsets are applied, the state of their files, and what to do about it."),
         "restore": ("apply", "Restore the files that patchsets changed, byte for byte."),
         "run": ("run", "Apply patchsets, then run a command in place of sitepatch."),
@@ -59,6 +58,7 @@ FORMER = {
     "new": ("edit",),
     "report": ("status", "--fleet"),
     "test": ("check",),
+    "verify": ("status", "--verify", "import"),
 }
 """What took the place of a command that was renamed before the first release."""
 

@@ -1,4 +1,4 @@
-"""`apply`, `restore` and `verify`."""
+"""`apply` and `restore`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from patcher.cli.answers.outcome import (
     report_outcome,
     show_applied,
     show_plan,
-    verified_json,
-    verified_rows,
 )
 from patcher.cli.answers.plan import answer_rows
 from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, retried, verifying_options, writing_options
+from patcher.cli.options import common_options, retried, writing_options
 from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.model import FilePlan
 from patcher.ops import change as ops
-from patcher.ops.outcome import ApplyRequest, BackupRequest, Outcome, RestoreRequest, VerifyRequest
+from patcher.ops.outcome import ApplyRequest, BackupRequest, Outcome, RestoreRequest
 from patcher.verify.checks import VerifyOptions
 
 
@@ -51,7 +49,7 @@ def apply(
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
     if back and verify.probe:
-        raise UsageError("--probe and --restore: found both", "a probe is part of verifying")
+        raise UsageError("--verify probe and --restore: found both", "a probe is part of verifying")
     if back:
         return report_restored(console, RestoreRequest(console.place, names, force, dry_run))
     return report_applied(console, ApplyRequest(console.place, names, settings, verify, dry_run, force))
@@ -138,25 +136,3 @@ def _show_put_back(console: Console, outcome: Outcome) -> None:
     text = "what was installed, with the mtime of the backup"
     console.info_rows([Row("restored", (file.path, text)) for file in outcome.changed])
     console.note(RUNNING)
-
-
-@click.command(epilog="\b\nExamples:\n  sitepatch verify\n  sitepatch verify mmengine-ddp-debug --probe")
-@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
-@verifying_options
-@common_options()
-def verify(console: Console, names: Tuple[str, ...], verify: VerifyOptions) -> int:
-    """Compile and import what is patched.
-
-    In the target interpreter: all that is applied without a name. A module that cannot be imported without the patch
-    either is reported, and is no failure.
-    """
-    from patcher.ops.verifying import verify as run_checks  # with subprocess, which a repeated `apply` does without
-
-    done = run_checks(VerifyRequest(console.place, names, verify), console)
-    notes = [*done.notes, *(f"{name} is not applied here: nothing to verify" for name in done.idle), *done.gone]
-    console.notes(notes)
-    if not (names or done.patchsets):
-        console.info(f"nothing is applied in {', '.join(done.env.own)}: nothing to verify")
-    console.rows(verified_rows(done.verified, quiet=console.quiet))
-    fields = {"patchsets": list(done.patchsets), "notes": notes, "verify": verified_json(done.verified)}
-    return console.answer(done.ok, fields)

@@ -14,7 +14,7 @@ from patcher.cli.answers.plan import plan_json
 from patcher.cli.commands.apply import report_applied
 from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, project_options, retried, verifying_options
+from patcher.cli.options import common_options, project_options, retried, verify_option
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
@@ -55,8 +55,7 @@ class _Launcher(click.Command):
 @project_options
 @click.option("--locked", is_flag=True, help="Without a NAME: run nothing where anything differs from the lock.")
 @click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")
-@click.option("--no-verify", is_flag=True, help="Do not verify what was patched.")
-@verifying_options
+@verify_option()
 @common_options(in_line=True)
 @retried
 def run(

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import click
 
+from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
-from patcher.cli.options import common_options
+from patcher.cli.options import common_options, verify_option
 from patcher.cli.styles import Row, hint_lines, style
 from patcher.cli.translation import translated
 from patcher.errors import SitepatchError, UsageError
@@ -19,31 +20,48 @@ from patcher.text.printable import join_styled
 
 if TYPE_CHECKING:
     from patcher.ops.fleet import HostPatchset
+    from patcher.ops.verifying import VerifyOutcome
+    from patcher.verify.checks import VerifyOptions
 
 _FEW = 4  # names of hosts that one line has
 
 
 @click.command(
     epilog="\b\nExamples:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug\n"
+    "  sitepatch status mmengine-ddp-debug --verify import\n"
     "  sitepatch status --fleet reports --lock sitepatch.lock"
 )
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
 @click.option("--fleet", metavar="DIR", help="Of many hosts: read HOST.json of each, what its status --json answered.")
 @click.option("--lock", metavar="FILE", help="With --fleet: also what differs from this lock.")
+@verify_option("none")
 @common_options()
-def status(console: Console, check: bool, fleet: Optional[str], lock: Optional[str]) -> int:
+def status(
+    console: Console,
+    names: Tuple[str, ...],
+    check: bool,
+    verify: VerifyOptions,
+    fleet: Optional[str],
+    lock: Optional[str],
+) -> int:
     """Show which patchsets are applied, the state of their files, and what to do about it.
 
-    One line for each patchset; with -v also its files and lines.
+    One line for each patchset, or for each NAME; with -v also its files and lines.
+
+    --verify also compiles, or imports, what is patched in the target interpreter. A module that cannot be imported without
+    the patch either is reported, and is no failure.
 
     --fleet shows the patchsets and releases of hosts, those that are alike in one line (-v: with all their names), what is
     astray, and with --lock what differs from it; exit code 1 if anything is.
     """
     if fleet:
+        if names or not verify.no_verify:
+            raise UsageError("--fleet: found a NAME or --verify too, which are for this environment")
         return _show_fleet(console, fleet, lock)
     if lock:
         raise UsageError("--lock: found no --fleet, which it belongs to")
-    outcome = ops.status(console.place)
+    outcome = ops.status(console.place, names)
     console.about(outcome.env)
     console.notes(outcome.recovered, "recovered")
     console.notes((error.brief for error in outcome.broken.values()), "broken")
@@ -51,19 +69,40 @@ def status(console: Console, check: bool, fleet: Optional[str], lock: Optional[s
     rows += [Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in outcome.damaged]
     rows += [_row(one, verbose=console.verbose) for one in outcome.patchsets]
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
-    if not rows:
+    if not rows and not outcome.idle:
         console.info(f"nothing is applied in {', '.join(outcome.env.own)}")
+    console.notes(f"{name} is not applied here" for name in outcome.idle)
     for one in outcome.backups:
         console.note(f"{one.message}; put it back: sitepatch restore --from-backup {one.path}")
     for path in outcome.recent:
         console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
-    ok = not outcome.unreadable and not (check and outcome.differs)
+    done = None if verify.no_verify else _verify(console, names, verify)
+    ok = not (outcome.unreadable or (check and (outcome.differs or outcome.idle)) or (done and not done.ok))
     fields: Dict[str, Any] = {"patchsets": [_patchset_json(each) for each in outcome.patchsets]}
     fields["files"] = [_file_json(each) for each in outcome.files]
     fields["interrupted"] = [{"site": site, "problem": problem} for _, site, problem in outcome.interrupted]
+    if done:
+        fields["verify"] = _verified_json(done)
     fields["damaged"] = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
     fields["backups"] = [{"site": each.site, "path": each.path, "backup": each.name} for each in outcome.backups]
     return console.answer(ok, {**fields, "recovered": list(outcome.recovered), "kept": list(outcome.kept)})
+
+
+def _verify(console: Console, names: Tuple[str, ...], options: VerifyOptions) -> VerifyOutcome:
+    """Verify what is applied, and show it."""
+    from patcher.cli.answers.outcome import verified_rows
+    from patcher.ops.outcome import VerifyRequest
+    from patcher.ops.verifying import verify  # with subprocess
+
+    done = verify(VerifyRequest(console.place, names, options), console)
+    console.rows(verified_rows(done.verified, quiet=console.quiet))
+    return done
+
+
+def _verified_json(done: VerifyOutcome) -> Dict[str, Any]:
+    from patcher.cli.answers.outcome import verified_json
+
+    return verified_json(done.verified)
 
 
 def _row(one: AppliedPatchset, *, verbose: bool) -> Row:

@@ -23,7 +23,7 @@ from patcher.cli.answers.patchsets import release_ranges
 from patcher.cli.answers.plan import answer_rows, decoded
 from patcher.cli.console import Console
 from patcher.cli.editor import edit_copies
-from patcher.cli.options import common_options, patient
+from patcher.cli.options import common_options, patient, verify_option
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
 from patcher.text.diffs import FileDiff, diff_texts
@@ -61,7 +61,7 @@ def _makes_a_patchset(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--pristine", metavar="FILE|WHEEL|DIR", default="", help="What was installed, where nothing else gives it.")
 @click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that edit --no-editor made.")
 @click.option("--adopt", is_flag=True, help="Put the files back and apply the patchset in the place of the edit.")
-@click.option("--no-verify", is_flag=True, help="With --adopt: do not verify what was written.")
+@verify_option()
 @common_options()
 @patient
 def capture(
@@ -76,7 +76,7 @@ def capture(
     pristine: str,
     copy: str,
     adopt: bool,
-    no_verify: bool,
+    verify: VerifyOptions,
 ) -> int:
     """Make a patchset of what was edited in the environment.
 
@@ -96,7 +96,7 @@ def capture(
     _show(console, made, explain=explain)
     if made.folder is None or copy or not (adopt or _agreed(console)):
         return _report(console, made, explain=explain)
-    outcome = ops.adopt(made, VerifyOptions(no_verify=no_verify), console)
+    outcome = ops.adopt(made, verify, console)
     return report_outcome(console, outcome, show_applied, **_json(made, explain=explain))
 
 

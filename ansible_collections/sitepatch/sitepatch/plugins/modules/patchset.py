@@ -120,15 +120,13 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.sitepatch.sitepatch.plugins.module_utils.command import PLACE, answer, place, problem
 
-_VERIFY = {"import": [], "compile": ["--compile-only"], "probe": ["--probe"], "none": ["--no-verify"]}
-
 
 def words(params):
     """The words of the command that does what the options ask for."""
     made = [*place(params), *(["--force"] if params["force"] else [])]
     if params["state"] == "absent":
         return ["restore", *made, "--", *params["names"]]
-    made += _VERIFY[params["verify"]]
+    made.append(f"--verify={params['verify']}")
     if params["state"] == "present":
         made += [f"--set={name}={_written(value)}" for name, value in params["options"].items()]
         return ["apply", *made, "--", *params["names"]]
