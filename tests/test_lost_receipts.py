@@ -51,7 +51,8 @@ def test_what_a_deleted_receipt_was_about_is_kept_and_reported_until_it_is_put_b
         (two.home / "receipts").rmdir()
     copy = two.pristine(OLD)
     said = f"{copy}: is the pristine copy of demo/m.py, which is changed and has no receipt"
-    for words in (["status", "--check"], ["doctor"], ["restore"], ["restore"], ["status", "--check"]):
+    assert "see: sitepatch status" in done(two("doctor"), 1).out
+    for words in (["status", "--check"], ["restore"], ["restore"], ["status", "--check"]):
         ended = done(two(*words), 1)
         assert said in ended.out + ended.err, words
         assert copy.read_text() == OLD and two.m.read_text() != OLD
@@ -75,9 +76,9 @@ def test_a_damaged_receipt_does_not_keep_other_files_from_being_restored(two):
     assert bad.exists() and two.pristine(OLD)
     told = json.loads(two("restore", "--json").out)
     assert told["ok"] is False and str(bad) in told["damaged"][0]["problem"]
-    for words in (["status", "--check"], ["doctor"]):
-        ended = done(two(*words), 1)
-        assert f"{bad}: " in ended.out + ended.err
+    ended = done(two("status", "--check"), 1)
+    assert f"{bad}: " in ended.out + ended.err
+    assert "see: sitepatch status" in done(two("doctor"), 1).out
     assert done(two("apply", "other"), 1).err.count(str(bad))  # nothing is planned on what is not known
     bad.write_bytes(text)
     done(two("restore"))
@@ -102,11 +103,11 @@ def test_a_forgotten_and_a_merged_file_leave_no_copy_behind(two):
     assert done(two("status", "--check")).code == 0
 
 
-def test_doctor_and_status_say_the_same_of_pristine_copies(two):
+def test_status_says_which_pristine_copy_is_lost_and_doctor_names_status(two):
     two.pristine(OLD).unlink()
     two.n.unlink()  # nothing to go back from there: no copy is missed
     two.pristine("VALUE = 1\n\n").unlink()
     status, doctor = (json.loads(two(word, "--json").out) for word in ("status", "doctor"))
     said = {each["problem"] for each in status["damaged"]}
     assert len(said) == 1
-    assert {each["what"] for each in doctor["findings"] if each["check"] == "store"} == said
+    assert {each["hint"] for each in doctor["findings"] if each["check"] == "applied"} == {"see: sitepatch status"}

@@ -18,7 +18,6 @@ from patcher.ops.events import SILENT, Events
 from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, DoctorOutcome, Examination, examine
 from patcher.ops.health.troubles import OF_MACHINE, TROUBLES
 from patcher.ops.place import Place
-from patcher.ops.status import outdated
 from patcher.patchset.places import patchset_folders
 from patcher.project.selection import OTHERS_HINT, others_change
 from patcher.store.folder import HOME
@@ -138,24 +137,11 @@ def _recorded(case: Examination) -> _Found:
 
 # what is applied --------------------------------------------------------------------------------------------------
 def _applied(case: Examination) -> _Found:
-    for item in case.statuses:
-        if item.condition is not Condition.APPLIED:
-            yield PROBLEM, f"{item.receipt.path}: {item.condition.value}", item.meaning
-    for text in outdated(case.statuses, case.patch_dirs)[0].values() if case.statuses else ():
-        yield NOTE, text, "apply it again to have the one that is at hand now"
-
-
-def _store(case: Examination) -> _Found:
-    for problem, hint in [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]:
-        yield PROBLEM, problem, hint
-
-
-def _stopped(case: Examination) -> _Found:
-    for word, site, sentence in unfinished(case.env):
-        if word == UNDER_WAY:
-            yield NOTE, f"{site}: {sentence}", "wait until it has ended"
-        else:
-            yield PROBLEM, f"{site}: {sentence}, by the next apply or restore", "run one of them"
+    """Whether `status` has more to say than that all is applied."""
+    stopped = [site for word, site, _ in unfinished(case.env) if word != UNDER_WAY]
+    broken = [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]
+    if stopped or broken or any(item.condition is not Condition.APPLIED for item in case.statuses):
+        yield PROBLEM, "not all is as it was applied", "see: sitepatch status"
 
 
 def _set_aside(case: Examination) -> _Found:
@@ -260,10 +246,8 @@ CHECKS = (
     Check("shared files", "no target file is shared with a cache", _links),
     Check("hand edits", "every target file is as its distribution recorded it, or patched by sitepatch", _recorded),
     Check("backups", "no backups beside target files", _backups),
-    Check("applied", "what is applied is as it was applied", _applied),
+    Check("applied", "all is as it was applied, and so is what is kept", _applied),
     Check("bytecode", "no bytecode of an older source would run", _bytecode),
-    Check("store", "every receipt, pristine copy and patchset that is kept is valid", _store),
-    Check("interrupted runs", "none", _stopped),
     Check("leftovers", "none", _left),
     Check("kept edits", "none", _set_aside),
     Check("hooks", "every hook that is installed finds its files as wanted, or there is none", _hooks),
