@@ -6,6 +6,9 @@ import sys
 import zipfile
 from pathlib import Path
 
+import libcst
+
+import patcher
 from tests.command import ROOT, Ended, done, environ, sitepatch
 from tests.places import FILES, patchset, venv, wheel
 
@@ -24,18 +27,27 @@ def pip(python, *words, code=0, cwd=None, **more):
     return done(Ended(ended), code)
 
 
-class Place:
-    """A folder with an environment that has `demo` 1.0, wheels of other releases, and a patchset `two` for all of them."""
+def engine_wheel(folder):
+    """A wheel that stands for that of sitepatch: it leads to this checkout, and to what that needs."""
+    above = Path(libcst.__file__).parents[1]
+    return wheel(folder, "sitepatch", patcher.__version__, {"checkout.pth": f"{ROOT}\n{above}\n"})
 
-    def __init__(self, folder, new=22, python=sys.executable):
+
+class Place:
+    """A folder with an environment that has `demo` 1.0 and sitepatch, wheels of other releases, and a patchset `two` for them."""
+
+    def __init__(self, folder, new=22, python=sys.executable, engine=True):
         self.path = folder
         self.wheels = folder / "wheels"
         wheel(self.wheels)
         wheel(self.wheels, version="2.0", files=TWO)
         wheel(self.wheels, version="3.0", files=NONE)
+        engine_wheel(self.wheels)
         self.two = patchset(folder, new=new)
         self.python, self.site = venv(folder / "env", python=python)
         self.unpack("demo", "1.0")
+        if engine:
+            self.unpack("sitepatch", patcher.__version__)
         self.before = sorted(path.relative_to(self.site).as_posix() for path in self.site.rglob("*"))
 
     def unpack(self, name, version):
@@ -47,11 +59,17 @@ class Place:
         with zipfile.ZipFile(next(self.wheels.glob(f"{name}-{version}-*.whl"))) as archive:
             archive.extractall(str(self.site))
 
+    def change_engine(self, code=""):
+        """Put a sitepatch into the site directory: that of this checkout, in which `code` is run first."""
+        (self.site / "patcher").mkdir(exist_ok=True)
+        head = f"__path__ = [{str(Path(patcher.__file__).parent)!r}]\n__version__ = {patcher.__version__!r}\n"
+        (self.site / "patcher/__init__.py").write_text(head + code)
+
     def sitepatch(self, *words, code=0, **more):
         return done(sitepatch(*words, cwd=self.path, **more), code)
 
     def init(self, *words, code=0, names=("two",)):
-        return self.sitepatch("hook", "init", "patches", *names, "--patch-dir", "mine", "--python", self.python, *words, code=code)
+        return self.sitepatch("hook", "init", "patches", *names, "--patch-dir", "mine", *words, code=code)
 
     def wheel(self):
         """The line for requirements.txt."""
@@ -81,10 +99,3 @@ class Place:
         variables = {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "", **more}
         ended = subprocess.run([str(self.python), *words], env=environ(**variables), capture_output=True, timeout=120)
         return done(Ended(ended), code)
-
-    def use_sitepatch(self):
-        """Make sitepatch importable in the environment, with what it needs."""
-        import libcst
-
-        above = Path(libcst.__file__).parents[1]
-        (self.site / "checkout.pth").write_text(f"{ROOT}\n{above}\n")

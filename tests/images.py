@@ -187,7 +187,7 @@ def dockerfiles(images):
     assert "No module named 'patcher'" in images.start("stages", ["python", "-c", "import patcher"], code=1)
     yield "several stages: the second image is patched and has no sitepatch"
 
-    images.sitepatch("hook", "init", context / "patches", "my-fix", "--target", site, "--patch-dir", context / "patchsets")
+    images.sitepatch("hook", "init", context / "patches", "my-fix", "--patch-dir", context / "patchsets")
     (context / "requirements.txt").write_text("demo==1.0\n./patches\n")
     images.build("hook", "FROM python:3.11-slim\nARG SOURCE_DATE_EPOCH\n" + hook)
     assert images.value("hook") == "VALUE patched"

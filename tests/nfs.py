@@ -201,7 +201,7 @@ def lay_out():
         hunks = [f"--- {path}\n@@ <module> @@\n-{variable} = 1\n+{variable} = 2\n" for path, variable in places.items()]
         (folder / "mine" / name / "p.spatch").write_text("Why.\n\n" + "".join(hunks))
     (folder / "pyproject.toml").write_text('[tool.sitepatch]\npatchsets = ["two", "kept"]\npatch-dir = "mine"\n')
-    done(sitepatch("hook", "init", "hook", "kept", "--patch-dir", "mine", "--python", python, cwd=folder))
+    done(sitepatch("hook", "init", "hook", "kept", "--patch-dir", "mine", cwd=folder))
     hook = done(sitepatch("hook", "wheel", "hook", cwd=folder)).out.split(" ")[0]
     with zipfile.ZipFile(folder / hook) as archive:
         archive.extractall(site)

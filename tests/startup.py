@@ -85,8 +85,7 @@ def hook(work: Path, count: int) -> List[Path]:
     target.write_bytes(wheel(name, "1.0", files))
     text = "".join(f"--- {name}/m{number}.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n" for number in range(count))
     patchset(project / "patchsets", f"patch-{count}", name, f"Change them all.\n\n{text}")
-    seen = environment(project / "env", sys.executable, [target])
-    sitepatch(project, "hook", "init", "patches", f"patch-{count}", "--python", str(seen))
+    sitepatch(project, "hook", "init", "patches", f"patch-{count}")
     sitepatch(project, "hook", "wheel", "patches", "--out", "dist")
     return [target, *(project / "dist").glob("*.whl")]
 
@@ -99,6 +98,9 @@ def environments(work: Path, python: str, wheels: Dict[int, List[Path]], environ
     (site / "nothing.pth").write_text("import sys\n")
     for count, both in wheels.items():
         made[f"{count} files"] = prepared = environment(here / str(count), python, both)
+        (folder,) = (here / str(count)).glob("lib/python3*/site-packages/_sitepatch_hook_*")
+        keep = f"import sys; from patcher.ops.keep import main; sys.exit(main({str(folder)!r}, 'repair'))"  # as its start would
+        quiet([sys.executable, "-c", keep], work, {**os.environ, "PYTHONPATH": str(ROOT)})
         look = f"import many{count}.m{count - 1} as m; assert m.VALUE == 2"
         quiet([str(prepared), "-c", look], work, environ)
     for prepared in made.values():

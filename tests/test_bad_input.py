@@ -8,7 +8,6 @@ import pytest
 
 from patcher.cli.console import exit_code
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
-from patcher.hook.directory import head
 from patcher.model import Option, Patchset
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import resolve_options
@@ -36,7 +35,7 @@ patches = ["m.spatch"]
 """
 SPATCH = "--- pkg/m.py\n@@ f @@\n-old($A)\n+new($A)\n"
 LOCK = f'format = 1\n\n[[patchset]]\nname = "{NAME}"\nversion = "1.0"\nsha256 = "{"0" * 64}"\noptions = {{ n = 1 }}\n'
-PROJECT = f'[project]\nname = "x"\nversion = "1"\n[tool.sitepatch]\npatchsets = ["{NAME}"]\n[tool.sitepatch-hook]\nmode = "warn"\n'
+PROJECT = f'[project]\nname = "x"\nversion = "1"\n[tool.sitepatch]\npatchsets = ["{NAME}"]\n'
 SYMPTOMS = """[[symptom]]
 name = "port"
 patterns = ["EADDRINUSE: address already in use"]
@@ -47,7 +46,6 @@ READERS = {  # every TOML file: a good text, and what reads it
     "patchset.toml": (MANIFEST, lambda path: load_patchset(path.parent, "test")),
     "sitepatch.lock": (LOCK, lockfile.load_lock),
     "pyproject.toml": (PROJECT, read_project),
-    "pyproject.toml of a hook": (PROJECT, head),
     "symptoms.toml": (SYMPTOMS, lambda path: general_symptoms(str(path.parent))),
 }
 N = 5000
@@ -189,7 +187,7 @@ def test_no_command_ends_with_a_traceback(tmp_path, words, shape):
     (folder / "patchset.toml").write_text(f"{bad}\n{MANIFEST}")
     (tmp_path / "pyproject.toml").write_text(f"{bad}\n{PROJECT}")
     (tmp_path / "sitepatch.lock").write_text(f"{bad}\n{LOCK}")
-    done = site(*words) if words[0] != "list" and words[0] != "show" else sitepatch(*words, cwd=tmp_path)
+    done = site(*words) if words[0] not in ("hook", "list", "show") else sitepatch(*words, cwd=tmp_path)
     assert done.code in (1, 2) and "Traceback" not in done.err, done
     assert BAD[shape][1] in done.err + done.out
     assert len(done.err + done.out) < 5000
@@ -197,7 +195,7 @@ def test_no_command_ends_with_a_traceback(tmp_path, words, shape):
 
 def test_the_readers_above_are_all_that_read_toml():
     users = {path.name for path in (ROOT / "patcher").rglob("*.py") if re.search("decode_toml|read_toml", path.read_text())}
-    assert users == {"toml.py", "manifest.py", "lockfile.py", "pyproject.py", "directory.py", "hooks.py", "symptoms.py"}
+    assert users == {"toml.py", "manifest.py", "lockfile.py", "pyproject.py", "hooks.py", "symptoms.py"}
     loaders = [path.name for path in Path(ROOT / "patcher").rglob("*.py") if "tomllib.load" in path.read_text()]
     assert loaders == ["toml.py"]
 

@@ -89,7 +89,7 @@ WRONG = {  # a run of each command that fails after its words were read
 def test_with_json_an_error_is_json_too(tmp_path, command, words):
     site = Site(tmp_path)
     site.path.mkdir()
-    target = ["--target", site.path] if command not in ("show", "list", "hook wheel") and "--python" not in words else []
+    target = ["--target", site.path] if command not in ("show", "list", "hook init", "hook wheel") and "--python" not in words else []
     behind = ["--", "true"] if command == "run" else []
     done = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)
     answer = json.loads(done.err if command == "run" else done.out)  # stdout of `run` is that of the command it becomes

@@ -14,6 +14,7 @@ import sys
 import venv
 
 import click
+import libcst
 import pytest
 
 from patcher.cli.main import commands
@@ -85,7 +86,10 @@ class World:
         (self.site,) = self.venv.glob("lib/python3*/site-packages")
         for name in () if real else ("mmengine-0.10.7", "torch-2.9.0"):
             lay_out(name, self.site)
-        for name, body in {**STUBS, "sitepatch": f'PYTHONPATH={ROOT} exec {sys.executable} -m patcher "$@"', **stubs}.items():
+        engine = f"{ROOT}\\n{os.path.dirname(os.path.dirname(libcst.__file__))}"
+        wheel = f"python -m zipfile -e dist/*.whl {self.site} && printf '{engine}\\n' > {self.site}/checkout.pth && python -c pass"
+        own = {"sitepatch": f'PYTHONPATH={ROOT} exec {sys.executable} -m patcher "$@"', "install-hook": wheel}
+        for name, body in {**STUBS, **own, **stubs}.items():
             (self.bin / name).write_text(f"#!/bin/sh\n{body}\n")
             (self.bin / name).chmod(stat.S_IRWXU)
         path = os.pathsep.join(map(str, (self.bin, self.venv / "bin", os.environ["PATH"])))

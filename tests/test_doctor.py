@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError
-from patcher.hook.content import Hook, write_hook, write_precomputed
-from patcher.hook.installed import look_at_all
 from patcher.ops.fixture import lay_out
 from patcher.ops.health.checkup import CHECKS
 from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, Examination, examine
 from patcher.ops.health.troubles import TROUBLES
+from patcher.ops.hooks import installed_hooks
 from patcher.store import journal
+from patcher.store.receipt import encode_fields
 from patcher.target.interpreter import Environment, discover
 from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
 from tests.test_races import held, site_of, told, venv_of
@@ -418,9 +418,8 @@ def test_every_damaged_hook(site):
 
 def test_a_hook_whose_files_are_as_requested_is_no_problem_whatever_it_says(site):
     (site.path / "_mine").mkdir()
-    (site.path / "_mine/hook.json").write_bytes(write_hook(Hook("mine", "1", "repair", ())))
-    (site.path / "_mine/kept.json").write_bytes(write_precomputed((), {}))
-    (folder, look), *rest = look_at_all(discover(None, str(site.path)))
+    (site.path / "_mine/hook.json").write_bytes(encode_fields({"name": "mine", "version": "1", "mode": "repair", "patchsets": {}}))
+    (folder, look), *rest = installed_hooks(discover(None, str(site.path))).hooks
     assert (folder, look.good, rest) == (f"{site.path}/_mine", True, []) and "its .pth file is gone" in look.messages[0]
     assert doctor(site) == []
 

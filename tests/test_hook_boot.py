@@ -17,7 +17,6 @@ import pytest
 
 import patcher
 from patcher.hook import backend, boot
-from patcher.hook.wheel import CARRIED_MODULES
 from tests.command import ROOT, environ, tree
 from tests.hooks import Place
 
@@ -29,19 +28,10 @@ def place(tmp_path):
     return Place(tmp_path)
 
 
-def imports(path, everywhere):
-    nodes = ast.parse(path.read_bytes())
-    for node in ast.walk(nodes) if everywhere else nodes.body:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module
-            if node.module.split(".")[0] == "patcher":
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
 def test_the_boot_module_imports_os_and_sys_only(place):
-    assert set(imports(PACKAGE / "hook/boot.py", everywhere=False)) == {"os", "sys"}
+    nodes = ast.parse((PACKAGE / "hook/boot.py").read_bytes()).body
+    assert [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names] == ["os", "sys"]
+    assert not [node for node in nodes if isinstance(node, ast.ImportFrom)]
     code = "import sys; print(sorted(sys.modules))"
     (place.site / "other.pth").write_text("# reading any .pth file loads what its encoding needs\n")
     bare = place.start("-B", "-c", code).out
@@ -51,21 +41,14 @@ def test_the_boot_module_imports_os_and_sys_only(place):
     assert set(ast.literal_eval(with_hook)) - set(ast.literal_eval(bare)) == {place.folder.name}
 
 
-def test_a_hook_brings_along_every_module_that_its_slow_part_needs_and_no_library():
-    known, seen, queue = set(), set(), ["patcher.hook.repair"]
-    while queue:
-        name = queue.pop()
-        path = PACKAGE / f"{name.partition('.')[2].replace('.', '/')}.py"
-        path = path if path.exists() else PACKAGE / name.partition(".")[2].replace(".", "/") / "__init__.py"
-        if name and name.split(".")[0] != "patcher":
-            known.add(name.split(".")[0])
-        elif path.exists() and path not in seen:
-            seen.add(path)
-            queue += [name.rpartition(".")[0], *imports(path, everywhere=True)]
-    assert {path.relative_to(PACKAGE).as_posix()[:-3] for path in seen} == set(CARRIED_MODULES)
-    assert known & {"libcst", "packaging", "click", "tomli", "platformdirs"} == set()
-    if sys.version_info >= (3, 10):
-        assert known <= sys.stdlib_module_names
+def test_the_wheel_holds_one_module_the_patchsets_and_a_requirement_of_sitepatch(place):
+    place.init()
+    with zipfile.ZipFile(str(place.path / place.wheel().split(" ")[0])) as archive:
+        names = archive.namelist()
+        (metadata,) = [archive.read(name).decode() for name in names if name.endswith("/METADATA")]
+    assert [name.rpartition("/")[2] for name in names if name.endswith(".py")] == ["__init__.py"]
+    assert [line for line in metadata.splitlines() if line.startswith("Requires-Dist")] == [f"Requires-Dist: sitepatch>={patcher.__version__}"]
+    assert [name.partition("/patchsets/")[2] for name in names if "/patchsets/" in name] == ["two/p.spatch", "two/patchset.toml"]
 
 
 def test_nothing_of_the_main_wheel_runs_when_python_starts():
@@ -84,7 +67,7 @@ def test_it_runs_once_in_a_process(place):
 
 def test_both_files_that_start_it_name_the_same_function(place):
     place.install()
-    (pth,), (start,) = place.site.glob("*.pth"), place.site.glob("*.start")
+    (pth,), (start,) = place.site.glob("sitepatch_hook*.pth"), place.site.glob("*.start")
     name = place.folder.name
     assert pth.read_text() == f"import {name}; {name}.start()\n"
     assert start.read_text() == f"{name}:start\n"
@@ -127,14 +110,14 @@ def test_odd_starts(place, how):
 
 def test_who_interrupts_the_look_ends_the_start_as_a_shell_expects_it(place):
     place.install()
-    code = f"import os, {place.folder.name} as h; os.environ.pop('SITEPATCH_HOOK'); h.state_problems = lambda mode: exec('raise KeyboardInterrupt')"
+    code = f"import os, {place.folder.name} as h; os.environ.pop('SITEPATCH_HOOK'); h.recorded_problems = lambda *words: exec('raise KeyboardInterrupt')"
     ended = place.start("-c", f"{code}; h.start(); print('started')", code=130, SITEPATCH_HOOK="off")
     assert (ended.out, ended.err) == ("", "")
 
 
 def test_a_look_that_fails_is_reported_once_and_the_program_starts(place):
     place.install()
-    code = f"import os, {place.folder.name} as h; os.environ['SITEPATCH_HOOK'] = 'warn'; h.state_problems = lambda mode: exec('raise ValueError(7)')"
+    code = f"import os, {place.folder.name} as h; os.environ['SITEPATCH_HOOK'] = 'warn'; h.recorded_problems = lambda *words: exec('raise ValueError(7)')"
     ended = place.start("-c", f"{code}; h.start(); print('started')", SITEPATCH_HOOK="off")
     assert ended.out == "started\n"
     assert re.fullmatch(r"sitepatch-hook: \S+ could not look at its files: ValueError: 7\n", ended.err)
@@ -166,7 +149,7 @@ def test_what_a_state_tells(tmp_path):
     (tmp_path / "link.py").symlink_to("a.py")
     site, good = str(tmp_path), "= 1000000000:5 a.py"
     assert boot.changed_files(state(good, "= absent b.py", "= 1000000000:5 link.py"), site, "ID", False) == []
-    assert boot.changed_files(state("! 1000000000:5 a.py", ": it does not fit"), site, "ID", False) == ["it does not fit"]
+    assert boot.changed_files(state("= 1000000000:5 a.py", ": it does not fit"), site, "ID", False) == ["it does not fit"]
     assert boot.changed_files(state(good), site, "another", False) is None
     assert boot.changed_files(state("= 1000000001:5 a.py"), site, "ID", False) is None, "newer"
     assert boot.changed_files(state("= 999999999:5 a.py"), site, "ID", False) is None, "older"
@@ -175,7 +158,7 @@ def test_what_a_state_tells(tmp_path):
     assert boot.changed_files(state("= 1:1 b.py"), site, "ID", False) is None
     assert boot.changed_files("", site, "ID", False) is None
     assert boot.changed_files(state("= absent with a blank.py"), site, "ID", False) == []
-    looked = state("! 1000000000:5 a.py", ": it is not applied", head="sitepatch-hook 1 ID looked")
+    looked = state("= 1000000000:5 a.py", ": it is not applied", head="sitepatch-hook 1 ID looked")
     assert boot.changed_files(looked, site, "ID", True) == ["it is not applied"]
     assert boot.changed_files(looked, site, "ID", False) is None, "nobody has tried"
 
@@ -183,7 +166,7 @@ def test_what_a_state_tells(tmp_path):
 @pytest.mark.parametrize(
     "text",
     ["x", "end\n", state()[:-1], state()[:-4], state("= 1:1"), state("= 1:1 "), state("= 1:1 /a"), state("= 1:1 a/../../b"),
-     state("= 1:1 .."), state("+ 1:1 a"), state("= 1:1 a\0"), "sitepatch-hook 2 ID tried\nend\n"],
+     state("= 1:1 .."), state("+ 1:1 a"), state("! 1:1 a"), state("= 1:1 a\0"), "sitepatch-hook 2 ID tried\nend\n"],
 )  # fmt: skip
 def test_what_is_no_state_is_refused_and_no_path_out_of_the_site_directory_is_looked_at(tmp_path, text, monkeypatch):
     monkeypatch.setattr(boot, "signature", lambda path: pytest.fail(f"looked at {path}"))

@@ -11,8 +11,9 @@ import time
 
 import pytest
 
-from patcher.hook import installed, repair
+from patcher.ops import hooks, keep
 from patcher.store import retry
+from patcher.target.interpreter import Environment
 from tests.command import environ
 from tests.hooks import Place
 from tests.places import patchset
@@ -69,13 +70,13 @@ def replace(name, text):
 MESSAGES = {
     "applied": (lambda place: None, ""),
     "not applied, mode warn": (lambda place: None, "warn"),
-    "unknown release": (lambda place: place.unpack("demo", "2.0"), ""),
+    "does not fit": (lambda place: place.unpack("demo", "3.0"), ""),
     "damaged state": (replace("state", "?"), ""),
-    "missing module": (replace("recheck.py", None), ""),
     "missing hook.json": (replace("hook.json", None), ""),
-    "damaged kept.json": (replace("kept.json", "{"), ""),
-    "damaged library": (replace("lib/patcher/store/store.py", "("), ""),
-    "child killed": (replace("lib/patcher/hook/repair.py", "import os; os.kill(os.getpid(), 9)"), ""),
+    "damaged patchset": (replace("patchsets/two/patchset.toml", "{"), ""),
+    "sitepatch gone": (lambda place: (place.site / "checkout.pth").unlink(missing_ok=True), ""),
+    "damaged sitepatch": (lambda place: place.change_engine("("), ""),
+    "child killed": (lambda place: place.change_engine("import os; os.kill(os.getpid(), 9)"), ""),
 }
 
 
@@ -101,7 +102,7 @@ def test_a_hook_that_cannot_say_what_it_says_starts_every_python(place, line):
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_no_message_of_a_hook_keeps_python_from_starting_or_changes_its_exit_code(place, line, message):
-    check(place, line, *MESSAGES[message], *(["strict"] if message == "unknown release" else []))
+    check(place, line, *MESSAGES[message], *(["strict"] if message == "does not fit" else []))
 
 
 # locks and descriptors that others have -----------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ def test_few_file_descriptors_are_no_failure(place):
         return subprocess.run(words, env=environ(PYTHONPATH="", SITEPATCH_HOOK=mode), capture_output=True, timeout=60)
 
     tried = 0
-    for limit in range(3, 14):
+    for limit in (*range(3, 14), 20, 32):
         bare = start(limit, "off")
         if bare.returncode or bare.stderr:
             continue
@@ -187,26 +188,26 @@ class Applying:
 
 @pytest.mark.parametrize("what", ["hook status", "mode warn", "mode repair"])
 def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch, capfd):
-    """`repair` waits for a commit that has begun; here another one begins when it looks."""
-    classify, seen = repair.classify_targets, []
+    """A look waits for a commit that has begun; in mode repair another one begins when it looks."""
+    real, seen = keep.apply_requested, []
     begun = Applying(place, 22) if what != "mode repair" else None
 
-    def judge_in_the_middle(*rest):
+    def apply_in_the_middle(*words):
         nonlocal begun
         begun = begun or Applying(place, 22)
-        seen.append(classify(*rest))
+        seen.append((place.site / "demo/m.py").read_text())
         threading.Timer(0.1, begun.go_on.touch).start()
-        return seen[-1]
+        return real(*words)
 
-    for module, wait in ((retry, "_WAIT"), (repair, "_PATIENCE")):
+    for module, wait in ((retry, "_WAIT"), (keep, "_PATIENCE")):
         monkeypatch.setattr(module, wait, 60.0)  # the other process takes as long as the machine does
-    for module in (repair, installed):
-        monkeypatch.setattr(module, "classify_targets", judge_in_the_middle)
+    monkeypatch.setattr(keep, "apply_requested", apply_in_the_middle)
     if what == "hook status":
-        assert installed.look(str(place.folder))[2:] == (True, ())
+        ((_, status),) = hooks.installed_hooks(Environment.alone(str(place.site))).hooks
+        assert (status.good, status.messages) == (True, ())
     else:
-        assert repair.main(str(place.folder), what.split()[1]) == 0
-        assert "! " not in place.state()
+        assert keep.main(str(place.folder), what.split()[1]) == 0
+        assert ": " not in place.state()
         assert capfd.readouterr().err == ""
-    assert "somebody edited it" in str(seen[0]) and len(seen) > 1
+    assert seen[0] == "VALUE = 22\n" and not (place.site / ".sitepatch/journal.json").exists()
     assert begun.child.wait() == 0

@@ -175,7 +175,8 @@ def test_what_a_project_asks_for_and_its_lock_are_made_printable_on_a_terminal(s
     words = ["lock", "--check"], ["sync", "--locked"], ["sync", "--dry-run"], ["hook", "init", "h"], ["sync", "--verify", "none"], ["run", "--", "true"]
     for each in words:
         end = each.index("--") if "--" in each else len(each)
-        code, text = on_a_terminal(site, *each[:end], "--target", site.path, *each[end:])
+        target = [] if each[0] == "hook" else ["--target", site.path]
+        code, text = on_a_terminal(site, *each[:end], *target, *each[end:])
         assert code == (1 if "lock" in "".join(each) else 0) and "Traceback" not in text, text
         assert (raw_controls(text), forged(text)) == ([], False), text
     (site.cwd / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = [{toml('no' + EVIL)}]\n")

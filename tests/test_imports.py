@@ -38,7 +38,7 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
     "project": {*LOOKS, "verify"},
     "diagnose": BASE,
     "ranks": BASE,
-    "hook": {*LOOKS, "project"},
+    "hook": LOOKS,
     "overlay": {*LOOKS, "verify"},
     "author": {*LOOKS, "engine"},
     "ops": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "diagnose", "ranks"},
@@ -140,7 +140,7 @@ def test_a_public_name_means_one_thing():
 
 
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
-    "hook/backend.py", "hook/boot.py", "hook/recheck.py", "overlay/boot.py", "ranks/child.py",
+    "hook/backend.py", "hook/boot.py", "overlay/boot.py", "ranks/child.py",
     "verify/child.py",
 }  # fmt: skip
 
@@ -179,12 +179,12 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "ops/overlay.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
-    **dict.fromkeys(["ops/hooks.py", "hook/backend.py", "hook/writer.py"], "a hook's directory and its wheel"),
+    **dict.fromkeys(["ops/hooks.py", "hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
-    **dict.fromkeys(["hook/recheck.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
+    **dict.fromkeys(["ops/keep.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
     **dict.fromkeys(["verify/run.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),
 }
-OWN_FILES = ("hook/repair.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files
+OWN_FILES = ("ops/keep.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files
 WRITING = {
     "os": "O_CREAT O_RDWR O_WRONLY chmod chown fchmod fchown ftruncate lchown link makedirs mkdir mkfifo mknod remove removedirs "
     "removexattr rename renames replace rmdir setxattr symlink truncate unlink utime write",

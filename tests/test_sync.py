@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from patcher.hook.content import Hook, HookPatchset, write_hook, write_precomputed
-from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, Site, done, environ, sitepatch, tree
+from patcher.store.receipt import encode_fields
+from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, ROOT, Site, done, environ, sitepatch, tree
 from tests.test_foreign import OTHER, Shop
 from tests.test_imports import loaded
 from tests.test_verify import Venv
@@ -230,23 +230,23 @@ def test_an_edit_of_our_own_change_keeps_all_of_it_from_being_restored(site):
 
 def test_a_damaged_hook_stops_nothing_and_one_of_a_newer_release_does(site):
     asks(site, GUARD)
-    kept = HookPatchset("another", "1", "0" * 64, {}, (), {})
     folder = site.path / "_sitepatch_hook_mine"
     folder.mkdir()
     (folder / "hook.json").write_text('{"format": 2, "sitepatch": "9.0"}')
     refused = done(site("sync"), 1)
     assert "sitepatch 9.0" in refused.err and standing(site) == {}
-    (folder / "kept.json").write_bytes(write_precomputed((), {}))
-    for name in ("hook.json", "kept.json"):  # each of them is read at a start of Python
-        (folder / name).write_text('{"sitepatch"')
+    fields = {"name": "sitepatch-hook-mine", "version": "1", "mode": "repair", "patchsets": {DDP: {}}}
+    for data, damage in (
+        (b'{"sitepatch"', f"{folder}/hook.json: is not the JSON that sitepatch writes: "),
+        (encode_fields(fields), f"{folder}/patchsets/{DDP}/patchset.toml: found no readable file"),
+    ):
+        (folder / "hook.json").write_bytes(data)
         told = done(site("sync"))
-        damage = f"{folder}/{name}: is not the JSON that sitepatch writes: "
         assert f"the hook sitepatch-hook-mine is damaged and does nothing: {damage}" in told.err, told.err
         assert "run `sitepatch hook init` again, and install the hook again" in told.err
-        (folder / "hook.json").write_bytes(write_hook(Hook("sitepatch-hook-mine", "1", "repair", (kept,))))
     assert list(standing(site)) == [GUARD]
-    (folder / "kept.json").write_bytes(write_precomputed((), {}))
-    assert "another: sitepatch-hook-mine keeps it applied" in done(site("sync"), 1).err
+    shutil.copytree(str(ROOT / "patchsets" / DDP), str(folder / "patchsets" / DDP))
+    assert f"{DDP}: sitepatch-hook-mine keeps it applied" in done(site("sync"), 1).err
 
 
 def test_a_file_that_a_new_version_leaves_alone_is_put_back(site):

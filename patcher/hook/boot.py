@@ -1,4 +1,4 @@
-"""Keeps patches applied: compares the files with a state file at every start of Python; a child process does the rest.
+"""Keeps patches applied: compares files with what was recorded of them, at every start of Python; sitepatch sees to the rest.
 
 Made by `sitepatch hook`. Imports os and sys only; SITEPATCH_HOOK=off in the environment switches it off.
 """
@@ -11,6 +11,16 @@ ID = "@ID@"
 MODE = "@MODE@"
 MODES = ("repair", "warn", "strict")
 HERE = os.path.dirname(os.path.abspath(__file__))
+CHILD = """
+import sys
+name, here, mode = sys.argv[1:]
+sys.path.append(here.rpartition("/")[0])
+try:
+    from patcher.ops.keep import main
+except Exception as error:
+    sys.exit(f"sitepatch-hook: {name}: sitepatch, which it needs, cannot be run ({error}); install it: pip install sitepatch")
+sys.exit(main(here, mode))
+"""
 _ran = False
 
 
@@ -20,23 +30,20 @@ def start() -> None:
     mode = os.environ.get("SITEPATCH_HOOK") or MODE
     if _ran or mode == "off":
         return
-    _ran, reported = True, False
+    _ran, good = True, False
     try:
         if mode not in MODES:
             write_stderr(f"SITEPATCH_HOOK: found {mode!r}, expected {', '.join(MODES)} or off; the mode is {MODE}")
             mode = MODE
-        reasons = state_problems(mode)
-        if reasons is None:
-            module = __import__(f"{__name__}.recheck", fromlist=["recheck"])  # most starts can do without
-            reasons, reported = module.recheck(HERE, NAME, mode, state_problems, write_stderr)
+        reasons = recorded_problems(HERE, ID, mode)
+        good = run_child(mode) if reasons is None else not reasons
+        if reasons and mode != "repair":
+            write_stderr("; ".join(reasons))
     except Exception as error:  # whatever it is, the program starts
-        reasons, reported = [f"{type(error).__name__}: {error}"], True
-        write_stderr(f"{NAME} could not look at its files: {reasons[0]}")
+        write_stderr(f"{NAME} could not look at its files: {type(error).__name__}: {error}")
     except KeyboardInterrupt:  # raised here, it would be reported as a fatal error of the interpreter
         os._exit(130)
-    if reasons and mode != "repair" and not reported:
-        write_stderr("; ".join(reasons))
-    if reasons and mode == "strict":
+    if mode == "strict" and not good:
         write_stderr(f"{NAME} is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)")
         os._exit(1)  # SystemExit would be reported as a fatal error of the interpreter
 
@@ -53,36 +60,30 @@ def write_stderr(text: str) -> None:
             pass
 
 
-def state_problems(mode: str, aloud: bool = False) -> "list[str] | None":
+def recorded_problems(here: str, version: str, mode: str, *, aloud: bool = False) -> "list[str] | None":
     """Return why files are not as requested, [] where they are; None where the state file does not say it.
 
-    With `aloud` it is reported where the state file is damaged.
+    Args:
+        here: the folder of the hook, in its site directory.
+        version: of the hook; the state of another one does not count.
+        mode: `warn` is content where the files were looked at, and nobody has tried to repair them.
+        aloud: report it where the state file is damaged.
     """
     try:
-        fd = os.open(HERE + "/state", os.O_RDONLY | os.O_NONBLOCK)  # a FIFO in its place is not waited for
+        fd = os.open(here + "/state", os.O_RDONLY | os.O_NONBLOCK)  # a FIFO in its place is not waited for
         with open(fd, "rb") as file:
             text = (file.read() or b"").decode("utf-8", "surrogateescape")
+        return changed_files(text, os.path.dirname(here), version, mode == "warn")
     except OSError:
         return None
-    try:
-        return changed_files(text, os.path.dirname(HERE), ID, mode == "warn")
     except ValueError as error:
         if aloud:
-            write_stderr(f"{HERE}/state: is damaged ({error}); looking at every file again")
-    return None
+            write_stderr(f"{here}/state: is damaged ({error}); looking at every file again")
+        return None
 
 
-def changed_files(text: str, site: str, requested: str, looking: bool) -> "list[str] | None":
-    """Compare a state file with the files that it names.
-
-    Args:
-        text: of the state file.
-        site: the site directory, in which all files lie.
-        requested: the ID of the hook; the state of another one does not count.
-        looking: whether it is enough that the files were looked at, and no repair was tried.
-
-    Returns:
-        Why files are not as requested; None where a file is not as it was, or no repair was tried.
+def changed_files(text: str, site: str, version: str, looking: bool) -> "list[str] | None":
+    """Compare the text of a state file with the files of the site directory that it names; see `recorded_problems`.
 
     Raises:
         ValueError: it is no state file, or names a file outside the site directory.
@@ -92,19 +93,19 @@ def changed_files(text: str, site: str, requested: str, looking: bool) -> "list[
     head, *lines = text.split("\n")
     if not head.startswith("sitepatch-hook 1 ") or lines[-2:] != ["end", ""]:
         raise ValueError("its first or its last line is another one")
-    reasons, good = [], True
+    reasons, same = [], True
     opened: set[str] = set()
     for line in lines[:-2]:
         if line[:2] == ": ":
             reasons.append(line[2:])
             continue
         mark, signed, path = line.split(" ", 2)
-        if mark not in ("=", "!") or path[:1] in ("", "/") or "/../" in f"/{path}/" or "\0" in path:
+        if mark != "=" or path[:1] in ("", "/") or "/../" in f"/{path}/" or "\0" in path:
             raise ValueError(f"it has the line {line!r}")
-        if good:
-            good = signature(site + "/" + path, opened) == signed
+        if same:
+            same = signature(site + "/" + path, opened) == signed
     done = head.split(" ")[2:]
-    if not good or done[:1] != [requested] or (reasons and done[1:] == ["looked"] and not looking):
+    if not same or done[:1] != [version] or (reasons and done[1:] == ["looked"] and not looking):
         return None
     return reasons
 
@@ -129,3 +130,27 @@ def signature(path: str, opened: "set[str] | None" = None) -> str:
     except OSError:
         return "absent"
     return f"{info[8]}:{info[6]}"
+
+
+def run_child(mode: str) -> bool:
+    """Have sitepatch see to the files in a process of its own, which reports what it finds; returns whether all is well."""
+    near = [f"python{sys.version_info[0]}.{sys.version_info[1]}", "python3", "python"]
+    for python in [sys.executable or "", *(os.path.join(sys.prefix, "bin", name) for name in near)]:
+        if os.path.basename(python).startswith(("python", "pypy")) and os.access(python, os.X_OK):
+            break  # another one is a program that embeds Python
+    else:
+        write_stderr(f"{NAME}: found no Python to run; start the one of this environment once: {sys.prefix}")
+        return False
+    ends = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    if sys.stderr is None:
+        ends.append((os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0))
+    words = [python, "-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", CHILD, NAME, HERE, mode]
+    guard = dict(os.environ, SITEPATCH_HOOK="off")  # for every Python that the child starts
+    child = os.posix_spawn(python, words, guard, file_actions=[*ends, (os.POSIX_SPAWN_DUP2, 2, 1)])
+    try:
+        status = os.waitpid(child, 0)[1]
+    except ChildProcessError:  # SIGCHLD is ignored in this program, so the exit status is lost
+        return recorded_problems(HERE, ID, mode) == []
+    if os.WIFSIGNALED(status):
+        write_stderr(f"{NAME}: the process that looks at its files was ended by signal {os.WTERMSIG(status)}")
+    return status == 0

@@ -1,93 +1,109 @@
-"""The hooks that are installed in an environment: what the next start of Python would do, and how to remove one."""
+"""The hooks in an environment: which patchsets each keeps applied, and how one is removed."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
-from patcher.errors import SitepatchError
-from patcher.hook import boot
-from patcher.hook.classify import classify_targets
-from patcher.hook.content import Installed, load_hook
-from patcher.hook.places import folders, module, stem
-from patcher.store.retry import settled
-from patcher.store.store import Store
+from patcher.errors import FormatError, SitepatchError, StoreError
+from patcher.hook.boot import MODES
+from patcher.hook.places import HOOK, PATCHSETS, hook_folders, hook_name
+from patcher.model import PatchsetSource, Requested
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.sources import resolve_options
+from patcher.store.receipt import decode_fields
+from patcher.system.decode import Table, Values, one_of, string
+from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
 
+_HOOK = Table({"name": string, "version": string, "mode": one_of(*MODES), "patchsets": Values(Values(string))})
+_AGAIN = "run `sitepatch hook init` again, and install the hook again"
 
-class HookStatus(NamedTuple):
-    """The status of a hook: `good` if every file is as requested, else `messages` says what is not.
 
-    `mode` is the one that is in force, with SITEPATCH_HOOK.
-    """
+class Hook(NamedTuple):
+    """A hook: `version` is that of its distribution, `mode` one of `MODES`, `folder` holds it, in its site directory."""
 
-    installed: Installed
+    name: str
+    version: str
     mode: str
-    good: bool
-    messages: Tuple[str, ...]
+    requested: Tuple[Requested, ...]
+    folder: str
+
+    @property
+    def site(self) -> str:
+        """The site directory."""
+        return os.path.dirname(self.folder)
+
+    @property
+    def names(self) -> Tuple[str, ...]:
+        """The names of the patchsets."""
+        return tuple(item.patchset.name for item in self.requested)
 
 
-def look_at_all(env: Environment) -> Iterator[Tuple[str, Union[HookStatus, SitepatchError]]]:
-    """The folder of each hook of an environment, and its status, or what is wrong with a damaged one; writes nothing."""
-    for folder in folders(env):
-        try:
-            yield folder, look(folder)
-        except SitepatchError as error:
-            yield folder, error
-
-
-def look(folder: str) -> HookStatus:
-    """The status of the hook in a folder; writes nothing.
+def read_hook_fields(path: str) -> Dict[str, Any]:
+    """What a hook.json says: `name`, `version`, `mode`, and the options of each of `patchsets` as texts.
 
     Raises:
-        SitepatchError: it is damaged.
+        StoreError: it is damaged, or from a newer sitepatch (FormatError).
     """
-    installed = load_hook(folder)
-    mode = os.environ.get("SITEPATCH_HOOK") or installed.hook.mode
-    messages: List[str] = []
-    if mode == "off":
-        messages.append("SITEPATCH_HOOK=off: it does nothing")
-    if not os.path.exists(f"{installed.site}/{stem(installed.hook.name)}.pth"):
-        messages.append("its .pth file is gone: it does not run; install it again")
     try:
-        text = Path(folder, "state").read_bytes().decode("utf-8", "surrogateescape")
-        reasons = boot.changed_files(text, installed.site, installed.hook.version, True)
-    except (OSError, ValueError) as error:
-        reasons = None
-        messages.append(f"its state file: {error}; the next start of Python makes a new one")
-    for name in dict.fromkeys(path.split("/")[0] for path in installed.hook.paths):
-        if not os.path.exists(f"{installed.site}/{name}"):
-            messages.append(f"{name} is not installed in {installed.site}; elsewhere it is not looked at")
-    if reasons is not None:
-        return HookStatus(installed, mode, not reasons, (*messages, *reasons))
-    site, hook = installed.site, installed.hook
-    found = settled(Environment.alone(site), lambda: classify_targets(site, hook, installed.precomputed))
-    for name in found.applied:
-        warned = f"the next start of Python warns of {name}"
-        messages.append(warned if mode == "warn" else f"the next start of Python applies {name}")
-    problems = Store(site).check_writable([each.path for each in found.changes]) if found.changes and mode != "warn" else []
-    messages += [f"not one of user {os.geteuid()}: {problem}" for problem in problems[:1]]
-    messages += [f"{name}: {what}; the next start of Python asks sitepatch" for name, what in found.unknown.items()]
-    messages += dict.fromkeys(found.wrong.values())
-    return HookStatus(installed, mode, not (found.changes or found.unknown or found.wrong), tuple(messages))
+        return decode_fields(read_file(path), path, _AGAIN, _HOOK)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}", _AGAIN) from error
 
 
-def delete_hook(installed: Installed) -> None:
+def load_hook(folder: str) -> Hook:
+    """Read the hook in a folder of a site directory.
+
+    Raises:
+        StoreError: a file of it is missing or damaged, or from a newer sitepatch (FormatError).
+    """
+    fields = read_hook_fields(f"{folder}/{HOOK}")
+    try:
+        requested = tuple(_requested(folder, name, texts) for name, texts in fields.pop("patchsets").items())
+    except SitepatchError as error:
+        raise StoreError.joined([error], _AGAIN) from error
+    return Hook(requested=requested, folder=folder, **fields)
+
+
+def _requested(folder: str, name: str, texts: Mapping[str, str]) -> Requested:
+    patchset = load_patchset(f"{folder}/{PATCHSETS}/{name}", PatchsetSource("the hook", folder))
+    return Requested(patchset, resolve_options(patchset, {f"{name}.{option}": text for option, text in texts.items()}))
+
+
+def loaded_hooks(env: Environment) -> Tuple[List[Hook], Dict[str, StoreError]]:
+    """The hooks in the site directories of an environment, and what is wrong with each damaged one, by its folder.
+
+    Raises:
+        FormatError: a newer release wrote one: it works, and what it keeps applied is not known here.
+    """
+    hooks, damaged = [], {}
+    for folder in hook_folders(env):
+        try:
+            hooks.append(load_hook(folder))
+        except FormatError:
+            raise
+        except StoreError as error:
+            damaged[folder] = error
+    return hooks, damaged
+
+
+def remove_hook_files(folder: str) -> None:
     """Remove all files of a hook; the files that it has patched stay as they are.
 
     Raises:
         SitepatchError: a file cannot be removed.
     """
-    site, start = Path(installed.site), stem(installed.hook.name)
+    site, stem = Path(folder).parent, Path(folder).name[1:]
     try:
-        for name in (f"{start}.pth", f"{start}.start"):  # first, so that no further start of Python uses the rest
-            if (site / name).exists():
-                (site / name).unlink()
-        for folder in sorted(site.glob(f"{start}-*.dist-info")):
-            shutil.rmtree(folder)
-        shutil.rmtree(site / module(installed.hook.name))
+        for path in (site / f"{stem}.pth", site / f"{stem}.start"):  # first, so that no further start of Python uses the rest
+            if path.exists():
+                path.unlink()
+        for info in sorted(site.glob(f"{stem}-*.dist-info")):
+            shutil.rmtree(info)
+        shutil.rmtree(folder)
     except OSError as error:
         hint = "run this as the owner of that directory"
-        raise SitepatchError(f"{installed.hook.name} could not be removed: {error}", hint) from error
+        raise SitepatchError(f"{hook_name(folder)} could not be removed: {error}", hint) from error

@@ -1,4 +1,4 @@
-"""The folders of the hooks in an environment, how they are called, and what is in each: hook.json, kept.json, patchsets."""
+"""Where the hooks in an environment lie, and what they are called."""
 
 from __future__ import annotations
 
@@ -12,44 +12,32 @@ from patcher.system.reading import read_file
 if TYPE_CHECKING:
     from patcher.target.interpreter import Environment
 
-HOOK, PRECOMPUTED, PATCHSETS = "hook.json", "kept.json", "patchsets"
+HOOK, PATCHSETS = "hook.json", "patchsets"
+"""What lies in the folder of a hook, as in the directory that it is made from (`patcher.hook.backend`)."""
 
 
-def folders(env: Environment) -> List[str]:
+def hook_folders(env: Environment) -> List[str]:
     """The folder of every hook in the site directories of an environment."""
-    found = []
-    for site in env.sites:
-        if os.path.isdir(site):
-            names = sorted(name for name in os.listdir(site) if name.startswith("_"))
-            found += [f"{site}/{name}" for name in names if _is_hook(f"{site}/{name}")]
-    return found
+    sites = [site for site in env.sites if os.path.isdir(site)]
+    return [f"{site}/{name}" for site in sites for name in sorted(os.listdir(site)) if _is_hook(site, name)]
 
 
-def _is_hook(folder: str) -> bool:
-    """Whether sitepatch made it and wrote its name into both files: others may have a hook.json, and ours may be damaged."""
-    if os.path.isfile(f"{folder}/{HOOK}"):
-        for name in (HOOK, PRECOMPUTED):
+def _is_hook(site: str, name: str) -> bool:
+    """Whether sitepatch made it and wrote its name into one of both files: others may have a hook.json, ours be damaged."""
+    if name.startswith("_") and os.path.isfile(f"{site}/{name}/{HOOK}"):
+        for path in (HOOK, "__init__.py"):
             with suppress(OSError, SitepatchError):
-                if b'"sitepatch"' in read_file(f"{folder}/{name}"):
+                if b"sitepatch" in read_file(f"{site}/{name}/{path}"):
                     return True
     return False
 
 
-def stem(name: str) -> str:
-    """The first part of the names of a hook's wheel, of its .pth, .start and dist-info: its name as PEP 427 escapes it."""
-    return name.replace("-", "_")
-
-
-def module(name: str) -> str:
-    """The package that a hook installs, whose folder has that name."""
-    return f"_{stem(name)}"
-
-
-def name_of(folder: str) -> str:
-    """The name of the hook in a folder (of `module`)."""
+def hook_name(folder: str) -> str:
+    """The name of the hook in a folder."""
     return os.path.basename(folder)[1:].replace("_", "-")
 
 
-def keeping(env: Environment, names: Sequence[str]) -> List[str]:
+def hooks_for(env: Environment, names: Sequence[str]) -> List[str]:
     """The names of the hooks that keep one of these patchsets applied."""
-    return [name_of(each) for each in folders(env) if any(os.path.isdir(f"{each}/{PATCHSETS}/{name}") for name in names)]
+    folders = hook_folders(env)
+    return [hook_name(path) for path in folders if any(os.path.isdir(f"{path}/{PATCHSETS}/{name}") for name in names)]

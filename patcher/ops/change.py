@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 from patcher.errors import FormatError, StoreError, UsageError
-from patcher.hook.places import keeping
+from patcher.hook.places import hooks_for
 from patcher.model import FilePlan, Plan
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome, RestoreRequest
@@ -33,8 +33,15 @@ def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:
     Raises:
         SitepatchError: what keeps it from making a plan or from writing.
     """
-    place = request.place
     requested, notes = requested_patchsets(request)
+    return apply_requested(request, requested, notes, events)
+
+
+def apply_requested(
+    request: ApplyRequest, requested: Sequence[Requested], notes: Sequence[str], events: Events = SILENT
+) -> Outcome:
+    """Apply patchsets that are loaded already: the names and settings of the request do not count; see `apply`."""
+    place = request.place
     env = place.environment()
     how, recovered = begin_change(place, env, requested, request.verify, events, dry_run=request.dry_run)
     plan = undisturbed(env, lambda: plan_apply(env, requested, force=request.force), dry_run=request.dry_run)
@@ -171,7 +178,7 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
     outcome = undisturbed(env, planned, dry_run=request.dry_run)
     events.planned(outcome)
     outcome = _write(outcome, events)
-    return outcome._replace(hooks=tuple(keeping(env, outcome.patchsets))) if outcome.written else outcome
+    return outcome._replace(hooks=tuple(hooks_for(env, outcome.patchsets))) if outcome.written else outcome
 
 
 def note_interrupted(env: Environment, events: Events) -> None:

@@ -7,23 +7,18 @@ import re
 import shlex
 from hashlib import sha256
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from patcher.errors import SitepatchError, UsageError
-from patcher.hook import directory
-from patcher.hook.boot import MODES
-from patcher.hook.content import Content, Installed, Precomputed, load_hook
-from patcher.hook.installed import HookStatus, delete_hook, look_at_all
-from patcher.hook.places import PATCHSETS, folders, name_of
-from patcher.hook.precompute import precompute
-from patcher.hook.wheel import wheel
-from patcher.model import Answer
-from patcher.ops.events import SILENT, Events
+from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.hook.boot import MODES, recorded_problems
+from patcher.hook.installed import Hook, load_hook, remove_hook_files
+from patcher.hook.places import PATCHSETS, hook_folders, hook_name
+from patcher.ops.keep import keep
 from patcher.ops.place import Place
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.pyproject import ProjectEntry, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
-from patcher.store.retry import undisturbed
+from patcher.store.retry import retry
 from patcher.target.interpreter import Environment
 from patcher.text.listed import suggest
 
@@ -31,7 +26,7 @@ from patcher.text.listed import suggest
 class HookRequest(NamedTuple):
     """Make or update a hook's directory; `names`, `settings` as for `apply`, `mode` and `name` as they were where None."""
 
-    place: Place
+    patch_dirs: Tuple[str, ...]
     directory: str
     names: Sequence[str] = ()
     settings: Sequence[str] = ()
@@ -40,15 +35,30 @@ class HookRequest(NamedTuple):
 
 
 class HookOutcome(NamedTuple):
-    """What the hook carries, None where a hunk failed and nothing was written; an answer for each hunk, and remarks.
+    """A hook's directory: the hook, the files that were written, and remarks.
 
-    `written` are the names of the files in its directory.
+    `source` is the line by which pip installs the sitepatch that runs this, "" where it comes from an index.
     """
 
-    content: Optional[Content]
-    answers: Tuple[Answer, ...]
+    name: str
+    version: str
+    mode: str
+    patchsets: Tuple[str, ...]
+    written: Tuple[str, ...]
+    source: str
     notes: Tuple[str, ...]
-    written: Tuple[str, ...] = ()
+
+
+class HookStatus(NamedTuple):
+    """The status of a hook: `good` if every file is as requested, else `messages` says what is not.
+
+    `mode` is the one that is in force, with SITEPATCH_HOOK.
+    """
+
+    hook: Hook
+    mode: str
+    good: bool
+    messages: Tuple[str, ...]
 
 
 class HooksOutcome(NamedTuple):
@@ -60,76 +70,66 @@ class HooksOutcome(NamedTuple):
     @property
     def ok(self) -> bool:
         """Whether every file is as the hooks ask for."""
-        return all(isinstance(found, HookStatus) and found.good for _, found in self.hooks)
+        return all(isinstance(status, HookStatus) and status.good for _, status in self.hooks)
 
 
-def init_hook(request: HookRequest, events: Events = SILENT) -> HookOutcome:
+def init_hook(request: HookRequest) -> HookOutcome:
     """Make or update the directory of a hook.
 
     Raises:
         UsageError: no patchset is named anywhere, or a name, mode or option is none.
-        SitepatchError: what keeps it from making a plan.
+        SitepatchError: a patchset is broken, or others may write to it.
     """
-    from patcher.hook.writer import check_place, write_directory  # with the build backend, and that with json
+    from patcher.hook import directory  # with the build backend, and that with json
 
     folder = Path(request.directory)
-    check_place(folder)
-    entries, patch_dirs = _entries(folder, request)
-    was = directory.head(folder / "pyproject.toml") if (folder / "pyproject.toml").exists() else ("", "", "repair")
-    mode, name = request.mode or was[2], request.name or was[0] or _name(folder)
+    before = directory.read_directory(folder) or {"name": _default_name(folder), "mode": "repair", "patchsets": {}}
+    mode, name = request.mode or before["mode"], request.name or before["name"]
     if mode not in MODES:
         raise UsageError(f'--mode: found "{mode}", expected {" or ".join(MODES)}{suggest(mode, MODES)}')
     if not directory.is_name(name):
         raise UsageError(f'--name: found "{name}", expected {directory.NAME_RULE}')
+    entries, patch_dirs = _entries(folder, request, before["patchsets"])
     check_sources([entry.name for entry in entries], patch_dirs)
     requested, notes = chosen(entries, patch_dirs)
-    own = {str((folder / PATCHSETS).resolve())}
-    if notes and own.intersection(str(Path(one.patchset.source.name).resolve()) for one in requested):
-        settings = [word for one in entries for text in one.settings for word in ("--set", f"{one.name}.{text}")]
-        again = ["sitepatch", "hook", "init", request.directory, *(one.name for one in entries), *settings]
+    copies = str((folder / PATCHSETS).resolve())
+    if notes and any(str(Path(item.patchset.source.name).resolve()) == copies for item in requested):
+        settings = [word for entry in entries for text in entry.settings for word in ("--set", f"{entry.name}.{text}")]
+        again = ["sitepatch", "hook", "init", request.directory, *(entry.name for entry in entries), *settings]
         notes.append(f"those of elsewhere are taken where they are named: {shlex.join(again)}")
-    env = request.place.environment()
-    events.started(env)
-    found = undisturbed(env, lambda: precompute(env, requested), dry_run=True)
-    notes += found.notes
-    if any(answer.state.failed for answer in found.answers):
-        return HookOutcome(None, found.answers, tuple(notes))
-    earlier = directory.earlier(folder, [*map(directory.hook_patchset, requested)])
-    changes = {_release(one): one for one in (*earlier, *found.changes)}
-    content = directory.make_content(name, mode, requested, [changes[key] for key in sorted(changes)])
-    return HookOutcome(content, found.answers, tuple(notes), tuple(write_directory(folder, content, entries)))
+    version, written = directory.write_directory(folder, name, mode, requested)
+    names = tuple(item.patchset.name for item in requested)
+    return HookOutcome(name, version, mode, names, tuple(written), _own_source(), tuple(notes))
 
 
-def _release(change: Precomputed) -> Tuple[str, str, str]:
-    return change.file.path, change.file.version, change.file.before
-
-
-def _entries(folder: Path, request: HookRequest) -> Tuple[List[ProjectEntry], List[str]]:
+def _entries(folder: Path, request: HookRequest, before: Dict[str, Dict[str, str]]) -> Tuple[List[ProjectEntry], List[str]]:
     """What is asked for, and the directories of patchsets: of the command line, the project, or the hook as it was."""
-    project, before, names = Path("pyproject.toml"), folder / "pyproject.toml", request.names
-    settings = read_project(project) if project.is_file() else None
-    patch_dirs = [*request.place.patch_dirs, *(settings.patch_dirs if settings else ())]
-    entries: List[ProjectEntry] = [ProjectEntry(name, (), False) for name in dict.fromkeys(names)]
-    if not names and settings and settings.entries:
-        entries = list(settings.entries)
-    elif not names and before.is_file():
-        was = read_project(before)
-        entries, patch_dirs = list(was.entries) if was else [], [*patch_dirs, *(was.patch_dirs if was else ())]
+    path = Path("pyproject.toml")
+    project = read_project(path) if path.is_file() else None
+    patch_dirs = [*request.patch_dirs, *(project.patch_dirs if project else ())]
+    if request.names:
+        entries = [ProjectEntry(name, (), False) for name in dict.fromkeys(request.names)]
+    elif project and project.entries:
+        entries = list(project.entries)
+    else:
+        settings = {name: tuple(f"{option}={text}" for option, text in options.items()) for name, options in before.items()}
+        entries = [ProjectEntry(name, texts, False) for name, texts in settings.items()]
+        patch_dirs += [str(folder / PATCHSETS)] if entries else []
     if not entries:
         hint = "name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets"
         raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)
     for key, value in read_settings([entry.name for entry in entries], request.settings).items():
         name, _, option = key.partition(".")
-        entries = [
-            entry._replace(settings=(*(s for s in entry.settings if s.partition("=")[0] != option), f"{option}={value}"))
-            if entry.name == name
-            else entry
-            for entry in entries
-        ]
+        entries = [entry if entry.name != name else _with_option(entry, option, value) for entry in entries]
     return entries, patch_dirs
 
 
-def _name(folder: Path) -> str:
+def _with_option(entry: ProjectEntry, option: str, value: str) -> ProjectEntry:
+    others = (text for text in entry.settings if text.partition("=")[0] != option)
+    return entry._replace(settings=(*others, f"{option}={value}"))
+
+
+def _default_name(folder: Path) -> str:
     """`sitepatch-hook-PROJECT`: by the project's name, else by that of the directory above."""
     project = Path("pyproject.toml")
     name = str(lookup(read_toml(project), "project", "name") or "") if project.is_file() else ""
@@ -137,33 +137,70 @@ def _name(folder: Path) -> str:
     return re.sub("[^a-z0-9]+", "-", f"sitepatch-hook-{name.lower()}").strip("-")
 
 
+def _own_source() -> str:
+    """The line of requirements.txt for the file or commit that this sitepatch was installed from (PEP 610); "" for none."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    from patcher.system.decode import decode_json
+
+    try:
+        text = distribution("sitepatch").read_text("direct_url.json")
+    except PackageNotFoundError:  # a checkout
+        return ""
+    fields = decode_json(text.encode("utf-8")) if text else {}
+    vcs = fields.get("vcs_info")
+    url = f"{vcs['vcs']}+{fields['url']}@{vcs['commit_id']}" if vcs else fields.get("url", "")
+    return f"sitepatch @ {url}" if url else ""
+
+
 def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
     """Make the wheel of a hook's directory in the directory `out`; returns its path and its sha256 (hex).
 
     Raises:
-        SitepatchError: what is wrong with the directory.
+        SitepatchError: it is no directory of a hook, or was changed.
         OSError: the wheel cannot be written.
     """
-    from patcher.hook.backend import Wheel, carried  # with json, which `hook remove` does without
+    from patcher.hook.backend import hook_wheel  # with json, which `hook remove` does without
 
-    one = carried(folder)[0] or Wheel(*wheel(directory.read_content(folder)))
+    try:
+        wheel = hook_wheel(folder)
+    except (OSError, ValueError) as error:
+        raise SitepatchError(f"{folder}: {error}", f"run again: sitepatch hook init {folder.name}") from error
     out.mkdir(parents=True, exist_ok=True)
-    data = one.pack()
-    (out / one.name).write_bytes(data)
-    return out / one.name, sha256(data).hexdigest()
+    data = wheel.pack()
+    (out / wheel.name).write_bytes(data)
+    return out / wheel.name, sha256(data).hexdigest()
 
 
-def installed_hooks(place: Place) -> HooksOutcome:
-    """The hooks of an environment, and what the next start of Python would do.
+def installed_hooks(env: Environment) -> HooksOutcome:
+    """The hooks of an environment, and what the next start of Python would do; writes nothing."""
+    found: List[Tuple[str, Union[HookStatus, SitepatchError]]] = []
+    for folder in hook_folders(env):
+        try:
+            found.append((folder, _status(load_hook(folder))))
+        except StoreError as error:
+            found.append((folder, error))
+    return HooksOutcome(env, tuple(found))
 
-    Raises:
-        SitepatchError: no such environment.
-    """
-    env = place.environment()
-    return HooksOutcome(env, tuple(look_at_all(env)))
+
+def _status(hook: Hook) -> HookStatus:
+    mode = os.environ.get("SITEPATCH_HOOK") or hook.mode
+    messages: List[str] = []
+    if mode == "off":
+        messages.append("SITEPATCH_HOOK=off: it does nothing")
+    if not Path(hook.site, f"{Path(hook.folder).name[1:]}.pth").exists():
+        messages.append("its .pth file is gone: it does not run; install it again")
+    reasons = recorded_problems(hook.folder, hook.version, "warn")
+    if reasons is None:
+        reasons = []
+        for look in retry(lambda: keep(hook, write=False), lambda text: None):
+            would = f"the next start of Python applies {look.name}"
+            would = f"the next start of Python warns of {look.name}" if mode == "warn" else would
+            reasons += [look.problem or would] if look.problem or look.files else []
+    return HookStatus(hook, mode, not reasons, (*messages, *dict.fromkeys(reasons)))
 
 
-def remove_hook(place: Place, name: Optional[str]) -> Tuple[Installed, ...]:
+def remove_hook(place: Place, name: Optional[str]) -> Tuple[Hook, ...]:
     """Take the hook of this name out of an environment, the only one without a name; what it has patched stays patched.
 
     Raises:
@@ -171,15 +208,14 @@ def remove_hook(place: Place, name: Optional[str]) -> Tuple[Installed, ...]:
         SitepatchError: no such environment; it is damaged; a file cannot be removed.
     """
     env = place.environment()
-    every = folders(env)
-    names = list(map(name_of, every))
-    picked = [folder for folder in every if name in (None, name_of(folder))]
+    folders = hook_folders(env)
+    picked = [folder for folder in folders if name in (None, hook_name(folder))]
     if not picked or (name is None and len(picked) > 1):
         where = ", ".join(env.sites)
-        several = f"found {len(names)} hooks in {where}, expected the name of one"
-        none = f'there is no hook "{name}" in {where}' if name and names else f"there is no hook in {where}"
-        raise UsageError(several if picked else none, f"there are: {', '.join(names)}" if names else "")
+        several = f"found {len(folders)} hooks in {where}, expected the name of one"
+        none = f'there is no hook "{name}" in {where}' if name and folders else f"there is no hook in {where}"
+        raise UsageError(several if picked else none, f"there are: {', '.join(map(hook_name, folders))}" if folders else "")
     hooks = tuple(map(load_hook, picked))
-    for each in hooks:
-        delete_hook(each)
+    for hook in hooks:
+        remove_hook_files(hook.folder)
     return hooks

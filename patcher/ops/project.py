@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import Location, LockError, SitepatchError, StoreError
+from patcher.errors import Location, LockError, SitepatchError
 from patcher.facts import FileStatus
-from patcher.hook.places import folders, name_of
+from patcher.hook.places import hook_folders, hook_name
 from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import begin_change, carry_out, note_interrupted
 from patcher.ops.events import SILENT, Events
@@ -115,20 +115,21 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
         SitepatchError: an installed hook keeps a patchset applied otherwise than as the project asks for it.
     """
     by_name = {one.patchset.name: one for one in requested}
-    problems, damaged = [], []
-    for folder in folders(env._replace(sites=env.own)):
-        from patcher.hook.content import load_unless_damaged  # few environments have a hook
+    problems: List[str] = []
+    own = env._replace(sites=env.own)
+    if not hook_folders(own):
+        return []
+    from patcher.hook.installed import loaded_hooks  # few environments have a hook
 
-        found = load_unless_damaged(folder)
-        if isinstance(found, StoreError):
-            damaged.append(f"the hook {name_of(folder)} is damaged and does nothing: {found.brief}; {found.hint}")
-            continue
-        for kept in found.hook.patchsets:
-            mine = by_name.get(kept.name)
-            what = f"{kept.name}: {found.hook.name} keeps it applied in {found.site}"
+    hooks, damaged = loaded_hooks(own)
+    for hook in hooks:
+        for kept in hook.requested:
+            name = kept.patchset.name
+            mine = by_name.get(name)
+            what = f"{name}: {hook.name} keeps it applied in {hook.site}"
             if mine is None:
                 problems.append(f"{what}, and the project does not ask for it")
-            elif mine.patchset.digest != kept.digest:
+            elif mine.patchset.digest != kept.patchset.digest:
                 problems.append(f"{what} in another version than the project asks for")
             elif dict(mine.options) != dict(kept.options):
                 here, there = options_text(mine.options), options_text(kept.options)
@@ -137,7 +138,8 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
         same = "make the hook ask for the same (sitepatch hook init DIR) and install it again"
         hint = f"nothing was changed: the next start of Python would undo it\n{same}, or take it out: sitepatch hook remove"
         raise SitepatchError("\n".join(problems), hint)
-    return damaged
+    bad = [(hook_name(folder), error) for folder, error in damaged.items()]
+    return [f"the hook {name} is damaged and does nothing: {error.brief}; {error.hint}" for name, error in bad]
 
 
 def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:

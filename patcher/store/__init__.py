@@ -1,1 +1,1 @@
-"""The store: the only writer into a site directory. Standard library alone; a hook carries it."""
+"""The store: the only writer into a site directory."""

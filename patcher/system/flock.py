@@ -1,4 +1,4 @@
-"""Locks of flock(2) on open files and directories, and which process has one. Standard library only: part of every hook.
+"""Locks of flock(2) on open files and directories, and which process has one.
 
 The kernel drops such a lock when the last descriptor of the open file is closed, also when its processes are killed.
 """

@@ -1,8 +1,7 @@
 """Who may change what sitepatch runs, applies or trusts: the one rule for patchsets, caches, overlays and stores.
 
 Root and this user may, for root also the user of sudo. Nobody else may own such a file or a directory that leads to it, nor
-write to one, as a member of a group (but root's, and one in which a user is alone) or as anybody. Needs the standard library
-only: this is part of every hook.
+write to one, as a member of a group (but root's, and one in which a user is alone) or as anybody.
 """
 
 from __future__ import annotations

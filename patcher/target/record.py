@@ -116,7 +116,7 @@ def _after(record: bytes, path: str, end: bytes) -> Optional[int]:
 
 
 def _rows(dist_info: Path) -> Iterator[List[str]]:
-    import csv  # not for a hook
+    import csv  # few commands read whole rows
 
     yield from csv.reader(_record(dist_info).decode("utf-8", "surrogateescape").splitlines())
 

@@ -79,16 +79,16 @@ def project(index, tmp_path):
 
 @pytest.fixture(scope="session")
 def prepared(index, tmp_path_factory):
-    """A folder with the directory of a hook that knows three releases, and its wheel: made once, copied for each test."""
+    """A folder with the directory of a hook and its wheel: made once, copied for each test."""
     made = world.Project(tmp_path_factory.mktemp("prepared"), world.variables(index, tmp_path_factory.mktemp("home")))
-    made.keep("1.0", "1.1", "1.2")
+    made.keep()
     made.wheel()
     return made.folder
 
 
 @pytest.fixture
 def hooked(project, prepared):
-    """A project in whose environment are a package and the hook, which knows three of its releases; nothing was started."""
+    """A project in whose environment are a package, the hook and sitepatch, which it requires; nothing was started."""
     for name in ("patches", "wheels"):
         shutil.copytree(prepared / name, project.folder / name)
     project.env.uv("install", "orchard==1.0", *project.wheels())

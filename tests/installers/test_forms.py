@@ -4,12 +4,13 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.installers.test_life import hooks, settled, sources
-from tests.installers.world import NAME, PATCH, PATCHED, STATE, STOCK, TOML, UV, Env
+from tests.installers.world import NAME, PATCH, PATCHED, STATE, STOCK, TOML, UV, Env, call, needs, of_session
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 STRICT = {
@@ -20,11 +21,12 @@ STRICT = {
 
 @pytest.mark.parametrize("installer", STRICT)
 def test_the_prebuilt_wheel_is_installed_by_its_hash_and_never_built(project, index, installer):
-    project.keep("1.0")
+    project.keep()
     (data, _) = index.projects["orchard"]["orchard-1.0-py3-none-any.whl"]
     target = f"orchard==1.0 --hash=sha256:{hashlib.sha256(data).hexdigest()}"
     line = project.wheel()
     install = getattr(project.env, installer)
+    project.env.uv("install", "sitepatch")  # else each package that it needs has a line and a hash here, too
     project.requirements(target, line[:-8] + "0" * 8)
     refused = install("install", *STRICT[installer], "-r", "requirements.txt", cwd=project.folder, code=None)
     assert refused.code != 0
@@ -34,7 +36,7 @@ def test_the_prebuilt_wheel_is_installed_by_its_hash_and_never_built(project, in
     settled(project, PATCHED)
 
     (project.folder / "patchsets" / NAME / "p.spatch").write_text(PATCH.replace("patched", "other"))
-    project.sitepatch("hook", "init", "patches", NAME, "--python", project.env.python)
+    project.keep()
     project.requirements(target, project.wheel())  # another version, because its content is another one
     install("install", *STRICT[installer], "-r", "requirements.txt", cwd=project.folder)
     settled(project, "2 other")
@@ -75,12 +77,14 @@ def others():
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.13", "3.14", "3.15"])
-def test_one_wheel_works_for_every_interpreter_without_sitepatch(hooked, version):
+def test_one_wheel_works_for_every_interpreter(hooked, version):
     python = others().get(version)
     if not python:
         pytest.skip(f"there is no Python {version} here")
     env = hooked.env = Env(hooked.folder / "other", hooked.variables, python=python)
-    env.uv("install", "orchard==1.0")
+    libraries = [sys.executable, "-m", "pip", "--python", env.python, "install", "-q", "--only-binary", ":all:", *needs()]
+    call(*libraries, cwd=hooked.folder, **of_session("PIP_"))  # the index of the tests has those for this interpreter
+    env.uv("install", "orchard==1.0", "sitepatch")
     without = sources(env)
     env.uv("install", *hooked.wheels())
     settled(hooked, PATCHED)
@@ -98,11 +102,9 @@ def another_hook(project, name, patchset, text, version="1"):
     folder.mkdir(exist_ok=True)
     (folder / "patchset.toml").write_text((TOML % version).replace(NAME, patchset))
     (folder / "p.spatch").write_text(text)
-    seen = Env(project.folder / "seen", project.variables)
-    seen.uv("install", "orchard==1.0")
-    project.sitepatch("hook", "init", name, patchset, "--name", f"sitepatch-hook-{name}", "--python", seen.python)
+    project.sitepatch("hook", "init", name, patchset, "--name", f"sitepatch-hook-{name}")
     project.sitepatch("hook", "wheel", name, "--out", f"{name}-wheels")
-    project.env.uv("install", "sitepatch", *(project.folder / f"{name}-wheels").iterdir())
+    project.env.uv("install", *(project.folder / f"{name}-wheels").iterdir())
 
 
 def test_two_hooks_patch_one_file(hooked):

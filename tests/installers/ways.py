@@ -21,9 +21,11 @@ def uv(mode):
 
 
 def uv_pip_sync(project, *lines, more=()):
+    """`uv pip sync` installs what is listed alone: `uv pip compile` lists what that needs, too."""
     project.requirements(*lines)
-    more = ["--reinstall" if word == "--force-reinstall" else word for word in more]
-    project.env.uv("sync", *more, "requirements.txt", cwd=project.folder)
+    more = ["--reinstall" if word == "--force-reinstall" else word for word in more if word != "--no-deps"]
+    project.env.uv("compile", "-q", "requirements.txt", "-o", "compiled.txt", cwd=project.folder)
+    project.env.uv("sync", *more, "compiled.txt", cwd=project.folder)
 
 
 WAYS = {"pip": pip, "uv hardlink": uv("hardlink"), "uv copy": uv("copy"), "uv pip sync": uv_pip_sync}

@@ -202,13 +202,9 @@ class Project:
         (self.folder / "requirements.txt").write_text("".join(f"{line}\n" for line in lines))
         return "requirements.txt"
 
-    def keep(self, *releases):
-        """Make the hook's directory, in which what becomes of these releases is kept; it needs no sitepatch for them."""
-        seen = Env(self.folder / "seen", self.variables)
-        for release in releases:
-            seen.uv("install", f"orchard=={release}")
-            self.sitepatch("hook", "init", "patches", NAME, "--python", seen.python, "--mode", "repair")
-        shutil.rmtree(str(seen.root))
+    def keep(self):
+        """Make the hook's directory, or bring it up to date."""
+        self.sitepatch("hook", "init", "patches", NAME)
 
     def wheel(self):
         """The line for requirements of the hook's prebuilt wheel."""

@@ -8,7 +8,6 @@ from typing import Any, Dict, Optional, Tuple, Union
 
 import click
 
-from patcher.cli.answers.plan import answer_rows
 from patcher.cli.commands import Group
 from patcher.cli.commands.apply import report_restored
 from patcher.cli.completion import complete_names, settings_option
@@ -16,11 +15,9 @@ from patcher.cli.console import Console, requirement
 from patcher.cli.options import common_options, patient
 from patcher.cli.styles import Row
 from patcher.errors import SitepatchError
-from patcher.hook.installed import HookStatus
 from patcher.ops import hooks as ops
 from patcher.ops.outcome import RestoreRequest
 from patcher.store.retry import retry
-from patcher.text.listed import count
 
 
 @click.group(cls=Group)
@@ -37,7 +34,7 @@ def hook() -> None:
 @settings_option
 @click.option("--mode", metavar="MODE", help="repair, warn or strict.  [default: as it was, else repair]")
 @click.option("--name", metavar="DIST-NAME", help="What pip calls it.  [default: as it was, else sitepatch-hook-PROJECT]")
-@common_options()
+@common_options(environment=False)
 def hook_init(
     console: Console,
     directory: str,
@@ -48,24 +45,18 @@ def hook_init(
 ) -> int:
     """Make or update the directory of a hook.
 
-    Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR asks for already. What
-    they make of the files of this environment is kept in it, so that the hook needs no sitepatch where it is installed.
+    Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR asks for already. The hook
+    requires sitepatch, and applies them to every release that they are for.
     """
-    outcome = ops.init_hook(ops.HookRequest(console.place, directory, names, settings, mode, name), console)
-    failed = [answer for answer in outcome.answers if answer.state.failed]
-    console.rows(answer_rows(outcome.answers if console.verbose else failed))
+    outcome = ops.init_hook(ops.HookRequest(console.place.patch_dirs, directory, names, settings, mode, name))
     console.notes(outcome.notes)
-    content = outcome.content
-    if content is None:
-        console.note(f"nothing was written: {count(len(failed), 'hunk')} failed", "stopped")
-        return console.answer(False, {"written": []})
-    hook = content.hook
-    patched = len({one.file.path for one in content.precomputed if one.steps})
-    without = f"{', '.join(one.name for one in hook.patchsets)}; {count(patched, 'file')} can be patched without sitepatch"
-    console.info(f"{hook.name} {hook.version} in {directory}: {without}")
-    console.info(f"line for requirements.txt: {requirement(directory)}")
-    written = list(outcome.written)
-    return console.answer(True, {"name": hook.name, "version": hook.version, "mode": hook.mode, "written": written})
+    lines = [*filter(None, [outcome.source]), requirement(directory)]
+    console.info(f"{outcome.name} {outcome.version} in {directory}: {', '.join(outcome.patchsets)}")
+    console.info("for requirements.txt:")
+    for line in lines:
+        console.out(line)
+    about = {"name": outcome.name, "version": outcome.version, "mode": outcome.mode}
+    return console.answer(True, {**about, "written": list(outcome.written), "requirements": lines})
 
 
 @hook.command("wheel", epilog="\b\nExample:\n  sitepatch hook wheel patches --out wheels")
@@ -74,8 +65,8 @@ def hook_init(
 @common_options(environment=False, sources=False)
 def hook_wheel(console: Console, directory: str, out: str) -> int:
     """Make the wheel of a hook, without a network: for --require-hashes, --no-build and air gaps."""
-    made, digest = ops.make_wheel(Path(directory), Path(out))
-    path = os.path.join(out, made.name)
+    wheel, digest = ops.make_wheel(Path(directory), Path(out))
+    path = os.path.join(out, wheel.name)
     console.note(f"line for requirements.txt, with the path from where the installer is run: {path}", "wrote")
     console.out(requirement(path, digest))
     return console.answer(True, {"wheel": path, "sha256": digest})
@@ -85,28 +76,28 @@ def hook_wheel(console: Console, directory: str, out: str) -> int:
 @common_options(sources=False)
 def hook_status(console: Console) -> int:
     """Show the hooks, and what the next start of Python would do."""
-    outcome = ops.installed_hooks(console.place)
+    outcome = ops.installed_hooks(console.place.environment())
     console.about(outcome.env)
-    console.rows([_row(folder, found) for folder, found in outcome.hooks])
+    console.rows([_row(folder, status) for folder, status in outcome.hooks])
     if not outcome.hooks:
         console.out(f"there is no hook in {', '.join(outcome.env.sites)}")
-    return console.answer(outcome.ok, {"hooks": [_json(folder, found) for folder, found in outcome.hooks]})
+    return console.answer(outcome.ok, {"hooks": [_json(folder, status) for folder, status in outcome.hooks]})
 
 
-def _row(folder: str, found: Union[HookStatus, SitepatchError]) -> Row:
-    if isinstance(found, SitepatchError):
-        return Row("damaged", (folder, found.message))
-    hook = found.installed.hook
-    names = ", ".join(each.name for each in hook.patchsets)
-    return Row("ok" if found.good else "not so", (hook.name, hook.version, found.mode, names), found.messages)
+def _row(folder: str, status: Union[ops.HookStatus, SitepatchError]) -> Row:
+    if isinstance(status, SitepatchError):
+        return Row("damaged", (folder, status.message))
+    hook = status.hook
+    about = hook.name, hook.version, status.mode, ", ".join(hook.names)
+    return Row("ok" if status.good else "not so", about, status.messages)
 
 
-def _json(folder: str, found: Union[HookStatus, SitepatchError]) -> Dict[str, Any]:
-    if isinstance(found, SitepatchError):
-        return {"folder": folder, "ok": False, "told": [found.message]}
-    hook = found.installed.hook
-    about = {"folder": folder, "name": hook.name, "version": hook.version, "mode": found.mode, "ok": found.good}
-    return {**about, "patchsets": [each.name for each in hook.patchsets], "told": list(found.messages)}
+def _json(folder: str, status: Union[ops.HookStatus, SitepatchError]) -> Dict[str, Any]:
+    if isinstance(status, SitepatchError):
+        return {"folder": folder, "ok": False, "told": [status.message]}
+    hook = status.hook
+    about = {"folder": folder, "name": hook.name, "version": hook.version, "mode": status.mode, "ok": status.good}
+    return {**about, "patchsets": list(hook.names), "told": list(status.messages)}
 
 
 @hook.command("remove", epilog="\b\nExample:\n  sitepatch hook remove --restore")
@@ -120,10 +111,10 @@ def hook_remove(console: Console, name: Optional[str], back: bool) -> int:
     What it has patched stays patched, unless --restore is given. Its line in requirements.txt is yours to remove.
     """
     removed = ops.remove_hook(console.place, name)
-    for each in removed:
-        console.info(f"removed {each.hook.name} {each.hook.version} from {each.site}")
-    patchsets = tuple(dict.fromkeys(one.name for each in removed for one in each.hook.patchsets))
+    for hook in removed:
+        console.info(f"removed {hook.name} {hook.version} from {hook.site}")
+    patchsets = tuple(dict.fromkeys(patchset for hook in removed for patchset in hook.names))
     if back:
         return retry(lambda: report_restored(console, RestoreRequest(console.place, patchsets)), console.note)
     console.info(f"its files stay patched; restore them with: {console.command('restore', *patchsets)}")
-    return console.answer(True, {"removed": [each.hook.name for each in removed]})
+    return console.answer(True, {"removed": [hook.name for hook in removed]})

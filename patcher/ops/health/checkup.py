@@ -13,10 +13,10 @@ from typing import Dict, Iterator, List, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.facts import Condition, sha256
-from patcher.hook.installed import look_at_all
 from patcher.ops.events import SILENT, Events
 from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, DoctorOutcome, Examination, examine
 from patcher.ops.health.troubles import OF_MACHINE, TROUBLES
+from patcher.ops.hooks import installed_hooks
 from patcher.ops.place import Place
 from patcher.patchset.places import patchset_folders
 from patcher.project.selection import OTHERS_HINT, others_change
@@ -208,12 +208,12 @@ def _bytecode(case: Examination) -> _Found:
 
 
 def _hooks(case: Examination) -> _Found:
-    for _, found in look_at_all(case.env):
-        if isinstance(found, SitepatchError):
-            yield PROBLEM, found.message, found.hint
-        elif not found.good:
-            for what in found.messages:
-                yield PROBLEM, f"{found.installed.hook.name}: {what}", "see: sitepatch hook status"
+    for _, status in installed_hooks(case.env).hooks:
+        if isinstance(status, SitepatchError):
+            yield PROBLEM, status.message, status.hint
+        elif not status.good:
+            for message in status.messages:
+                yield PROBLEM, f"{status.hook.name}: {message}", "see: sitepatch hook status"
 
 
 def _cache(case: Examination) -> _Found:
