@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from enum import Enum
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.diagnose.errors import EXCEPTION, about
 from patcher.diagnose.failures import Failure, Traceback, with_traceback, with_tracebacks
+from patcher.diagnose.log import LoggedError
 
 Tracebacks = Mapping[Optional[int], Traceback]
 
@@ -45,9 +47,9 @@ def first_failures(
 
 
 class UnexplainedError(NamedTuple):
-    """What a traceback ends in that nothing known explains: `log` and `line` of the first, `ranks` as far as they are known.
+    """An error that nothing known explains: `log` and `line` of the first, `ranks` as far as they are known.
 
-    `error` is "" where several different tracebacks are of ranks that their log does not name.
+    `at` is where its code is, "" where no traceback says so; `about` is what it is about as far as its words say.
     """
 
     error: str
@@ -55,21 +57,31 @@ class UnexplainedError(NamedTuple):
     ranks: Tuple[int, ...]
     log: str
     line: int
+    about: str
 
 
-def unexplained(tracebacks: Sequence[Tracebacks], explains: Callable[[Traceback], bool]) -> Tuple[UnexplainedError, ...]:
-    """The errors that tracebacks end in, each once, without those of which `explains` is true for any traceback."""
-    alike: Dict[Tuple[str, str], List[Tuple[Optional[int], Traceback]]] = {}
-    for of_ranks in tracebacks:
-        for rank, traceback in of_ranks.items():
-            alike.setdefault(traceback.said, []).append((rank, traceback))
-    found = []
-    for said, several in alike.items():
-        if not any(explains(traceback) for _, traceback in several):
-            ranks = sorted({rank for rank, _ in several if rank is not None})
-            _, first = several[0]
-            found.append(UnexplainedError(*said, tuple(ranks), first.log, first.line))
-    return tuple(found)
+def unexplained(
+    errors: Iterable[Tuple[str, LoggedError]], explains: Callable[[str, LoggedError], bool], *, alone: bool
+) -> Tuple[UnexplainedError, ...]:
+    """The errors that nothing explains, each once; exit codes, and what a logger calls an error, only where there is no other.
+
+    Args:
+        errors: each with the name of its log.
+        explains: whether something known explains an error of a log.
+        alone: whether nothing known was found at all.
+    """
+    several = list(errors)
+    least = min((error.kind for _, error in several), default=EXCEPTION)
+    if least > EXCEPTION and not alone:
+        return ()
+    alike: Dict[Tuple[str, str], UnexplainedError] = {}
+    for log, error in several:
+        if error.kind == least and not explains(log, error):
+            new = UnexplainedError(error.error, error.at, (), log, error.line, about(error.error))
+            known = alike.setdefault((error.error, error.at), new)
+            alike[error.error, error.at] = known._replace(ranks=tuple(sorted({*known.ranks, *error.ranks})))
+    with_code = {error for error, at in alike if at}
+    return tuple(one for (error, at), one in alike.items() if at or error not in with_code)
 
 
 def _elsewhere(summaries: Sequence[Sequence[Failure]], tracebacks: Sequence[Tracebacks]) -> List[Failure]:

@@ -14,11 +14,11 @@ from patcher.text.printable import printable_bytes
 from patcher.text.width import clip
 
 _TRACEBACK = b"Traceback (most recent call last):"
-_CHAINED = (b"The above exception was the direct cause of the following", b"During handling of the above exception, another")
+CHAINED = (b"The above exception was the direct cause of the following", b"During handling of the above exception, another")
 _WATCHDOG = b"Watchdog caught collective operation timeout: Work"  # of NCCL, which then ends the rank without a traceback
 _FIRST, _OTHERS = (b"Root Cause (first observed failure):", b"Root Cause:"), b"Failures:"
 _BELOW = b"Other Failures:"
-_MARKS = (_TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *_CHAINED)
+MARKS = (_TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *CHAINED)
 _FRAME = re.compile(rb'File \\?"([^"]+?)\\?", line (\d+)(?:, in ([^\s\\]+))?')
 _FIELD = re.compile(rb"\b(time|host|rank|exitcode|error_file|traceback|msg) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?")
 _RECORDED = re.compile(
@@ -27,10 +27,8 @@ _RECORDED = re.compile(
 _INSTALLED = re.compile(r"-packages/|/lib/python3|^<")  # files of packages, of Python itself, and frozen ones
 _LAST_FIELDS, _ENTRY = ("traceback", "msg"), 12  # lines of an entry
 _NONE = "<N/A>"
-_OF_LAUNCHER = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
+OF_LAUNCHER = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
 _BEGIN = 80  # bytes of a line in which its rank is looked for
-_BEFORE = 1024  # bytes of a line before a mark that are kept
-_LONGEST = 1 << 16  # bytes of a line
 _MOST = 5000  # lines of a traceback
 _KEPT = 1000  # ranks of which the last traceback is kept, entries of a summary, and summaries
 _AFTER_RAISING = (0, -6, -15)  # how a rank may end that has raised: by itself, aborted by a library at its exit, by torchrun
@@ -99,7 +97,9 @@ class _Open:
 
 
 class FailureReader:
-    """Reads one log that comes in pieces, without colours, in bounded memory.
+    """Reads one log line by line, without colours, in bounded memory.
+
+    `ended` is the traceback that the last line ended, of whichever rank, if it did.
 
     Args:
         name: what to call the log.
@@ -110,7 +110,8 @@ class FailureReader:
         self._name, self._rank = name, rank
         self.summaries: List[List[Failure]] = []  # of each the last is the one that torchrun saw first
         self.tracebacks: Dict[Optional[int], Traceback] = {}
-        self._held, self._line = b"", 1
+        self.ended: Optional[Traceback] = None
+        self._line = 1
         self._open: Dict[Optional[int], _Open] = {}
         self._until = 0  # the line after which no open traceback is read on
         self._summary: Optional[List[Failure]] = None  # that which is being read
@@ -118,29 +119,18 @@ class FailureReader:
         self._entry_until, self._is_first = 0, False
         self._ended: List[Failure] = []  # the last summary that has its first failure
 
-    def feed(self, piece: bytes, *, last: bool = False) -> None:
-        """Read a piece; with the last one a line that is not ended is read, too."""
-        text, at = self._held + piece, 0
-        marks = {mark: text.find(mark) for mark in _MARKS}
-        while at < len(text):
-            if not (self._open or self._summary is not None):
-                marks = {mark: text.find(mark, at) if 0 <= found < at else found for mark, found in marks.items()}
-                places = [found for found in marks.values() if found >= 0]
-                begin = max(at, text.rfind(b"\n", at, min(places, default=len(text))) + 1)
-                self._line += text.count(b"\n", at, begin)
-                at = begin if places else max(begin, len(text) - _BEFORE)  # a mark may be divided between two pieces
-                if not places:
-                    break
-            end = text.find(b"\n", at) + 1
-            if not end and not last and len(text) - at < _LONGEST:
-                break
-            self._read(text[at : end or len(text)])
-            self._line += bool(end)
-            at = end or len(text)
-        self._held = text[at:]
+    @property
+    def reads_on(self) -> bool:
+        """Whether a traceback or a summary has begun that has not ended."""
+        return bool(self._open) or self._summary is not None
+
+    def read(self, number: int, line: bytes) -> None:
+        """Read the next line that may matter, the `number`th of the log."""
+        self._line, self.ended = number, None
+        if self.reads_on or any(mark in line for mark in MARKS):
+            self._read(line)
 
     def _read(self, line: bytes) -> None:
-        line = line.rstrip(b"\r\n").rpartition(b"\r")[2]
         named = rank_of_line(line[:_BEGIN])
         rank = self._rank if named is None else named
         if self._line > self._until:
@@ -150,10 +140,10 @@ class FailureReader:
         entry = None if self._summary is None else self._add_field(line, self._summary)
         if _OTHERS in line or any(mark in line for mark in _FIRST):
             self._begin_entries(is_first=_OTHERS not in line, below=_BELOW in line and self._line <= self._entry_until)
-        elif any(mark in line for mark in _CHAINED):
+        elif any(mark in line for mark in CHAINED):
             self.tracebacks.pop(rank, None)
         elif _WATCHDOG in line:
-            self._end(rank, Traceback(self._name, self._line, _shown(line[line.index(_WATCHDOG) :]), ""), None)
+            self._end(rank, Traceback(self._name, self._line, shown(line[line.index(_WATCHDOG) :]), ""), None)
         elif _RECORDED.search(line) and entry:
             self._take_recorded(line, entry)
         elif _TRACEBACK in line:
@@ -170,14 +160,15 @@ class FailureReader:
         elif traceback.column >= 0 and line[traceback.column : traceback.column + 1] not in (b"", b" "):
             error = line[traceback.column :].partition(b'\\n"')[0]  # of a line that docker keeps as a JSON string
             del self._open[rank]
-            self._end(rank, Traceback(self._name, self._line, _shown(error), traceback.at), traceback.entry)
+            self._end(rank, Traceback(self._name, self._line, shown(error), traceback.at), traceback.entry)
 
     def _end(self, rank: Optional[int], found: Traceback, entry: Optional[Tuple[List[Failure], int]]) -> None:
+        self.ended = found
         known = self.tracebacks.get(rank)
         if entry:
             summary, at = entry
             summary[at] = summary[at]._replace(named=True, **found._asdict())
-        elif not found.error.startswith(_OF_LAUNCHER):
+        elif not found.error.startswith(OF_LAUNCHER):
             several = rank is None and known and known.said != found.said
             if known or len(self.tracebacks) < _KEPT:
                 self.tracebacks[rank] = found._replace(error="", at="") if several else found
@@ -233,7 +224,7 @@ class FailureReader:
         assert recorded
         for frame in _FRAME.finditer(line, recorded.end()):
             traceback.add_frame(frame)
-        self._end(None, Traceback(self._name, self._line, _shown(recorded.group(2)), traceback.at), entry)
+        self._end(None, Traceback(self._name, self._line, shown(recorded.group(2)), traceback.at), entry)
 
 
 def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Mapping[Optional[int], Traceback]]) -> List[Failure]:
@@ -267,8 +258,9 @@ def with_traceback(
 
 
 def _shown_groups(match: Match[bytes]) -> Tuple[str, ...]:
-    return tuple(_shown(group or b"") for group in match.groups())
+    return tuple(shown(group or b"") for group in match.groups())
 
 
-def _shown(text: bytes) -> str:
+def shown(text: bytes) -> str:
+    """Text of a log as it may be shown in one line."""
     return clip(printable_bytes(text).rstrip(), _SHOWN)

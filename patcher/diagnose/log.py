@@ -9,21 +9,38 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.diagnose.failures import Failure, FailureReader, Traceback
+from patcher.diagnose.errors import EXCEPTION, LOGGED, begins_own, error_in, is_source, is_spoken, was_retried
+from patcher.diagnose.failures import CHAINED, MARKS, OF_LAUNCHER, Failure, FailureReader, Traceback, shown
+from patcher.diagnose.lines import LineStream, Paragraph, Plain, squeezed
 from patcher.diagnose.origin import rank_of_file, rank_of_line
 from patcher.diagnose.packed import DAMAGE, packing, unpacked
-from patcher.diagnose.patterns import LIMIT, MarkedLine, Marks, Patterns, Plain
+from patcher.diagnose.patterns import Compiled, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.text.printable import printable, printable_bytes
 from patcher.text.width import clip, width
 
-_REFUSAL = REFUSAL.encode()
+_REFUSAL = squeezed(REFUSAL.encode())
 PIECE = 1 << 20
-_LONGEST = 1 << 18  # bytes of one of our lines; the helper keeps it below 4096, its first version did not
 _EVENT = re.compile(OURS + rb' \{\\?"schema\\?": \d+, \\?"event')
-_KEPT = 1000  # how many cut lines, refusals and ranks of a sighting are kept; all but these are counted
+_WORDS = (  # of which one is in every block that an error is in, beside those of the patterns
+    b"error exception traceback fatal abort coredumped segfault segmentationfault killed terminate exit".split()
+)
+_DEVICE = re.compile(  # what a text says of the card that it is from
+    rb"torch[_-](npu|gcu|musa|mlu|xla)\b|\b(npu|gcu|musa|mlu|xpu|hpu):\d|type='(npu|gcu|musa|mlu|xpu|hpu)'|"
+    rb"\b(NPU|GCU|MUSA|MLU|XPU|HPU)\b"
+)
+_CARDS = (
+    (re.compile(rb"\b(?:Enflame|T20|S60)\b|" + "燧原".encode()), "gcu"),
+    (re.compile(rb"\bAscend\b|\b910B|" + "昇腾".encode()), "npu"),
+    (re.compile(rb"\bMTT S\d|" + "摩尔线程".encode()), "musa"),
+    (re.compile(rb"\bGaudi"), "hpu"),
+)
+_NEAR = 200  # bytes of a line around an error in which it is told to be none
+_BEGIN = 120  # bytes of a line in which its rank is looked for
+_AGAIN = 3  # lines after an error in which it may be told that it was tried again
+_KEPT = 1000  # how many cut lines, refusals, errors and ranks of a sighting are kept; all but these are counted
 _SHOWN = 300  # columns of a line that is shown
 
 
@@ -48,10 +65,25 @@ class Sighting(NamedTuple):
     text: str
 
 
+class LoggedError(NamedTuple):
+    """An error in a log, known or not: what it is seen by (`patcher.diagnose.errors`), in one line, and where its code is.
+
+    `line` is that of the first one, `ranks` those that have it; `patterns` are those that the text around it has.
+    """
+
+    kind: int
+    error: str
+    at: str
+    line: int
+    ranks: Tuple[int, ...]
+    patterns: Tuple[str, ...]
+
+
 class Log(NamedTuple):
     """What one log has. `cut` are the line numbers of reports that end too early (of the first thousand), `lines` all lines.
 
     `raised` is what wrappings raised, as mmengine-ddp-debug reported it; `summaries` and `tracebacks`: see `FailureReader`.
+    `devices` are the kinds of accelerators that the text around errors speaks of.
 
     `problem` says why reading ended before the end of the log, else it is "".
     """
@@ -63,6 +95,8 @@ class Log(NamedTuple):
     sightings: Tuple[Sighting, ...]
     summaries: Tuple[Tuple[Failure, ...], ...]
     tracebacks: Mapping[Optional[int], Traceback]
+    errors: Tuple[LoggedError, ...]
+    devices: Tuple[str, ...]
     lines: int
     cut: Tuple[int, ...]
     cut_count: int
@@ -85,58 +119,128 @@ class LogReader:
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
         self._patterns = Patterns(patterns)
-        limits = {OURS: _LONGEST, _REFUSAL: LIMIT, **self._patterns.marks}
-        self._marks = Marks(limits, (OURS,))
-        self._plain, self._rank = Plain(), rank_of_file(name)
-        self._failures = FailureReader(name, self._rank)
+        self._words = (*_WORDS, *self._patterns.words, _REFUSAL, OURS, *map(squeezed, MARKS))
+        self._plain, self._rank, self._lines = Plain(), rank_of_file(name), LineStream(self._is_wanted)
+        self._failures, self._paragraph = FailureReader(name, self._rank), Paragraph()
+        self._in_paragraph: Set[str] = set()  # the patterns that were found in it
+        self._is_own = False  # whether the line is of what diagnose has written
         self._reports: List[Report] = []
         self._raised: List[Raised] = []
         self._refusals: List[Refusal] = []
         self._sightings: Dict[str, Sighting] = {}
+        self._errors: Dict[str, LoggedError] = {}
+        self._devices: Set[str] = set()
         self._cut: List[int] = []
         self._cut_count = 0
 
     def feed(self, piece: bytes, *, last: bool = False) -> None:
         """Read a piece; with the last one a line that is not ended is read, too."""
-        text = self._plain.feed(piece, last=last)
-        self._failures.feed(text, last=last)
-        for place in self._marks.feed(text, last=last):
-            if place.mark == OURS:
-                self._report(place)
-                continue
-            if _EVENT.search(place.before):  # what was raised: the line before it, for people, has it too
-                continue
-            rank = rank_of_line(place.before)
-            rank = self._rank if rank is None else rank
-            if place.mark == _REFUSAL and len(self._refusals) < _KEPT:
-                self._refusals.append(Refusal(place.line, rank, len(self._reports)))
-            for pattern in self._patterns.matching(place):
-                self._sighted(pattern, rank, place)
+        for number, line, stays in self._lines.feed(self._plain.feed(piece, last=last), last=last):
+            if stays:
+                self._failures.read(number, line)
+            self._read(number, line)
 
-    def _report(self, place: MarkedLine) -> None:
-        facts = decode_line(place.text)
+    def _is_wanted(self, block: bytes) -> bool:
+        return self._failures.reads_on or any(word in block for word in self._words)
+
+    def _read(self, number: int, line: bytes) -> None:
+        if OURS in line:
+            line = self._read_own(number, line)
+        self._is_own = begins_own(line) or (self._is_own and line[:1] == b" ")
+        if self._is_own:
+            return
+        rank = rank_of_line(line[:_BEGIN])
+        rank = self._rank if rank is None else rank
+        if self._paragraph.add(number, line):
+            self._in_paragraph.clear()
+        if any(mark in line for mark in CHAINED) and self._errors:
+            self._errors.popitem()
+        if was_retried(line):
+            self._withdraw(number - _AGAIN)
+        self._match(rank)
+        self._see(number, rank, line)
+        self._devices.update(kind.lower().decode() for found in _DEVICE.findall(line) for kind in found if kind)
+        self._devices.update(kind for card, kind in _CARDS if card.search(line))
+
+    def _read_own(self, number: int, line: bytes) -> bytes:
+        """Read the reports in a line; what else may be looked for in it is all but what wrappings have raised."""
+        places = [found.start() for found in re.finditer(OURS, line)]
+        for begin, end in zip(places, [*places[1:], len(line)]):
+            self._report(number, line[begin:end])
+        event = _EVENT.search(line)
+        return line[: event.start()] if event else line
+
+    def _report(self, number: int, text: bytes) -> None:
+        facts = decode_line(text)
         if facts is None:
             return
-        report, raised = read_report(place.line, facts), read_raised(place.line, facts)
+        report, raised = read_report(number, facts), read_raised(number, facts)
         if report:
             self._reports.append(report)
         elif raised:
             self._raised += [raised] if len(self._raised) < _KEPT else []
         else:
             self._cut_count += 1
-            self._cut += [place.line] if len(self._cut) < _KEPT else []
+            self._cut += [number] if len(self._cut) < _KEPT else []
 
-    def _sighted(self, pattern: str, rank: Optional[int], place: MarkedLine) -> None:
-        known = self._sightings.get(pattern)
+    def _match(self, rank: Optional[int]) -> None:
+        """Note the patterns that the paragraph has with its last line, and had not before."""
+        text, numbers = self._paragraph.squeezed, self._paragraph.numbers
+        if _REFUSAL in text and REFUSAL not in self._in_paragraph:
+            self._in_paragraph.add(REFUSAL)
+            self._refusals += [Refusal(numbers[0], rank, len(self._reports))] if len(self._refusals) < _KEPT else []
+        for pattern in self._patterns.found_in(text):
+            if pattern.text not in self._in_paragraph:
+                self._sight(pattern, rank)
+
+    def _sight(self, pattern: Compiled, rank: Optional[int]) -> None:
+        lines = self._paragraph.lines
+        joined = b"\n".join(lines)
+        at = pattern.place(joined)
+        if at < 0:
+            return
+        self._in_paragraph.add(pattern.text)
+        begin = joined.rfind(b"\n", 0, at) + 1
+        near = max(begin, at - _NEAR)
+        if is_source(joined[near:at]) or is_spoken(joined[near : at + _NEAR].partition(b"\n")[0]):
+            self._in_paragraph.discard(pattern.text)
+            return
+        known = self._sightings.get(pattern.text)
         ranks = known.ranks if known else ()
+        named = rank_of_line(joined[begin:at][:_BEGIN])
+        rank = rank if named is None else named
         if rank is not None and rank not in ranks and len(ranks) < _KEPT:
             ranks = (*ranks, rank)
         if known:
-            self._sightings[pattern] = known._replace(number=known.number + 1, ranks=ranks)
+            self._sightings[pattern.text] = known._replace(number=known.number + 1, ranks=ranks)
             return
-        before = clip(printable_bytes(place.before).lstrip(), _SHOWN // 3)  # else the mark could be cut out
-        shown = before + clip(printable_bytes(place.text).rstrip(), _SHOWN - width(before))
-        self._sightings[pattern] = Sighting(pattern, 1, ranks, place.line, shown)
+        before = clip(printable_bytes(joined[begin:at]).lstrip(), _SHOWN // 3)  # else the error itself could be cut out
+        text = before + clip(printable_bytes(joined[at:].replace(b"\n", b" ")).rstrip(), _SHOWN - width(before))
+        number = self._paragraph.numbers[joined.count(b"\n", 0, at)]
+        self._sightings[pattern.text] = Sighting(pattern.text, 1, ranks, number, text)
+
+    def _see(self, number: int, rank: Optional[int], line: bytes) -> None:
+        """Note the error in a line, and that which a traceback ends in."""
+        ended, seen = self._failures.ended, error_in(line)
+        if ended and not ended.error.startswith(OF_LAUNCHER):
+            self._add_error(EXCEPTION, ended.error, ended.at, number, rank)
+        elif seen and not ended and not (seen.kind >= LOGGED and self._failures.reads_on):
+            self._add_error(seen.kind, shown(seen.text), "", number, rank)
+
+    def _add_error(self, kind: int, error: str, at: str, number: int, rank: Optional[int]) -> None:
+        key = re.sub(r"\d+", "0", error) + at
+        known = self._errors.get(key, LoggedError(kind, error, at, number, (), tuple(self._in_paragraph)))
+        if error.startswith(OF_LAUNCHER) or (len(self._errors) >= _KEPT and key not in self._errors):
+            return
+        ranks = known.ranks if rank is None or rank in known.ranks or len(known.ranks) >= _KEPT else (*known.ranks, rank)
+        self._errors[key] = known._replace(ranks=ranks)
+
+    def _withdraw(self, line: int) -> None:
+        """Forget what was seen from a line on: it was tried again."""
+        self._errors = {key: error for key, error in self._errors.items() if error.line < line}
+        self._sightings = {text: each for text, each in self._sightings.items() if each.line < line or each.number > 1}
+        tracebacks = self._failures.tracebacks
+        self._failures.tracebacks = {rank: each for rank, each in tracebacks.items() if each.line < line}
 
     def log(self) -> Log:
         """What was found so far."""
@@ -148,7 +252,9 @@ class LogReader:
             sightings=tuple(self._sightings.values()),
             summaries=tuple(map(tuple, self._failures.summaries)),
             tracebacks=dict(self._failures.tracebacks),
-            lines=self._marks.lines,
+            errors=tuple(self._errors.values()),
+            devices=tuple(sorted(self._devices)),
+            lines=self._lines.total,
             cut=tuple(self._cut),
             cut_count=self._cut_count,
             problem=self.problem,

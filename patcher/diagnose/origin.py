@@ -8,10 +8,11 @@ from typing import Dict, Iterable, Optional, Set
 _COLLECTED = re.compile(  # what docker, containerd and `kubectl logs --prefix --timestamps` write before a line
     rb'^(?:\{"log":")?(?:\[pod/[^\]]*\] )?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?(?:std(?:out|err) [FP] )?'
 )
-_RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --tag-output, by srun --label
+_RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --tag-output, by vLLM, by srun --label
     re.compile(rb"\[rank ?([0-9]{1,7})\]", re.IGNORECASE),
     re.compile(rb"^ *\[[a-z_]+([0-9]{1,7})\]:"),
     re.compile(rb"^ *\[(?:[\w.-]+@)?[0-9]+,([0-9]{1,7})\](?:<std(?:out|err)>)?:"),
+    re.compile(rb"\(\w+ rank=([0-9]{1,7}) pid="),
     re.compile(rb"^ *([0-9]{1,7}): "),
 )
 _RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|(?<![A-Za-z])rank[_-]?(\d{1,7})(?!\d)[^/]*$")

@@ -1,149 +1,118 @@
-"""A stream of bytes -> the lines in it that match patterns: literal text in which `*` stands for any text.
+"""Patterns of symptoms -> which of them a text has: literal text in which `*` is any text, `{device}` any kind of device.
 
-A pattern is found by its longest literal part, its mark; marks are searched for in linear time and bounded memory.
-
-The pieces that a stream is read in may end anywhere. A line ends with a line feed or, as the bars that show progress end it,
-with a carriage return; of a longer one than `_BEFORE` and a mark's limit the rest is not looked at.
+Texts are compared squeezed (`patcher.diagnose.lines`), however they were wrapped or quoted. A pattern is looked for where one
+word of it stands, and its parts one after the other, in time that is linear in the text.
 """
 
 from __future__ import annotations
 
 import re
-from heapq import heapify, heappop, heapreplace
-from typing import Dict, Iterable, Iterator, Mapping, NamedTuple, Sequence, Tuple
+from functools import lru_cache
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Pattern, Tuple, Union
 
-LIMIT = 4096  # bytes of a line from the mark of a pattern on that are looked at
+from patcher.diagnose.lines import BETWEEN, squeezed
 
-_COLOR = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[()][0-9A-Z])")  # CSI of ECMA-48, and what `tput sgr0` writes besides
-_LONGEST_COLOR = 32
-_END = re.compile(rb"[\r\n]")
-_BEFORE = 1024  # bytes before a mark that are kept
-
-
-class Plain:
-    """Takes the colours out of a stream that comes in pieces."""
-
-    def __init__(self) -> None:
-        self._color = b""
-
-    def feed(self, piece: bytes, *, last: bool = False) -> bytes:
-        """The piece without colours; one that may go on in the next piece is kept until then."""
-        piece = self._color + piece
-        cut = piece.rfind(b"\x1b", -_LONGEST_COLOR)
-        if last or cut < 0 or _COLOR.match(piece, cut):
-            cut = len(piece)
-        self._color = piece[cut:]
-        return _COLOR.sub(b"", piece[:cut]) if b"\x1b" in piece else piece[:cut]
+ROLES = {
+    "{device}": "cuda|musa|gcu|npu|xpu|hpu|mlu|xla|rocm|hip|dipu",
+    "{collective}": "nccl|hccl|mccl|eccl|cncl|xccl|rccl|oneccl|gloo|ucc",
+}
+_ROLE = re.compile("|".join(map(re.escape, ROLES)))
+_WORDS = (  # of which one is in most patterns, the rarest first: where it is not, they need not be looked for
+    b"signal socket rendezvous symbol attribute failed found timeout error".split()
+)
+_REACH = 4096  # bytes in which the parts of a pattern follow each other
+_BACK = 1024  # bytes before its longest literal part in which it begins
+_GAP = b"[" + re.escape(BETWEEN) + b"]*"
+_BEFORE_WORD, _AFTER_WORD = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])"
 
 
-class MarkedLine(NamedTuple):
-    """Where a mark is found: the number of its line, the mark, what of the line is before it, and the rest of the line."""
+class Compiled(NamedTuple):
+    """A pattern, squeezed: its longest literal piece, and its parts; those with roles are regular expressions."""
 
-    line: int
+    text: str
     mark: bytes
-    before: bytes
-    text: bytes
+    parts: Tuple[Union[bytes, Pattern[bytes]], ...]
+
+    def is_in(self, text: bytes) -> bool:
+        """Whether a squeezed text has it."""
+        at = text.find(self.mark)
+        while at >= 0:
+            place, stop = max(0, at - _BACK), at + _REACH
+            for part in self.parts:  # the first place for each: a later one leaves less for those that follow
+                place = _end(part, text, place, stop)
+                if place < 0:
+                    break
+            else:
+                return True
+            at = text.find(self.mark, stop - _BACK)
+        return False
+
+    def place(self, text: bytes) -> int:
+        """Where in a text that has it, as it stands, it begins as whole words; -1 if it does not."""
+        first, last = _ends(self.text)
+        begin = first.search(text)
+        return begin.start() if begin and last.search(text, begin.start()) else -1
 
 
-class Marks:
-    """Finds marks in a stream that comes in pieces.
+def _end(part: Union[bytes, Pattern[bytes]], text: bytes, place: int, stop: int) -> int:
+    if isinstance(part, bytes):
+        at = text.find(part, place, stop)
+        return at + len(part) if at >= 0 else -1
+    found = part.search(text, place, stop)
+    return found.end() if found else -1
 
-    A mark is reported once a line, unless it is one of `repeated`: more of them may stand in a line, each with its own text.
-    `lines` is how many lines there were, once the last piece is read.
 
-    Args:
-        limits: for each mark, how many bytes of its line from it on are reported at most.
-        repeated: see above.
-    """
+@lru_cache(maxsize=None)  # a log has its own reader, and the patterns are the same
+def compile_pattern(pattern: str) -> Compiled:
+    """A pattern as it is looked for."""
+    parts = [part for part in pattern.split("*") if part]
+    literals = [squeezed(piece.encode()) for part in parts for piece in _ROLE.split(part)]
+    tight = tuple(re.compile(_tight(part)) if _ROLE.search(part) else squeezed(part.encode()) for part in parts)
+    return Compiled(pattern, max(literals, key=len), tight)
 
-    def __init__(self, limits: Mapping[bytes, int], repeated: Tuple[bytes, ...] = ()) -> None:
-        self.line, self.lines = 1, 0
-        self._limits, self._repeated = limits, repeated
-        self._held = b""
-        self._counted = 0  # where in `_held` the line `line` was counted to
-        self._from: Dict[bytes, int] = dict.fromkeys(limits, 0)  # where each mark is to be looked for from
-        self._overlap = max(map(len, limits))
 
-    def feed(self, piece: bytes, *, last: bool = False) -> Iterator[MarkedLine]:
-        """The places that are known now that `piece` is read, too; all of the iterator has to be taken."""
-        self._held += piece
-        held = self._held
-        known = [(held.find(mark, begin), mark) for mark, begin in self._from.items()]
-        known = [each for each in known if each[0] >= 0]
-        heapify(known)
-        while known:
-            at, mark = known[0]
-            end = self._end(mark, at)
-            if end < 0 and not last:
-                break  # the rest of the line is still to come
-            text = held[at:end] if end >= 0 else held[at:]
-            begin = max(0, at - _BEFORE)
-            begin = max(begin, held.rfind(b"\n", begin, at) + 1, held.rfind(b"\r", begin, at) + 1)
-            self._count(at)
-            yield MarkedLine(self.line, mark, held[begin:at], text)
-            self._from[mark] = at + (1 if mark in self._repeated else len(text))
-            following = held.find(mark, self._from[mark])
-            heapreplace(known, (following, mark)) if following >= 0 else heappop(known)
-        left = 0 if last else self._overlap  # a mark may be divided between two pieces
-        rest = known[0][0] if known else max(0, len(held) - left)
-        self._count(rest)
-        kept = max(0, rest - _BEFORE)
-        self._held, self._counted = held[kept:], self._counted - kept
-        self.lines = self.line - (held[-1:] in (b"", b"\n"))
-        self._from = {mark: max(begin, rest) - kept for mark, begin in self._from.items()}
+@lru_cache(maxsize=None)
+def _ends(pattern: str) -> Tuple[Pattern[bytes], Pattern[bytes]]:
+    """How the beginning and the end of a pattern read in a text as it stands."""
+    first, *_, last = [part for part in pattern.split("*") if part] * 2
+    begin = (_BEFORE_WORD if first[0].isalnum() or first[0] == "{" else b"") + _loose(first)
+    end = _loose(last) + (_AFTER_WORD if last[-1].isalnum() else b"")
+    return re.compile(begin, re.IGNORECASE), re.compile(end, re.IGNORECASE)
 
-    def _count(self, to: int) -> None:
-        if to > self._counted:
-            self.line += self._held.count(b"\n", self._counted, to)
-            self._counted = to
 
-    def _end(self, mark: bytes, at: int) -> int:
-        """Where the text from a mark on ends: with its line, or before the next mark that is repeated; -1 if not known yet."""
-        limit = at + self._limits[mark]
-        known = len(self._held) >= limit
-        for each in self._repeated:
-            found = self._held.find(each, at + 1, limit)
-            limit, known = (found, True) if found >= 0 else (limit, known)
-        ended = _END.search(self._held, at + 1, limit)  # only now: else many marks in a line cost their square
-        return ended.start() if ended else limit if known else -1
+def _tight(part: str) -> bytes:
+    """A part of a pattern as a regular expression for squeezed text."""
+    texts = [re.escape(squeezed(piece.encode())) for piece in _ROLE.split(part)]
+    roles = [f"(?:{ROLES[role]})".encode() for role in _ROLE.findall(part)]
+    return b"".join(text + role for text, role in zip(texts, [*roles, b""]))
+
+
+def _loose(part: str) -> bytes:
+    """A part of a pattern as a regular expression for text as it stands."""
+    texts = [_GAP.join(re.escape(bytes([byte])) for byte in squeezed(piece.encode())) for piece in _ROLE.split(part)]
+    roles = [f"(?:{ROLES[role]})".encode() for role in _ROLE.findall(part)]
+    joined = [text + (_GAP if text else b"") + role + (_GAP if role else b"") for text, role in zip(texts, [*roles, b""])]
+    return b"".join(joined)[: -len(_GAP)] if texts[-1] else b"".join(joined)
 
 
 class Patterns:
-    """Some patterns; `marks` are the texts without which none of them is in a line."""
+    """Some patterns; `words` are squeezed words of which a text has one if it has any of them."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        self._by_mark: Dict[bytes, Dict[str, Tuple[bytes, ...]]] = {}  # the parts of each pattern
-        for pattern in patterns:
-            parts = _parts(pattern)
-            self._by_mark.setdefault(max(parts, key=len), {})[pattern] = parts
-        self.marks = dict.fromkeys(self._by_mark, LIMIT)
+        self._by_word: Dict[bytes, List[Compiled]] = {}
+        for compiled in map(compile_pattern, dict.fromkeys(patterns)):
+            word = next((word for word in _WORDS if word in compiled.mark), compiled.mark)
+            self._by_word.setdefault(word, []).append(compiled)
+        self.words = tuple(self._by_word)
 
-    def matching(self, place: MarkedLine) -> Iterator[str]:
-        """The patterns that the line of a place matches."""
-        line = place.before + place.text
-        if b'\\"' in line:  # the log keeps its lines as JSON strings
-            line = line.replace(b'\\"', b'"')
-        for pattern, parts in self._by_mark.get(place.mark, {}).items():
-            if _matches(parts, line):
-                yield pattern
+    def found_in(self, text: bytes) -> Iterator[Compiled]:
+        """The patterns that a squeezed text has."""
+        for word, patterns in self._by_word.items():
+            if word in text:
+                yield from (pattern for pattern in patterns if pattern.mark in text and pattern.is_in(text))
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
-    """Whether a line of a text matches a pattern."""
-    parts = _parts(pattern)
-    return any(_matches(parts, line) for line in text.encode("utf-8", "replace").splitlines())
-
-
-def _parts(pattern: str) -> Tuple[bytes, ...]:
-    """The literal parts of a pattern."""
-    return tuple(part.encode() for part in pattern.split("*") if part)
-
-
-def _matches(parts: Sequence[bytes], line: bytes) -> bool:
-    at = 0
-    for part in parts:  # the first place for each: a later one leaves less for those that follow
-        at = line.find(part, at)
-        if at < 0:
-            return False
-        at += len(part)
-    return True
+    """Whether a text has a pattern."""
+    compiled, data = compile_pattern(pattern), text.encode("utf-8", "replace")
+    return compiled.is_in(squeezed(data)) and compiled.place(data) >= 0

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from functools import cached_property
+from functools import cached_property, partial
 from io import BufferedReader
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from patcher.diagnose.causes import Meaning, UnexplainedError, first_failures, unexplained
-from patcher.diagnose.failures import Failure, Traceback
+from patcher.diagnose.failures import Failure
 from patcher.diagnose.files import STDIN, Tail, log_files
-from patcher.diagnose.log import PIECE, Log, LogReader, read_log
+from patcher.diagnose.log import PIECE, Log, LoggedError, LogReader, read_log
 from patcher.diagnose.origin import earlier_attempts
 from patcher.diagnose.packed import packed_by
 from patcher.diagnose.patterns import matches_pattern
+from patcher.diagnose.rank import VENDORS
 from patcher.diagnose.runs import Run, find_runs
 from patcher.diagnose.table import ClassifiedWrap, classified_wraps, is_wrong
 from patcher.errors import SitepatchError, UsageError
@@ -184,7 +185,7 @@ class KnownSymptoms:
         ]
         self.symptoms += [(symptom, None) for symptom in general_symptoms(builtin_dir())]
         self.patterns = [text for symptom, _ in self.symptoms for text in (*symptom.patterns, *symptom.needs)]
-        self._fits: Dict[Tuple[str, str], Fit] = {}
+        self._fits: Dict[Tuple[object, ...], Fit] = {}
         self._meanings: Dict[str, Meaning] = {}
 
     @cached_property
@@ -198,18 +199,22 @@ class KnownSymptoms:
     def outcome(self, logs: Sequence[Log], which: Optional[str] = None) -> DiagnoseOutcome:
         """The outcome for these logs, with the runs that `which` names."""
         seen = {each.pattern for log in logs for each in log.sightings}
+        devices = sorted({device for log in logs for device in log.devices})
         found = []
         for symptom, patchset in self.symptoms:
             lacking = symptom.needs and seen.isdisjoint(symptom.needs)
-            if not seen.isdisjoint(symptom.patterns) and not lacking and self._is_installed(symptom):
-                fit = self._fit(patchset, symptom) if patchset else None
-                found.append(_finding(symptom, patchset, fit, logs))
+            if not seen.isdisjoint(symptom.patterns) and not lacking and self._is_there(symptom, devices):
+                chosen = _with_device(symptom, patchset, devices)
+                fit = self._fit(patchset, chosen) if patchset else None
+                found.append(_finding(chosen, patchset, fit, logs))
         names = [log.name for log in logs]
         summaries = [each for log in logs for each in log.summaries]
         earlier = earlier_attempts(names)
         tracebacks = [log.tracebacks for log in logs if log.name not in earlier]
         failures = first_failures(summaries, tracebacks, self._meaning)
-        unknown = () if failures else unexplained(tracebacks, lambda error: self._explains(found, logs, error))
+        errors = [(log.name, error) for log in logs if log.name not in earlier for error in log.errors]
+        explains = partial(_explains, found, logs)
+        unknown = () if failures else unexplained(errors, explains, alone=not found)
         found = [one for one in _most_specific(found) if not (failures and one.symptom.name in _OF_SUMMARY)]
         found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
         runs = find_runs(logs)
@@ -224,20 +229,14 @@ class KnownSymptoms:
             self._meanings[error] = (waited or [Meaning.UNCLEAR if any(each.follows for each in about) else Meaning.OWN])[0]
         return self._meanings[error]
 
-    def _explains(self, findings: Sequence[FoundSymptom], logs: Sequence[Log], error: Traceback) -> bool:
-        """Whether one of the findings is about what a traceback ends in: its line, or one of those of a long message."""
-        patterns = {pattern for finding in findings for pattern in finding.symptom.patterns}
-        seen = [each.line for log in logs if log.name == error.log for each in log.sightings if each.pattern in patterns]
-        about = range(error.line, error.line + _MESSAGE)
-        return any(line in about for line in seen) or any(matches_pattern(pattern, error.error) for pattern in patterns)
-
-    def _is_installed(self, symptom: Symptom) -> bool:
-        if not symptom.installed:
+    def _is_there(self, symptom: Symptom, devices: Sequence[str]) -> bool:
+        """Whether a package that the symptom is about is installed, or the text speaks of its device."""
+        if not symptom.installed or any(VENDORS.get(name, ("", ""))[0] in devices for name in symptom.installed):
             return True
         return any((Path(site) / name).is_dir() for site in self._env.search for name in symptom.installed)
 
     def _fit(self, patchset: Patchset, symptom: Symptom) -> Fit:
-        key = patchset.name, symptom.name
+        key = patchset.name, symptom.name, *symptom.options.values()
         if key not in self._fits:
             try:
                 self._fits[key] = fit_of(self._env, self._statuses, patchset, symptom)
@@ -246,6 +245,16 @@ class KnownSymptoms:
             except SitepatchError as error:
                 self._fits[key] = Fit(UNKNOWN, f"whether it fits could not be looked at: {error.message}")
         return self._fits[key]
+
+
+def _explains(findings: Sequence[FoundSymptom], logs: Sequence[Log], name: str, error: LoggedError) -> bool:
+    """Whether one of the findings is about an error of a log: its text, the text around it, or a line of its message."""
+    patterns = {pattern for finding in findings for pattern in finding.symptom.patterns}
+    seen = [each.line for log in logs if log.name == name for each in log.sightings if each.pattern in patterns]
+    near = range(error.line, error.line + _MESSAGE)
+    return not patterns.isdisjoint(error.patterns) or any(line in near for line in seen) or any(
+        matches_pattern(pattern, error.error) for pattern in patterns
+    )
 
 
 def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
@@ -257,6 +266,12 @@ def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
         expected = f"all or a number from 1 to {len(runs)}" if runs else "none: no log has a report of mmengine-ddp-debug"
         raise UsageError(f"--run: found {which}, expected {expected}", "1 is the oldest run")
     return runs[int(which) - 1 : int(which)]
+
+
+def _with_device(symptom: Symptom, patchset: Optional[Patchset], devices: Sequence[str]) -> Symptom:
+    """The symptom with the one device that the text speaks of as an option, where its patchset has such an option."""
+    asks = patchset and any(option.name == "device" for option in patchset.options)
+    return symptom._replace(options={**symptom.options, "device": devices[0]}) if asks and len(devices) == 1 else symptom
 
 
 def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]) -> FoundSymptom:
@@ -272,10 +287,10 @@ def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit],
 def _most_specific(findings: Sequence[FoundSymptom]) -> List[FoundSymptom]:
     """Of findings in one line the most specific: that for what is installed here, else those that a patchset cures."""
 
-    def weight(one: FoundSymptom) -> Tuple[bool, bool]:
-        return bool(one.symptom.installed), one.patchset is not None
+    def weight(one: FoundSymptom) -> Tuple[bool, bool, bool]:
+        return bool(one.symptom.installed), one.patchset is not None, not one.symptom.follows
 
-    most: Dict[Tuple[str, int], Tuple[bool, bool]] = {}
+    most: Dict[Tuple[str, int], Tuple[bool, bool, bool]] = {}
     for one in findings:
         most[one.log, one.line] = max(weight(one), most.get((one.log, one.line), weight(one)))
     return [one for one in findings if weight(one) == most[one.log, one.line]]

@@ -31,7 +31,7 @@ SYMPTOM = Table(
     optional=("advice", "options", "needs", "installed", "follows"),
 )
 SYMPTOMS = tables("symptom", SYMPTOM)
-_LEAST, _MOST, _STARS = 10, 400, 8  # characters of the longest literal part and of a whole pattern; `*` in it
+_LEAST, _MOST, _STARS = 10, 400, 8  # bytes of the longest literal part, characters of a whole pattern, `*` in it
 
 
 def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
@@ -91,8 +91,8 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
 
 def _check_pattern(reader: Reader, where: str, pattern: str) -> None:
     good = pattern.isprintable() and len(pattern) <= _MOST and pattern.count("*") <= _STARS
-    longest = max(map(len, pattern.split("*")))
+    longest = max(len(part.encode()) for part in pattern.split("*"))
     expected = (
-        f'text of one line, at most {_MOST} characters and {_STARS} "*", with {_LEAST} characters or more of it in one piece'
+        f'text of one line, at most {_MOST} characters and {_STARS} "*", with {_LEAST} bytes or more of it in one piece'
     )
     reader.check(where, pattern, good and longest >= _LEAST and pattern.strip("*") == pattern, expected)

@@ -98,7 +98,7 @@ def no_gcu():
     torch.zeros(1, device="gcu")
 
 
-@shows("nccl-not-built-in")
+@shows("collective-not-built-in")
 def no_nccl():
     dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
 

@@ -38,7 +38,7 @@ def test_two_ranks_talk_on_the_card(carded):
 @slow
 def test_a_backend_that_is_not_built_in_is_explained(kept_environment, tmp_path):
     told, symptoms, code = trial(Environment(kept_environment, tmp_path), "--backend", "nccl")
-    assert (code, symptoms) == (1, ["nccl-not-built-in"])
+    assert (code, symptoms) == (1, ["collective-not-built-in"])
     assert told["verdict"].startswith("ranks 0-1 failed in the start of the process group: RuntimeError: Distributed package doesn't")
 
 

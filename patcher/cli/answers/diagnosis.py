@@ -41,8 +41,9 @@ def outcome_rows(
 
 def _unexplained_row(error: UnexplainedError) -> Row:
     where = ", ".join([f"{error.log}:{error.line}", *([ranks(error.ranks)] if error.ranks else [])])
-    text = [Verbatim(error.error), Verbatim(error.at)] if error.error else ["several different tracebacks; this is the last"]
-    return Row("not known", (where,), (*text, "no patchset and no advice here is about this error"))
+    text = [Verbatim(line) for line in (error.error, error.at) if line]
+    about = [f"by its words it is about {error.about}"] if error.about else []
+    return Row("not known", (where,), (*text, *about, "no patchset and no advice here is about this error"))
 
 
 def _failure_row(failure: Failure) -> Row:
