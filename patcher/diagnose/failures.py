@@ -124,10 +124,10 @@ class FailureReader:
         """Whether a traceback or a summary has begun that has not ended."""
         return bool(self._open) or self._summary is not None
 
-    def read(self, number: int, line: bytes) -> None:
-        """Read the next line that may matter, the `number`th of the log."""
+    def read(self, number: int, line: bytes, *, may_begin: bool = True) -> None:
+        """Read the next line that may matter, the `number`th of the log; whether one of MARKS may be in it."""
         self._line, self.ended = number, None
-        if self.reads_on or any(mark in line for mark in MARKS):
+        if self.reads_on or (may_begin and any(mark in line for mark in MARKS)):
             self._read(line)
 
     def _read(self, line: bytes) -> None:

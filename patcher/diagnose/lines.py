@@ -18,6 +18,7 @@ _LONGEST_COLOR = 32
 BETWEEN = b" \t\r\n\v\f>|*`'\"\\" + bytes(sorted(set("│┃╭╰╮╯─━┌└“”‘’•".encode())))
 _LOWER = bytes(range(256)).lower()
 _QUOTING = re.compile(rb"^(?:[>|*\s]|\xe2\x94[\x82\x83])+")
+_QUOTES = b">|* \t\n\r\f\v\xe2"  # what that begins with
 _BEGINS = re.compile(  # a line that another one does not run on into
     rb"\[(?:[A-Za-z]|\d{4})|\(\w+ |\{\"log\"|\d{4}[-/]\d\d|\d\d:\d\d|#|={3}|-{3}|```|[+] |- |File |Traceback |frame #"
     rb"|ERROR|INFO|WARN|DEBUG|FATAL|[EWIF]\d{4} |(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Failed)\b"
@@ -54,7 +55,7 @@ class LineStream:
     `number` is that of the line that is read next.
 
     Args:
-        is_wanted: whether the lines of a block are to be read; given the block, squeezed.
+        is_wanted: whether the lines of a block are to be read; given the block with what was before it.
     """
 
     def __init__(self, is_wanted: Callable[[bytes], bool]) -> None:
@@ -84,7 +85,7 @@ class LineStream:
         begin = self.number
         self.number += block.count(b"\n")
         self._is_begun = not block.endswith(b"\n")
-        if not self._is_wanted(squeezed(self._before[-_BEFORE:] + block)):
+        if not self._is_wanted(self._before + block):
             cut = block.find(b"\n", -_BEFORE) + 1
             self._before = block[cut:] if cut else b""
             return
@@ -105,13 +106,16 @@ class Paragraph:
         self.numbers: List[int] = []
         self.lines: List[bytes] = []
         self.squeezed = b""
+        self._narrowest = self._widest = 0  # columns of its lines
 
     def add(self, number: int, line: bytes) -> bool:
         """Take the next line; whether it begins a new paragraph."""
-        own = _QUOTING.sub(b"", line)
-        begins = not own.strip() or not self._goes_on(own) or bool(_BEGINS.match(own))
+        own, width = _QUOTING.sub(b"", line) if line[:1] in _QUOTES else line, len(line.rstrip())
+        begins = bool(_BEGINS.match(own)) or not self._goes_on(own)
         if begins:
             self.numbers, self.lines, self.squeezed = [], [], b""
+            self._narrowest = self._widest = width
+        self._narrowest, self._widest = min(width, self._narrowest), max(width, self._widest)
         self.numbers.append(number)
         self.lines.append(line)
         self.squeezed += squeezed(line)
@@ -121,5 +125,5 @@ class Paragraph:
         """Whether a line can be the rest of those before: all but the last line of a wrapped text are about as wide."""
         if not self.lines or len(self.squeezed) > _MOST:
             return False
-        widths = [len(line.rstrip()) for line in self.lines]
-        return min(widths) >= max(_LEAST, max(widths) - _RAGGED) and len(own.rstrip()) <= max(widths) + _RAGGED
+        even = self._narrowest >= max(_LEAST, self._widest - _RAGGED)
+        return even and 0 < len(own.rstrip()) <= self._widest + _RAGGED

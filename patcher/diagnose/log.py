@@ -11,12 +11,24 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.diagnose.errors import EXCEPTION, LOGGED, begins_own, error_in, is_source, is_spoken, was_retried
+from patcher.diagnose.errors import (
+    EXCEPTION,
+    LOGGED,
+    Sign,
+    begins_own,
+    error_in,
+    is_source,
+    is_spoken,
+    may_be_retried,
+    may_have_own,
+    signs_in,
+    was_retried,
+)
 from patcher.diagnose.failures import CHAINED, MARKS, OF_LAUNCHER, Failure, FailureReader, Traceback, shown
 from patcher.diagnose.lines import LineStream, Paragraph, Plain, squeezed
 from patcher.diagnose.origin import rank_of_file, rank_of_line
 from patcher.diagnose.packed import DAMAGE, packing, unpacked
-from patcher.diagnose.patterns import Compiled, Patterns
+from patcher.diagnose.patterns import Compiled, Patterns, shortest
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.text.printable import printable, printable_bytes
 from patcher.text.width import clip, width
@@ -36,6 +48,11 @@ _CARDS = (
     (re.compile(rb"\bAscend\b|\b910B|" + "昇腾".encode()), "npu"),
     (re.compile(rb"\bMTT S\d|" + "摩尔线程".encode()), "musa"),
     (re.compile(rb"\bGaudi"), "hpu"),
+)
+_DEVICE_WORDS = (  # of which one is in what either of these finds
+    *(form % kind for kind in b"npu gcu musa mlu xpu hpu xla".split() for form in (b"_%s", b"-%s", b"%s:", b"'%s'")),
+    *b"NPU GCU MUSA MLU XPU HPU Enflame T20 S60 Ascend 910B Gaudi".split(),
+    *(b"MTT S", *map(str.encode, ("燧原", "昇腾", "摩尔线程"))),
 )
 _NEAR = 200  # bytes of a line around an error in which it is told to be none
 _BEGIN = 120  # bytes of a line in which its rank is looked for
@@ -108,6 +125,17 @@ class Log(NamedTuple):
         return bool(self.cut_count or self.problem)
 
 
+class Outlook(NamedTuple):
+    """What the lines of a block may have, as far as literal text tells: what cannot be there is not looked for."""
+
+    patterns: Sequence[Compiled]
+    signs: Sequence[Sign]
+    is_refused: bool
+    is_marked: bool  # with the beginning of a traceback or a summary
+    is_retried: bool
+    device_words: Sequence[bytes]
+
+
 class LogReader:
     """Reads one log that comes in pieces, in bounded memory.
 
@@ -119,10 +147,11 @@ class LogReader:
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
         self._patterns = Patterns(patterns)
-        self._words = (*_WORDS, *self._patterns.words, _REFUSAL, OURS, *map(squeezed, MARKS))
+        self._words = shortest((*_WORDS, *self._patterns.words, _REFUSAL, OURS, *map(squeezed, MARKS)))
         self._plain, self._rank, self._lines = Plain(), rank_of_file(name), LineStream(self._is_wanted)
         self._failures, self._paragraph = FailureReader(name, self._rank), Paragraph()
         self._in_paragraph: Set[str] = set()  # the patterns that were found in it
+        self._outlook = Outlook((), (), is_refused=False, is_marked=False, is_retried=False, device_words=())
         self._is_own = False  # whether the line is of what diagnose has written
         self._reports: List[Report] = []
         self._raised: List[Raised] = []
@@ -137,11 +166,25 @@ class LogReader:
         """Read a piece; with the last one a line that is not ended is read, too."""
         for number, line, stays in self._lines.feed(self._plain.feed(piece, last=last), last=last):
             if stays:
-                self._failures.read(number, line)
+                self._failures.read(number, line, may_begin=self._outlook.is_marked)
             self._read(number, line)
 
     def _is_wanted(self, block: bytes) -> bool:
-        return self._failures.reads_on or any(word in block for word in self._words)
+        tight = squeezed(block)
+        if not (self._failures.reads_on or any(map(tight.__contains__, self._words))):
+            return False
+        # where lines are left out, what stands around them runs on
+        has_gaps = self._is_own or OURS in block or may_have_own(block)
+        paragraphs = self._paragraph.squeezed + tight
+        self._outlook = Outlook(
+            patterns=self._patterns.every if has_gaps else self._patterns.marked_in(paragraphs),
+            signs=signs_in(block),
+            is_refused=has_gaps or _REFUSAL in paragraphs,
+            is_marked=any(mark in block for mark in MARKS),
+            is_retried=may_be_retried(block),
+            device_words=[word for word in _DEVICE_WORDS if word in block],
+        )
+        return True
 
     def _read(self, number: int, line: bytes) -> None:
         if OURS in line:
@@ -149,18 +192,22 @@ class LogReader:
         self._is_own = begins_own(line) or (self._is_own and line[:1] == b" ")
         if self._is_own:
             return
-        rank = rank_of_line(line[:_BEGIN])
-        rank = self._rank if rank is None else rank
         if self._paragraph.add(number, line):
             self._in_paragraph.clear()
-        if any(mark in line for mark in CHAINED) and self._errors:
+        outlook = self._outlook
+        if outlook.is_marked and any(mark in line for mark in CHAINED) and self._errors:
             self._errors.popitem()
-        if was_retried(line):
+        if outlook.is_retried and was_retried(line):
             self._withdraw(number - _AGAIN)
-        self._match(rank)
-        self._see(number, rank, line)
-        self._devices.update(kind.lower().decode() for found in _DEVICE.findall(line) for kind in found if kind)
-        self._devices.update(kind for card, kind in _CARDS if card.search(line))
+        self._match(line)
+        self._see(number, line)
+        if any(map(line.__contains__, outlook.device_words)):
+            self._devices.update(kind.lower().decode() for found in _DEVICE.findall(line) for kind in found if kind)
+            self._devices.update(kind for card, kind in _CARDS if card.search(line))
+
+    def _rank_of(self, line: bytes) -> Optional[int]:
+        rank = rank_of_line(line[:_BEGIN])
+        return self._rank if rank is None else rank
 
     def _read_own(self, number: int, line: bytes) -> bytes:
         """Read the reports in a line; what else may be looked for in it is all but what wrappings have raised."""
@@ -183,15 +230,16 @@ class LogReader:
             self._cut_count += 1
             self._cut += [number] if len(self._cut) < _KEPT else []
 
-    def _match(self, rank: Optional[int]) -> None:
+    def _match(self, line: bytes) -> None:
         """Note the patterns that the paragraph has with its last line, and had not before."""
         text, numbers = self._paragraph.squeezed, self._paragraph.numbers
-        if _REFUSAL in text and REFUSAL not in self._in_paragraph:
+        if self._outlook.is_refused and _REFUSAL in text and REFUSAL not in self._in_paragraph:
             self._in_paragraph.add(REFUSAL)
-            self._refusals += [Refusal(numbers[0], rank, len(self._reports))] if len(self._refusals) < _KEPT else []
-        for pattern in self._patterns.found_in(text):
-            if pattern.text not in self._in_paragraph:
-                self._sight(pattern, rank)
+            refusal = Refusal(numbers[0], self._rank_of(line), len(self._reports))
+            self._refusals += [refusal] if len(self._refusals) < _KEPT else []
+        for pattern in self._outlook.patterns:
+            if pattern.text not in self._in_paragraph and pattern.mark in text and pattern.is_in(text):
+                self._sight(pattern, self._rank_of(line))
 
     def _sight(self, pattern: Compiled, rank: Optional[int]) -> None:
         lines = self._paragraph.lines
@@ -219,13 +267,13 @@ class LogReader:
         number = self._paragraph.numbers[joined.count(b"\n", 0, at)]
         self._sightings[pattern.text] = Sighting(pattern.text, 1, ranks, number, text)
 
-    def _see(self, number: int, rank: Optional[int], line: bytes) -> None:
+    def _see(self, number: int, line: bytes) -> None:
         """Note the error in a line, and that which a traceback ends in."""
-        ended, seen = self._failures.ended, error_in(line)
+        ended, seen = self._failures.ended, error_in(line, self._outlook.signs)
         if ended and not ended.error.startswith(OF_LAUNCHER):
-            self._add_error(EXCEPTION, ended.error, ended.at, number, rank)
+            self._add_error(EXCEPTION, ended.error, ended.at, number, self._rank_of(line))
         elif seen and not ended and not (seen.kind >= LOGGED and self._failures.reads_on):
-            self._add_error(seen.kind, shown(seen.text), "", number, rank)
+            self._add_error(seen.kind, shown(seen.text), "", number, self._rank_of(line))
 
     def _add_error(self, kind: int, error: str, at: str, number: int, rank: Optional[int]) -> None:
         key = re.sub(r"\d+", "0", error) + at

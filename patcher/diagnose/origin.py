@@ -8,12 +8,13 @@ from typing import Dict, Iterable, Optional, Set
 _COLLECTED = re.compile(  # what docker, containerd and `kubectl logs --prefix --timestamps` write before a line
     rb'^(?:\{"log":")?(?:\[pod/[^\]]*\] )?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?(?:std(?:out|err) [FP] )?'
 )
-_RANKS = (  # how a rank is written: by torch, by torchrun --tee, by mpirun --tag-output, by vLLM, by srun --label
-    re.compile(rb"\[rank ?([0-9]{1,7})\]", re.IGNORECASE),
-    re.compile(rb"^ *\[[a-z_]+([0-9]{1,7})\]:"),
-    re.compile(rb"^ *\[(?:[\w.-]+@)?[0-9]+,([0-9]{1,7})\](?:<std(?:out|err)>)?:"),
-    re.compile(rb"\(\w+ rank=([0-9]{1,7}) pid="),
-    re.compile(rb"^ *([0-9]{1,7}): "),
+# What stands wherever a rank is written, and how it is: by torch, torchrun --tee, mpirun --tag-output, vLLM, srun --label.
+_RANKS = (
+    (b"]", re.compile(rb"\[rank ?([0-9]{1,7})\]", re.IGNORECASE)),
+    (b"]:", re.compile(rb"^ *\[[a-z_]+([0-9]{1,7})\]:")),
+    (b",", re.compile(rb"^ *\[(?:[\w.-]+@)?[0-9]+,([0-9]{1,7})\](?:<std(?:out|err)>)?:")),
+    (b" rank=", re.compile(rb"\(\w+ rank=([0-9]{1,7}) pid=")),
+    (b": ", re.compile(rb"^ *([0-9]{1,7}): ")),
 )
 _RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|(?<![A-Za-z])rank[_-]?(\d{1,7})(?!\d)[^/]*$")
 
@@ -38,5 +39,5 @@ def rank_of_file(name: str) -> Optional[int]:
 def rank_of_line(begin: bytes) -> Optional[int]:
     """The rank that the beginning of a line names."""
     own = _COLLECTED.sub(b"", begin)
-    found = [ranks[-1] for ranks in (form.findall(own) for form in _RANKS) if ranks]
+    found = [ranks[-1] for ranks in (form.findall(own) for mark, form in _RANKS if mark in own) if ranks]
     return int(found[0]) if found else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Pattern, Tuple, Union
+from typing import Dict, Iterable, List, NamedTuple, Pattern, Tuple, Union
 
 from patcher.diagnose.lines import BETWEEN, squeezed
 
@@ -105,11 +105,22 @@ class Patterns:
             self._by_word.setdefault(word, []).append(compiled)
         self.words = tuple(self._by_word)
 
-    def found_in(self, text: bytes) -> Iterator[Compiled]:
-        """The patterns that a squeezed text has."""
-        for word, patterns in self._by_word.items():
-            if word in text:
-                yield from (pattern for pattern in patterns if pattern.mark in text and pattern.is_in(text))
+    @property
+    def every(self) -> List[Compiled]:
+        """All patterns, in the order in which they are looked for."""
+        return [pattern for patterns in self._by_word.values() for pattern in patterns]
+
+    def marked_in(self, text: bytes) -> List[Compiled]:
+        """The patterns of which a squeezed text has the mark: no other one is in any part of it."""
+        return [
+            pattern for word, patterns in self._by_word.items() if word in text for pattern in patterns if pattern.mark in text
+        ]
+
+
+def shortest(words: Iterable[bytes]) -> Tuple[bytes, ...]:
+    """Of some words those that have no other one in them: where none of these is, none of all is."""
+    several = tuple(dict.fromkeys(words))
+    return tuple(word for word in several if not any(other in word for other in several if other != word))
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
