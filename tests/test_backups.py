@@ -1,6 +1,7 @@
 """Backups that people made before they edited an installed file: recognised by RECORD's sha256, put back by `restore --from-backup`."""
 
 import base64
+import errno
 import hashlib
 import json
 import os
@@ -9,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from patcher.errors import StoreError
 from patcher.model import Plan
 from patcher.ops.health.backups import BackupRequest, restore_backups
 from patcher.ops.place import Place
-from patcher.store.commit import commit, plan_rollback, roll_back
+from patcher.store import journal
 from patcher.target.backups import proven_backups
 from tests.command import DDP, RUNNER, Site, done, sitepatch
+from tests.stores import commit_plan
 
 pytestmark = pytest.mark.once
 
@@ -135,18 +138,26 @@ def test_a_file_that_a_patchset_changed_is_for_restore_alone(site):
     assert "nothing to restore" in done(site("restore", "--from-backup")).out
 
 
-def test_several_directories_change_all_or_none(tmp_path):
+def test_several_directories_change_all_or_none(tmp_path, monkeypatch):
     sites = [Site(tmp_path / name, "mmengine-0.10.7") for name in ("one", "two")]
     for each in sites:
         edit(each)
     before = [each.tree() for each in sites]
     dry = [BackupRequest(Place(target=str(each.path)), dry_run=True) for each in sites]
     files = tuple(file for each in dry for file in restore_backups(each).changed)
-    way = plan_rollback(Plan(files, ()))
-    commit(Plan(files, ()), ())
-    assert [each.tree() for each in sites] != before
-    roll_back(way)
-    assert [each.file().read_bytes().endswith(b"print('here')\n") for each in sites] == [True, True]
+    put_in_place = journal.put_in_place
+
+    def fails(site, home, entries):
+        if site.path == str(sites[1].path):
+            raise OSError(errno.EIO, "why")
+        return put_in_place(site, home, entries)
+
+    with monkeypatch.context() as patched, pytest.raises(StoreError, match="why"):
+        patched.setattr(journal, "put_in_place", fails)
+        commit_plan(Plan(files, ()), ())
+    assert [each.tree() for each in sites] == before
+    commit_plan(Plan(files, ()), ())
+    assert [each.file().read_bytes().endswith(b"print('here')\n") for each in sites] == [False, False]
 
 
 def test_doctor_names_the_backup_and_the_command(site):

@@ -17,11 +17,8 @@ from pathlib import Path
 import pytest
 
 from patcher.planner.merge import parses
-from patcher.project.selection import choose as chosen
-from patcher.store.commit import commit, plan_rollback, roll_back
 from patcher.store.health import recover_all
 from patcher.store.store import Store
-from patcher.survey.plans import plan_apply
 from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
 from tests.test_plan import FIX, TITLE, patchset
@@ -250,23 +247,6 @@ def test_apply_on_a_file_edited_after_is_refused_and_with_force_keeps_a_copy(sit
     assert str(kept) in forced.err
     done(site("restore"))
     assert outside(site.tree()) == before
-
-
-def test_a_forced_apply_that_is_rolled_back_leaves_the_edited_file_and_what_restores_it(site):
-    pristine = site.file().read_bytes()
-    done(site("apply", DDP))
-    site.file().write_bytes(site.file().read_bytes() + MINE)
-    edited = site.file().read_bytes()
-    env = discover(None, str(site.path))
-    requested, _ = chosen([DDP], ["params=1"], ())
-    plan = plan_apply(env, requested, force=True)
-    way = plan_rollback(plan)
-    commit(plan, [one.patchset for one in requested])
-    assert site.file().read_bytes() != edited
-    roll_back(way)
-    assert site.file().read_bytes() == edited
-    done(site("restore"))
-    assert site.file().read_bytes() == pristine + MINE
 
 
 def test_what_status_needs_for_a_restore_and_is_lost_or_damaged_is_reported(site):

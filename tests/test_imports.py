@@ -141,7 +141,7 @@ def test_a_public_name_means_one_thing():
 
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
     "hook/backend.py", "hook/boot.py", "overlay/boot.py", "ranks/child.py",
-    "verify/child.py",
+    "verify/child.py", "verify/namespace.py",
 }  # fmt: skip
 
 
@@ -182,7 +182,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["ops/hooks.py", "hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
     **dict.fromkeys(["ops/keep.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
-    **dict.fromkeys(["verify/run.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),
+    **dict.fromkeys(["verify/run.py", "verify/namespace.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),
 }
 OWN_FILES = ("ops/keep.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files
 WRITING = {

@@ -129,7 +129,7 @@ UNDONE = {  # what is there; the entry; what is there afterwards, None where the
 @pytest.mark.parametrize(("files", "one", "expected"), UNDONE.values(), ids=UNDONE)
 def test_a_run_that_cannot_be_finished_is_undone_from_every_state(site, files, one, expected):
     lay_out(site, files)
-    assert call(site, journal._roll_back, [one]) is (expected is not None)
+    assert call(site, journal.roll_back, [one]) is (expected is not None)
     assert state(site) == (files if expected is None else expected)
 
 
@@ -137,10 +137,10 @@ def test_nothing_is_undone_where_one_file_cannot_be_rolled_back(site):
     files = {FILE: "new", BACKUP: "old", "pkg/b.py": "new", "pkg/.c.py.sitepatch-tmp": "not ours"}
     lay_out(site, files)
     entries = [entry(), entry(path="pkg/b.py"), entry(FORGET, "pkg/c.py")]
-    assert call(site, journal._roll_back, entries) is False
+    assert call(site, journal.roll_back, entries) is False
     assert state(site) == files
     entries[1] = entries[1]._replace(old=sha("new"))  # not changed at all
-    assert call(site, journal._roll_back, entries) is True
+    assert call(site, journal.roll_back, entries) is True
     assert state(site) == {FILE: "old", "pkg/b.py": "new", "pkg/.c.py.sitepatch-tmp": "not ours"}
 
 

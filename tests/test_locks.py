@@ -31,7 +31,7 @@ def site(tmp_path):
     with Folder.open(str(tmp_path)) as folder:
         yield folder
     assert open_descriptors() <= before
-    assert lock._shared == {} and len(lock._patience) == 1
+    assert len(lock._patience) == 1
 
 
 @contextlib.contextmanager
@@ -70,12 +70,10 @@ def test_while_it_is_locked_the_file_is_private_and_names_the_process_and_nothin
     assert not (tmp_path / ".sitepatch").exists()
 
 
-def test_what_this_process_does_inside_takes_no_lock_only_where_it_is_shared(tmp_path, site):
-    with locked(site, shared=True) as home, locked(site, 0) as inner:
-        assert inner is home
+def test_it_is_not_re_entrant_and_is_given_back_where_something_fails_inside(tmp_path, site):
     with locked(site), pytest.raises(BusyError), locked(site, 0):
         pass
-    with pytest.raises(ValueError, match="x"), locked(site, shared=True):
+    with pytest.raises(ValueError, match="x"), locked(site):
         raise ValueError("x")
     with locked(site, 0):
         pass

@@ -20,11 +20,11 @@ from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.answers import reconciled
 from patcher.planner.resolve import resolve
-from patcher.store.commit import commit
 from patcher.store.status import before_and_after, statuses
 from patcher.survey.plans import REWRITER, HandEdit, plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync
 from patcher.target.interpreter import Environment, discover
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
+from tests.stores import commit_plan
 
 FIX = """Ask for the device instead of believing LOCAL_RANK.
 
@@ -441,7 +441,7 @@ class World:
 
     def apply(self, *names: str) -> None:
         requested = self.requested(*names)
-        commit(plan_apply(self.env(), requested), [one.patchset for one in requested])
+        commit_plan(plan_apply(self.env(), requested), [one.patchset for one in requested])
 
     def edit(self, text: Optional[str], path: str = OLD) -> None:
         if text is None:
@@ -638,7 +638,7 @@ def test_a_file_of_another_build_than_the_patched_one_is_refused(world: World) -
 def test_a_text_that_was_edited_before_is_set_aside_once_a_reinstall_has_taken_it_away(world: World) -> None:
     world.edit(TEXT + MINE)
     requested = world.requested("a")
-    commit(plan_apply(world.env(), requested, force=True), [one.patchset for one in requested])
+    commit_plan(plan_apply(world.env(), requested, force=True), [one.patchset for one in requested])
     world.edit(TEXT)
     assert told(plan_apply(world.env(), requested)) == {OLD: (A, f"written aside {TEXT}{MINE}", ("a",))}
     world.edit(TEXT + MINE)
@@ -657,7 +657,7 @@ def test_the_remark_that_the_store_keeps_an_edit_is_made_where_it_does(world: Wo
 def test_an_edit_of_before_is_set_aside_where_a_restore_only_drops_the_receipt(world: World, shipped: str) -> None:
     world.edit(TEXT + MINE)
     requested = world.requested("a")
-    commit(plan_apply(world.env(), requested, force=True), [one.patchset for one in requested])
+    commit_plan(plan_apply(world.env(), requested, force=True), [one.patchset for one in requested])
     world.edit(shipped)
     world.record(OLD, shipped)
     plan = plan_restore(statuses(world.env()), [])

@@ -9,8 +9,8 @@ from patcher.store.folder import Folder
 from patcher.store.journal import FORGET, LINK, PUT, WRITE, JournalEntry
 from patcher.store.prepare import Work
 from patcher.store.receipt import encode_receipt
-from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
+from tests.stores import commit
 from tests.test_store import sha
 
 FILE, TWIN, LINKED = "pkg/sub/a.py", "pkg/sub/b.py", "pkg/sub/c.py"
@@ -145,15 +145,15 @@ def test_space_is_set_aside_by_apply_and_given_up_by_restore(tmp_path, monkeypat
     site, spare = tmp_path / "site", tmp_path / "site/.sitepatch/spare"
     (site / "pkg/sub").mkdir(parents=True)
     (site / FILE).write_bytes(OLD)
-    store, texts, sizes, seen = Store(str(site)), {patchset_digest({}): {}}, [], []
+    texts, sizes, seen = {patchset_digest({}): {}}, [], []
     step, real = STEP._replace(digest=patchset_digest({})), prepare.prepare
     monkeypatch.setattr(prepare, "prepare", lambda *args: seen.append(spare.exists()) or real(*args))
     for old, data in ((OLD, b"1"), (b"1", b"2"), (b"2", b"3")):  # the receipt of before takes its place meanwhile
-        store.commit([change(old=old, data=data, new=receipt(current=sha(data), steps=(step,)))], texts)
+        commit(site, [change(old=old, data=data, new=receipt(current=sha(data), steps=(step,)))], texts)
         sizes.append((spare.stat().st_size - (1 << 19), spare.stat().st_ino))
     assert [size for size, _ in sizes] == [1 << 11, 2 << 11, 2 << 11]
     assert sizes[1] == sizes[2]  # it was enough
-    store.commit([change(old=b"3", data=None)], {})
+    commit(site, [change(old=b"3", data=None)], {})
     assert seen == [False, True, True, False] and not (site / ".sitepatch").exists()
 
 

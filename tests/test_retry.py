@@ -56,8 +56,6 @@ def test_a_commit_in_any_store_is_waited_for_a_second_at_most(env, store, held):
     looks = []
     retry.settled(env, lambda: looks.append(1))
     assert looks == [1] and 49 <= len(env.slept) <= 51
-    with pytest.raises(OutdatedError):
-        retry.undisturbed(env, lambda: 3)
 
 
 def test_at_the_end_of_that_second_it_is_not_looked_again(env):
@@ -74,20 +72,10 @@ def test_a_lock_without_a_journal_is_not_waited_for(env):
 
 
 def test_a_store_that_appears_or_vanishes_meanwhile_is_a_change(env):
-    home = env.journals[0].parent
-    with pytest.raises(OutdatedError):
-        retry.undisturbed(env, home.rmdir)
-    with pytest.raises(OutdatedError):
-        retry.undisturbed(env, home.mkdir)
-
-
-def test_a_dry_run_waits_for_a_commit_and_looks_again_when_that_has_ended(env):
-    env.journals[0].touch()
-    with pytest.raises(OutdatedError):
-        retry.undisturbed(env, lambda: 3, dry_run=True)
-    assert 49 <= len(env.slept) <= 51
-    env.held = False  # it was killed: it may be looked at as it is
-    assert retry.undisturbed(env, lambda: 3, dry_run=True) == 3
+    home, looks = env.journals[0].parent, []
+    steps = [home.rmdir, home.mkdir, lambda: None]
+    retry.settled(env, lambda: (looks.append(1), steps[len(looks) - 1]()))
+    assert len(looks) == 3
 
 
 @pytest.mark.parametrize("told", [False, True])
@@ -104,7 +92,22 @@ def test_what_nfs_calls_stale_is_looked_at_again_a_bounded_number_of_times(env, 
     with pytest.raises(StoreError if told else OSError):
         retry.settled(env, look)
     assert len(looks) == 10
-    with pytest.raises(OutdatedError, match="another machine keeps changing this environment"):
-        retry.undisturbed(env, look)
+    said = []
+    with pytest.raises(StoreError if told else OSError):
+        retry.retry(look, said.append)
+    assert (len(looks), len(said)) == (20, 9)
     with pytest.raises(OSError, match="injected"):
-        retry.undisturbed(env, lambda: (_ for _ in ()).throw(OSError(errno.EIO, "injected")))
+        retry.retry(lambda: (_ for _ in ()).throw(OSError(errno.EIO, "injected")), said.append)
+    assert len(said) == 9
+
+
+def test_what_is_outdated_is_tried_again(env):
+    errors, said = [OutdatedError("changed"), OutdatedError("changed")], []
+
+    def act():
+        if errors:
+            raise errors.pop()
+        return 3
+
+    assert retry.retry(act, said.append) == 3
+    assert said == ["another process was at work here meanwhile: looking at it again"] * 2

@@ -24,8 +24,10 @@ from patcher.store import journal, tidy
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.store.receipt import file_name
-from patcher.store.store import FINISHED, Store
+from patcher.store.store import Store
+from patcher.store.transaction import FINISHED, transaction
 from patcher.system.reading import patchset_digest
+from tests.stores import commit, recover, save_edited
 
 A, B, C = "pkg/a.py", "pkg/sub/b.py", "other/c.py"
 PRISTINE = {A: b"x = 1\r\ny = 2\r", B: b"\xef\xbb\xbf# \x0c caf\xc3\xa9\nz = 1", C: b"\xff\x00 any bytes"}
@@ -92,7 +94,7 @@ def links(path):
 def apply(site, version=1):
     now = {path: (site / path).read_bytes() for path in PRISTINE}
     changes = [Change(p, sha(now[p]), new(p, version), receipt(p, version, links(p))) for p in PRISTINE]
-    return Store(str(site)).commit(changes, {DIGESTS[version]: TEXTS[version]})
+    return commit(site, changes, {DIGESTS[version]: TEXTS[version]})
 
 
 def update(site):
@@ -101,7 +103,7 @@ def update(site):
 
 def restore(site):
     changes = [Change(path, sha((site / path).read_bytes()), None, None) for path in PRISTINE]
-    return Store(str(site)).commit(changes, {})
+    return commit(site, changes, {})
 
 
 def lose(site):
@@ -116,7 +118,7 @@ def mixed(site):
         Change(B, "", None, None),
         Change(C, sha(new(C)), None, None, forget=True),
     ]
-    return Store(str(site)).commit(changes, {DIGESTS[2]: TEXTS[2]})
+    return commit(site, changes, {DIGESTS[2]: TEXTS[2]})
 
 
 def tree(site, times=True):
@@ -179,11 +181,11 @@ def test_update_keeps_the_first_pristine_copy_and_drops_old_texts(site):
 def test_forget_drops_the_receipt_of_a_file_that_is_gone(site):
     apply(site)
     shutil.rmtree(site / "other")
-    Store(str(site)).commit([Change(C, "", None, None, forget=True)], {})
+    commit(site, [Change(C, "", None, None, forget=True)], {})
     assert set(Store(str(site)).receipts()) == {A, B}
     assert not (site / ".sitepatch/pristine" / sha(PRISTINE[C])).exists()
     (site / B).unlink()
-    Store(str(site)).commit([Change(B, "", None, None, forget=True)], {})
+    commit(site, [Change(B, "", None, None, forget=True)], {})
     assert set(Store(str(site)).receipts()) == {A}
 
 
@@ -192,13 +194,13 @@ def test_a_file_that_was_deleted_is_put_back_with_its_mode_mtime_and_kind(site):
     apply(site)
     for path in PRISTINE:
         (site / path).unlink()
-    Store(str(site)).commit([Change(path, "", None, None) for path in PRISTINE], {})
+    commit(site, [Change(path, "", None, None) for path in PRISTINE], {})
     assert tree(site) == before
 
 
 def test_merged_bytes_without_a_receipt_drop_the_receipt(site):
     apply(site)
-    Store(str(site)).commit([Change(A, sha(new(A)), b"merged", None)], {})
+    commit(site, [Change(A, sha(new(A)), b"merged", None)], {})
     assert (site / A).read_bytes() == b"merged"
     assert set(Store(str(site)).receipts()) == {B, C}
 
@@ -231,11 +233,11 @@ def test_twins_share_a_pristine_copy_and_each_gets_its_own_mode_and_mtime_back(s
     of_twin = receipt(A)._replace(path=twin, mode=0o600, mtime_ns=MTIME + 5)
     before = tree(site)
     changes = [Change(p, sha(PRISTINE[A]), new(A), r) for p, r in ((A, receipt(A)), (twin, of_twin))]
-    Store(str(site)).commit(changes, {DIGESTS[1]: TEXTS[1]})
+    commit(site, changes, {DIGESTS[1]: TEXTS[1]})
     for path in (twin, A):
         if deleted:
             (site / path).unlink()
-        Store(str(site)).commit([Change(path, "" if deleted else sha(new(A)), None, None)], {})
+        commit(site, [Change(path, "" if deleted else sha(new(A)), None, None)], {})
     assert tree(site) == before
 
 
@@ -256,7 +258,7 @@ def test_owner_and_extended_attributes_stay(site):
 def test_a_store_that_never_wrote_reads_as_empty(site, tmp_path):
     for directory in (site, tmp_path / "missing"):
         store = Store(str(directory))
-        assert (store.receipts(), store.interrupted(), store.recover()) == ({}, "", "")
+        assert (store.receipts(), store.interrupted(), recover(site)) == ({}, "", "")
     assert not (site / ".sitepatch").exists()
 
 
@@ -383,12 +385,12 @@ def test_killed_anywhere_recovery_gives_all_old_or_all_new(work_site, tmp_path, 
         points += step
         store = Store(str(site))
         announced = store.interrupted()
-        said = store.recover()
+        said = recover(site)
         assert bool(announced) == bool(said)
         assert announced.replace("will be", "was") == said
         outcomes.add(assert_one_or_the_other(site, old, expected, f"{name}, killed {how} call {points}: {said}"))
         sentences.add(said)
-        assert store.recover() == ""
+        assert recover(site) == ""
     print(f"{name}: {points} points, killed {how}")
     assert points > (2 if how == "torn" else 40)
     if how != "torn":  # all writes lie before the commit point
@@ -412,7 +414,7 @@ def test_a_call_that_fails_leaves_all_old_or_all_new_at_once(work_site, tmp_path
         failed += status == 4
         store = Store(str(site))
         assert store.interrupted() == ""
-        store.recover()  # an empty .sitepatch may be left when the very last removals fail
+        recover(site)  # an empty .sitepatch may be left when the very last removals fail
         now = tree(site)
         assert now in (old, expected), f"{name}, {how} at call {points}"
         assert now == expected or status == 4
@@ -437,18 +439,18 @@ def test_recovery_itself_may_be_killed_anywhere(work_site, tmp_path, name, first
         if tree(killed) in seen:
             continue
         seen.append(tree(killed))
-        finished = Store(str(copy_of(killed, tmp_path / "try/site"))).recover()
+        finished = recover(copy_of(killed, tmp_path / "try/site"))
         verdict = tree(tmp_path / "try/site")
         point = 1 - EACH + state % EACH  # of each state other calls
         while True:
             point += EACH
             site = copy_of(killed, tmp_path / "try/site")
-            status, _ = run_faulty(lambda site=site: Store(str(site)).recover(), point, "before")
+            status, _ = run_faulty(lambda site=site: recover(site), point, "before")
             if status == 0:
                 break
             assert status == 137
             points += 1
-            Store(str(site)).recover()
+            recover(site)
             told = f"{name}, killed at {state}, recovery killed at {point}: {finished}"
             assert tree(site) == verdict, told  # once decided, it stays decided
             assert_one_or_the_other(site, old, expected, told)
@@ -480,7 +482,7 @@ def test_recovery_leaves_a_package_alone_that_was_reinstalled_meanwhile(work_sit
             break
     assert status == 137
     (site / A).write_bytes(b"the next release")
-    assert A in Store(str(site)).recover()
+    assert A in recover(site)
     assert (site / A).read_bytes() == b"the next release"
     assert (site / B).read_bytes() == new(B)
     assert not list(site.rglob("*sitepatch-tmp"))
@@ -527,7 +529,7 @@ def test_eight_that_start_at_once_do_the_work_once(site):
     def once(_):
         changes = [Change(path, old[path], new(path), receipt(path, 1, links(path))) for path in PRISTINE]
         try:
-            Store(str(site)).commit(changes, {DIGESTS[1]: TEXTS[1]})
+            commit(site, changes, {DIGESTS[1]: TEXTS[1]})
         except StoreError as error:
             return 1 if "changed since the plan" in error.message else 2
         return 0
@@ -570,7 +572,7 @@ def test_a_lock_file_that_lost_its_name_before_it_was_locked_is_no_lock(tmp_path
 
 def test_a_lock_that_is_not_given_up_names_its_holder(site):
     with Folder.open(str(site)) as folder, locked(folder, 0.0), pytest.raises(StoreError, match=str(os.getpid())):
-        Store(str(site)).commit([Change(A, sha(PRISTINE[A]), b"", None)], {}, lock_timeout=0.1)
+        commit(site, [Change(A, sha(PRISTINE[A]), b"", None)], {}, timeout=0.1)
     assert (site / A).read_bytes() == PRISTINE[A]
 
 
@@ -598,7 +600,7 @@ def test_every_file_that_changed_since_the_plan_is_named_and_nothing_is_done(sit
     changes = [Change(path, sha(b"other"), new(path), receipt(path)) for path in (A, B)]
     changes.append(Change(C, sha(PRISTINE[C]), new(C), receipt(C, 1, links(C))))
     with pytest.raises(StoreError) as caught:
-        Store(str(site)).commit(changes, {DIGESTS[1]: TEXTS[1]})
+        commit(site, changes, {DIGESTS[1]: TEXTS[1]})
     assert A in caught.value.message
     assert B in caught.value.message
     assert tree(site) == before
@@ -610,9 +612,9 @@ def test_every_file_that_changed_since_the_plan_is_named_and_nothing_is_done(sit
 def test_a_path_out_of_the_site_directory_is_refused(site, path):
     before = tree(site.parent)
     with pytest.raises(StoreError):
-        Store(str(site)).commit([Change(path, "", b"", None)], {})
+        commit(site, [Change(path, "", b"", None)], {})
     with pytest.raises(StoreError):
-        Store(str(site)).commit([Change(path, "", None, None, forget=True)], {})
+        commit(site, [Change(path, "", None, None, forget=True)], {})
     assert tree(site.parent) == before
     assert Store(str(site)).check_writable([path]) != []
 
@@ -623,7 +625,7 @@ def test_a_directory_that_is_a_link_is_refused(site, tmp_path):
     (site / "linked").symlink_to(tmp_path / "elsewhere")
     change = Change("linked/a.py", sha(PRISTINE[A]), new(A), receipt(A)._replace(path="linked/a.py"))
     with pytest.raises(StoreError, match="link"):
-        Store(str(site)).commit([change], {DIGESTS[1]: TEXTS[1]})
+        commit(site, [change], {DIGESTS[1]: TEXTS[1]})
     assert (tmp_path / "elsewhere/a.py").read_bytes() == PRISTINE[A]
     (site / ".sitepatch").symlink_to(tmp_path / "elsewhere")
     for refused in (lambda: apply(site), Store(str(site)).receipts):
@@ -683,7 +685,7 @@ def test_a_forged_journal_is_refused_and_nothing_is_done(site, changed, phase):
     (site / ".sitepatch/journal.json").write_text(json.dumps(journal))
     before = tree(site)
     store = Store(str(site))
-    for refused in (store.interrupted, store.recover, lambda: restore(site)):
+    for refused in (store.interrupted, lambda: recover(site), lambda: restore(site)):
         with pytest.raises(StoreError, match=r"journal\.json"):
             refused()
     assert tree(site) == before
@@ -700,10 +702,10 @@ def test_a_prepared_file_that_is_not_the_promised_one_is_not_put_in_place(site):
             if prepared is not None:
                 (site / "pkg/.a.py.sitepatch-tmp").write_bytes(prepared)
             if standing == new(A):
-                assert "could not be finished and was undone" in Store(str(site)).recover()
+                assert "could not be finished and was undone" in recover(site)
             elif prepared is not None:  # it has been put in place, and nothing leads back
                 with pytest.raises(StoreError, match="sitepatch-tmp"):
-                    Store(str(site)).recover()
+                    recover(site)
             assert (site / A).read_bytes() == standing
 
 
@@ -739,10 +741,10 @@ def test_changes_that_contradict_themselves_are_refused(site):
     before = tree(site)
     for changes in wrong.values():
         with pytest.raises(StoreError):
-            Store(str(site)).commit(changes, {DIGESTS[1]: TEXTS[1]})
+            commit(site, changes, {DIGESTS[1]: TEXTS[1]})
         assert tree(site) == before
     with pytest.raises(StoreError):
-        Store(str(site)).commit([], {"../../x": {}})
+        commit(site, [], {"../../x": {}})
 
 
 # --- permissions ----------------------------------------------------------------------------------------------------
@@ -846,14 +848,14 @@ def test_no_stale_bytecode_runs(tmp_path, monkeypatch, kind):
 
     changed = b"V = 2\n"
     of_it = receipt("stale.py", 1, "", source, changed)._replace(mtime_ns=mtime)
-    Store(str(site)).commit([Change("stale.py", sha(source), changed, of_it)], {DIGESTS[1]: TEXTS[1]})
+    commit(site, [Change("stale.py", sha(source), changed, of_it)], {DIGESTS[1]: TEXTS[1]})
     assert file.stat().st_mtime_ns >= mtime + 2 * 10**9
     assert of_stale(tmp_path) == []
     assert run_module(site, **env) == b"2"
     assert of_stale(tmp_path) != []
     if kind == "unchecked":
         py_compile.compile(str(file), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-    Store(str(site)).commit([Change("stale.py", sha(changed), None, None)], {})
+    commit(site, [Change("stale.py", sha(changed), None, None)], {})
     assert of_stale(tmp_path) == []
     assert run_module(site, **env) == b"1"
     assert file.stat().st_mtime_ns == mtime
@@ -890,12 +892,12 @@ def test_reading_the_store_imports_nothing_heavy():
 
 def test_half_of_a_copy_is_no_saved_text_and_the_next_run_removes_it(site):
     store = Store(str(site))
-    kept = store.save_edited(A, b"edited by hand")
+    kept = save_edited(site, A, b"edited by hand")
     left = [Path(f"{kept}.tmp"), site / ".sitepatch/journal.json.tmp"]
     for path in left:
         path.write_bytes(b"edited")
         assert store.edited_copies() == [kept]
-        assert store.recover() == ""
+        assert recover(site) == ""
         assert not path.exists()
 
 
@@ -924,7 +926,7 @@ def test_a_journal_of_which_one_field_is_not_known_is_refused(site, changed, exp
     fields = {"format": 1, "sitepatch": "0", "phase": "preparing", "files": [entry], **changed}
     (site / ".sitepatch/journal.json").write_text(json.dumps(fields))
     with pytest.raises(StoreError, match=expected):
-        Store(str(site)).recover()
+        recover(site)
     (site / ".sitepatch/journal.json").unlink()
     assert tree(site) == before
 
@@ -969,26 +971,25 @@ def test_pristine_copies_that_no_receipt_names_are_reported_where_nothing_else_e
 
 
 def test_a_saved_text_has_the_mode_of_its_file_and_is_written_once(site, monkeypatch):
-    store = Store(str(site))
-    kept = Path(store.save_edited(B, b"edited"))
+    kept = Path(save_edited(site, B, b"edited"))
     assert kept == site / f".sitepatch/edited/b.py.{sha(b'edited')[:16]}"
     assert (kept.read_bytes(), stat.S_IMODE(kept.stat().st_mode)) == (b"edited", MODES[B])
     before = kept.stat()
-    assert store.save_edited(B, b"edited") == str(kept)
+    assert save_edited(site, B, b"edited") == str(kept)
     assert kept.stat() == before
     kept.write_bytes(b"half")
-    store.save_edited(B, b"edited")
+    save_edited(site, B, b"edited")
     assert kept.read_bytes() == b"edited"
     synced, real = [], Folder.sync
     monkeypatch.setattr(Folder, "sync", lambda folder: synced.append(folder.path) or real(folder))
-    assert stat.S_IMODE(Path(store.save_edited("pkg/none.py", b"x")).stat().st_mode) == 0o600
+    assert stat.S_IMODE(Path(save_edited(site, "pkg/none.py", b"x")).stat().st_mode) == 0o600
     assert str(kept.parent) in synced
 
 
 def test_copies_of_edited_texts_are_listed_from_a_time_on_a_link_with_its_own(site):
     store = Store(str(site))
     assert store.edited_copies() == []
-    kept = Path(store.save_edited(A, b"edited"))
+    kept = Path(save_edited(site, A, b"edited"))
     (kept.parent / "z").symlink_to("nowhere")
     info = kept.stat()
     assert store.edited_copies() == store.edited_copies(info.st_ctime) == [str(kept), str(kept.parent / "z")]
@@ -996,13 +997,12 @@ def test_copies_of_edited_texts_are_listed_from_a_time_on_a_link_with_its_own(si
 
 
 def test_where_nothing_waits_no_lock_is_taken_and_nothing_is_written(site, monkeypatch):
-    store = Store(str(site))
     monkeypatch.setattr(journal, "write_journal", lambda *_: pytest.fail("nothing to do"))
-    assert store.commit([], {}) == ""
+    assert commit(site, [], {}) == ""
     monkeypatch.undo()
     apply(site)
-    monkeypatch.setattr("patcher.store.store.locked", lambda *_: pytest.fail("nothing to do"))
-    assert store.recover() == Store(str(site.parent)).recover() == Store(str(site.parent / "none")).recover() == ""
+    monkeypatch.setattr("patcher.store.transaction.locked", lambda *_: pytest.fail("nothing to do"))
+    assert recover(site) == recover(site.parent) == recover(site.parent / "none") == ""
 
 
 def interrupt(site):
@@ -1017,14 +1017,11 @@ def test_what_was_recovered_first_is_reported_whatever_becomes_of_the_run(site, 
     store, undone = Store(str(site)), "an interrupted run was undone: 1 file as before it"
     interrupt(site)
     assert store.interrupted() == "an interrupted run will be undone: 1 file as before it"
-    assert store.commit([], {}) == undone
+    assert commit(site, [], {}) == undone
     interrupt(site)
     with pytest.raises(OutdatedError) as caught:
-        store.commit([Change(A, sha(b"other"), b"x", None)], {})
-    assert caught.value.recovered == f"{site}: {undone}"
-    with pytest.raises(OutdatedError) as caught:
-        store.commit([Change(A, sha(b"other"), b"x", None)], {})
-    assert not caught.value.recovered
+        commit(site, [Change(A, sha(b"other"), b"x", None)], {})
+    assert caught.value.message.endswith("has changed since the plan was made")
     interrupt(site)
     monkeypatch.setattr("patcher.store.prepare.check_possible", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt) as stopped:
@@ -1079,7 +1076,7 @@ def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
         real(*words)
         raise error
 
-    monkeypatch.setattr("patcher.store.store.clean_up", clean)
+    monkeypatch.setattr("patcher.store.transaction.clean_up", clean)
     with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
         apply(site)
     assert FINISHED in f"{caught.value} {getattr(caught.value, 'hint', '')}"
@@ -1089,7 +1086,7 @@ def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
 @pytest.mark.parametrize(
     ("fails", "again", "outcome"),
     [
-        ("prepare", KeyboardInterrupt(), "the next command that writes says whether the run is finished or undone"),
+        ("prepare", KeyboardInterrupt(), "an interrupted run was undone: 3 files as before it"),
         ("prepare", OSError(errno.EIO, "why"),
          "an interrupted run will be undone: 3 files as before it, by the next command that can write here"),
         ("plan_work", OSError(errno.EIO, "why"), "nothing was changed"),
@@ -1106,7 +1103,7 @@ def test_where_even_the_recovery_fails_it_is_reported_what_waits(site, monkeypat
     failing(monkeypatch, f"patcher.store.prepare.{fails}", OSError(errno.EIO, "why"))
     with monkeypatch.context() as patched:
         failing(patched, "patcher.store.journal.recover_run", again)
-        patched.setattr("patcher.store.store.tidy_edited", tidy_edited)
+        patched.setattr("patcher.store.transaction.tidy_edited", tidy_edited)
         with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
             apply(site)
     assert outcome in f"{caught.value} {getattr(caught.value, 'hint', '')}"
@@ -1121,14 +1118,11 @@ def test_a_pristine_copy_is_trusted_by_its_hash_whoever_owns_it(site):
     assert Store(str(site)).pristine(sha(PRISTINE[A])) == PRISTINE[A]
 
 
-def test_while_it_is_locked_others_wait_and_commits_inside_need_not(site, monkeypatch):
-    store = Store(str(site))
-    with store.locked():
-        apply(site)
+def test_while_it_is_locked_others_wait(site, monkeypatch):
+    with transaction([str(site)]):
         assert together(1, lambda _: os.execv(sys.executable, [sys.executable, "-c", TRY, str(site)])) == [7]
-    assert (site / A).read_bytes() == new(A)
-    monkeypatch.setattr("patcher.store.store.locked", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
-    with pytest.raises(KeyboardInterrupt, match=f"^{site}: nothing was changed$"), store.locked():
+    monkeypatch.setattr("patcher.store.transaction.locked", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt, match=f"^{site}: nothing was changed$"), transaction([str(site)]):
         pass
 
 

@@ -10,15 +10,15 @@ import sys
 import pytest
 
 from patcher.project.selection import choose
-from patcher.store.commit import commit
 from patcher.store.folder import Folder
 from patcher.store.health import recover_all
 from patcher.store.lock import locked
-from patcher.store.store import Store
+from patcher.store.transaction import transaction
 from patcher.survey.plans import plan_apply
 from patcher.target.interpreter import discover
 from tests.command import done, tree
 from tests.places import command, patchset
+from tests.stores import commit_plan
 from tests.test_environment import install
 from tests.users import ROOT_ONLY, as_user, give, theirs
 
@@ -50,7 +50,7 @@ class Shared:
         """What a user's `apply` does, planned by root, for the interpreter may be closed to that user."""
         requested, _ = choose(["two"], (), [str(self.folder / "mine")])
         plan = plan_apply(discover(None, str(self.site)), requested)
-        assert as_user(uid, commit, plan, [one.patchset for one in requested], groups=groups) == []
+        assert as_user(uid, commit_plan, plan, [one.patchset for one in requested], groups=groups) is None
 
     def root(self, *words):
         return command(self.folder, *words, "--target", self.site)
@@ -194,7 +194,7 @@ def test_a_store_that_an_earlier_run_of_root_left_becomes_theirs(shared):
     done(shared.root("apply", "two"))
     give(shared.home, 0)
     os.chown(next((shared.home / "pristine").iterdir()), B, B)  # of a file that belongs to somebody else
-    with Store(str(shared.site))._under_lock():
+    with transaction([str(shared.site)]):
         pass
     found = {path.relative_to(shared.home).as_posix(): path.lstat().st_uid for path in [shared.home, *shared.home.rglob("*")]}
     assert {uid for name, uid in found.items() if not name.startswith("pristine/")} == {A}, found

@@ -13,7 +13,6 @@ from patcher.cli.translation import translated
 from patcher.errors import SitepatchError, UsageError
 from patcher.ops.place import Place
 from patcher.store.lock import patience
-from patcher.store.retry import retry
 
 CommandFunction = Callable[..., int]
 """The function of a command: takes a Console and its options, and returns the exit code."""
@@ -193,13 +192,3 @@ def patient(function: CommandFunction) -> CommandFunction:
         show_envvar=True,
         help="How long to wait for another process that changes the environment.",
     )(run)
-
-
-def retried(function: CommandFunction) -> CommandFunction:
-    """Give a command `--lock-timeout`, and call it again where another process changed the environment meanwhile."""
-
-    @wraps(function)
-    def run(console: Console, **rest: Any) -> int:
-        return retry(lambda: function(console, **rest), console.note)
-
-    return patient(run)

@@ -1,34 +1,34 @@
-"""`apply` and `restore`, and what `sync` shares with them: recover, plan, and only then write; verify what was applied."""
+"""`apply` and `restore`, and the one way in which every verb writes: look, lock, look again, verify, commit."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from patcher.errors import FormatError, StoreError, UsageError
+from patcher.errors import FormatError, OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.hook.places import hooks_for
-from patcher.model import FilePlan, Plan
+from patcher.model import Change, FilePlan, Plan
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome, RestoreRequest
 from patcher.ops.place import Place
 from patcher.project.selection import check_names, check_probes, check_sources, choose
-from patcher.store.commit import commit, lock_sites, plan_rollback
 from patcher.store.health import describe_unfinished, unclaimed
-from patcher.store.retry import undisturbed
+from patcher.store.retry import quiet, retry, settled
 from patcher.store.status import applied_names, divide_names, has_store, statuses, stores
-from patcher.store.store import FINISHED, Store
+from patcher.store.store import Store
+from patcher.store.transaction import FINISHED, Transaction, transaction
 from patcher.survey.plans import plan_apply, plan_restore
+from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
 from patcher.text.listed import one_or_more
-from patcher.verify.checks import VerifyOptions, VerifySettings, files_to_verify
-from patcher.verify.rollback import verify_or_roll_back
+from patcher.verify.checks import Verified, VerifyOptions, VerifySettings, files_to_verify
 
 if TYPE_CHECKING:
     from patcher.model import Patchset, Requested
 
 
 def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:
-    """Apply patchsets, all or none, verify them and roll back where that fails.
+    """Verify patchsets, and apply all of them or none.
 
     Raises:
         SitepatchError: what keeps it from making a plan or from writing.
@@ -43,11 +43,100 @@ def apply_requested(
     """Apply patchsets that are loaded already: the names and settings of the request do not count; see `apply`."""
     place = request.place
     env = place.environment()
-    how, recovered = begin_change(place, env, requested, request.verify, events, dry_run=request.dry_run)
-    plan = undisturbed(env, lambda: plan_apply(env, requested, force=request.force), dry_run=request.dry_run)
-    plan = plan._replace(notes=(*notes, *plan.notes))
+    how = verify_settings(place, env, request.verify, [one.patchset for one in requested], events)
     names = tuple(one.patchset.name for one in requested)
-    return carry_out(Outcome(place, env, plan, names, tuple(requested), request.dry_run, recovered), how, events)
+    events.started(env, requested)
+
+    def look() -> Outcome:
+        plan = plan_apply(env, requested, force=request.force)
+        plan = plan._replace(notes=(*notes, *plan.notes))
+        return Outcome(place, env, plan, names, tuple(requested), request.dry_run)
+
+    return carry_out(look, env, how, events, dry_run=request.dry_run)
+
+
+def carry_out(
+    look: Callable[[], Outcome], env: Environment, how: Optional[VerifySettings], events: Events, *, dry_run: bool = False
+) -> Outcome:
+    """Look, lock, look again, verify, commit.
+
+    Nothing is written, and nothing locked, where the first look says that there is nothing to do or that a hunk fails.
+
+    Args:
+        look: makes the outcome with the plan; it reads only, and is called again where the environment has changed.
+        env: the environment.
+        how: how to verify, None for not at all.
+        events: takes the plan, and what is done.
+        dry_run: look only.
+
+    Raises:
+        SitepatchError: what keeps it from verifying or from writing.
+    """
+    if dry_run:
+        note_interrupted(env, events)
+    first = settled(env, look) if dry_run else quiet(env, look)
+    sites = {store.site for store in stores(env) if first is None or not store.tidy()} | (_sites(first) if first else set())
+    if first and (dry_run or not sites):
+        events.planned(first)
+        return first
+    fresh = not any(map(has_store, sites))
+
+    def change() -> Outcome:
+        with transaction(sites) as run:
+            recovered = [f"{site}: {sentence}" for site, sentence in run.recovered.items()]
+            for sentence in recovered:
+                events.note(sentence, "recovered")
+            outcome = look()._replace(fresh=fresh, recovered=tuple(recovered))
+            if run.holds(_sites(outcome)):
+                return _write(run, outcome, how, events)
+        sites.update(_sites(outcome))
+        raise OutdatedError("other processes keep changing this environment", "run this again when they have ended")
+
+    return retry(change, events.note)
+
+
+def _sites(outcome: Outcome) -> Set[str]:
+    """The site directories that a plan is to change; none where a hunk failed."""
+    return set() if outcome.plan.failed else {file.site for file in outcome.changed}
+
+
+def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], events: Events) -> Outcome:
+    """Verify the plan of an outcome and commit it, unless an answer or a check forbids that."""
+    events.planned(outcome)
+    changed = outcome.changed
+    if outcome.plan.failed or not changed:
+        return outcome
+    _check_writable(changed)
+    for sentence in _own_locks(outcome.plan):
+        events.note(sentence)
+    applied = {step.patchset for file in changed for step in file.steps}
+    outcome = outcome._replace(patchsets=tuple(filter(applied.__contains__, outcome.patchsets)) or outcome.patchsets)
+    outcome = outcome._replace(verified=_verified(outcome, how) if how else None)
+    if outcome.verified and outcome.verified.failed:
+        return outcome
+    for file in changed:
+        if file.aside:
+            events.note(f"the edited {file.path} is kept as {run.save_edited(file.site, file.path, file.aside)}", "kept")
+    changes: Dict[str, List[Change]] = {}
+    for file in changed:
+        changes.setdefault(file.site, []).extend([file.change] if file.change else [])
+    run.commit(changes, {patchset.digest: patchset.files for patchset in _patchsets(outcome)})
+    events.reached(FINISHED)
+    return outcome._replace(written=True)
+
+
+def _verified(outcome: Outcome, how: VerifySettings) -> Optional[Verified]:
+    """What came of verifying the planned texts; None where no text is new."""
+    texts = files_to_verify(file for file in outcome.changed if file.change and not file.change.forget)
+    if not texts:
+        return None
+    from patcher.verify.run import verify_files  # with subprocess: only where something is to be written
+
+    try:
+        with stoppable():
+            return verify_files(texts, _patchsets(outcome), how)
+    except OSError as error:
+        raise SitepatchError(f"it could not be verified ({error}), and nothing was written", "see --no-verify") from error
 
 
 def requested_patchsets(request: ApplyRequest) -> Tuple[List[Requested], List[str]]:
@@ -59,52 +148,6 @@ def requested_patchsets(request: ApplyRequest) -> Tuple[List[Requested], List[st
     names, patch_dirs = one_or_more(request.names), request.place.patch_dirs
     check_sources(names, patch_dirs)
     return choose(names, one_or_more(request.settings), patch_dirs)
-
-
-def begin_change(
-    place: Place, env: Environment, requested: Sequence[Requested], verify: VerifyOptions, events: Events, *, dry_run: bool
-) -> Tuple[Optional[VerifySettings], Tuple[str, ...]]:
-    """Recover interrupted runs; returns how to verify (None for not at all), and a sentence for each that was recovered.
-
-    Raises:
-        UsageError: a probe is requested that cannot be run there or is not trusted.
-        StoreError: a journal is invalid, or the store cannot write.
-    """
-    how = verify_settings(place, env, verify, [one.patchset for one in requested], events)
-    events.started(env, requested)
-    return None if verify.no_verify else how, _recover(env, events, dry_run=dry_run)
-
-
-def carry_out(outcome: Outcome, how: Optional[VerifySettings], events: Events) -> Outcome:
-    """Write a plan of which no hunk failed, verify it, and roll it back where that fails.
-
-    Args:
-        outcome: with the plan.
-        how: how to verify, None for not at all.
-        events: takes the plan, and what is done.
-
-    Raises:
-        SitepatchError: what keeps it from writing.
-    """
-    plan = outcome.plan
-    plan = plan._replace(notes=(*plan.notes, *_own_locks(plan)))
-    outcome = outcome._replace(plan=plan)
-    events.planned(outcome)
-    outcome = outcome._replace(fresh=not any(map(has_store, {file.site for file in plan.files})))
-    how = None if outcome.dry_run or plan.failed else how
-    with lock_sites(plan if how else Plan((), ())):
-        way = plan_rollback(plan) if how else None
-        outcome = _write(outcome, events)
-        if outcome.written:
-            applied = {step.patchset for file in outcome.changed for step in file.steps}
-            outcome = outcome._replace(patchsets=tuple(filter(applied.__contains__, outcome.patchsets)) or outcome.patchsets)
-            texts = files_to_verify(file for file in outcome.changed if file.change and not file.change.forget)
-            if how and way and texts:
-                verdict = verify_or_roll_back(way, texts, _patchsets(outcome), how)
-                outcome = outcome._replace(verdict=verdict, written=not verdict.rolled_back)
-    if outcome.verdict and outcome.verdict.rolled_back:
-        events.reached("what was written was rolled back, every file is as before")
-    return outcome
 
 
 def _own_locks(plan: Plan) -> List[str]:
@@ -124,8 +167,8 @@ def _patchsets(outcome: Outcome) -> List[Patchset]:
 
 def verify_settings(
     place: Place, env: Environment, options: VerifyOptions, patchsets: Sequence[Patchset], events: Events
-) -> VerifySettings:
-    """The settings that options mean for an environment.
+) -> Optional[VerifySettings]:
+    """The settings that options mean for an environment, None for not to verify.
 
     A directory given as `target` is no environment of its own: without `python` nobody knows which packages its modules run
     with, so its files are compiled only.
@@ -147,6 +190,8 @@ def verify_settings(
     why = "an image is not run" if env.root else "--target names no interpreter to import them with; add --python"
     reason = why if alone and not options.compile_only else ""
     imports = not (alone or options.compile_only)
+    if options.no_verify:
+        return None
     return VerifySettings(env, options.timeout, place.target is not None, imports, options.probe, reason, events.progress)
 
 
@@ -159,9 +204,8 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
     place = request.place
     env = place.environment()
     events.started(env)
-    recovered = _recover(env, events, dry_run=request.dry_run)
 
-    def planned() -> Outcome:
+    def look() -> Outcome:
         bad: List[StoreError] = []
         items = statuses(env, bad)
         for error in bad:
@@ -172,12 +216,10 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
         if idle:
             check_names(idle, applied, place.patch_dirs)
         plan = plan_restore(items, chosen, force=request.force) if chosen else Plan((), ())
-        made = Outcome(place, env, plan, tuple(chosen), (), request.dry_run, recovered, idle=tuple(idle))
-        return made._replace(damaged=tuple(unclaimed(env, items, bad)))
+        outcome = Outcome(place, env, plan, tuple(chosen), (), request.dry_run, idle=tuple(idle))
+        return outcome._replace(damaged=tuple(unclaimed(env, items, bad)))
 
-    outcome = undisturbed(env, planned, dry_run=request.dry_run)
-    events.planned(outcome)
-    outcome = _write(outcome, events)
+    outcome = carry_out(look, env, None, events, dry_run=request.dry_run)
     return outcome._replace(hooks=tuple(hooks_for(env, outcome.patchsets))) if outcome.written else outcome
 
 
@@ -185,35 +227,6 @@ def note_interrupted(env: Environment, events: Events) -> None:
     """Report the runs that have not ended, for a verb that leaves them as they are."""
     for sentence in describe_unfinished(env):
         events.note(sentence)
-
-
-def _recover(env: Environment, events: Events, *, dry_run: bool) -> Tuple[str, ...]:
-    if dry_run:
-        note_interrupted(env, events)
-        return ()
-    recovered: List[str] = []
-    for store in stores(env):
-        sentence = store.recover()
-        if sentence:
-            recovered.append(f"{store.site}: {sentence}")
-            events.note(recovered[-1], "recovered")
-    return tuple(recovered)
-
-
-def _write(outcome: Outcome, events: Events) -> Outcome:
-    """Carry the plan out, unless an answer or `dry_run` forbids it."""
-    changed = outcome.changed
-    if outcome.plan.failed or outcome.dry_run or not changed:
-        return outcome
-    _check_writable(changed)
-    for file in changed:
-        if file.aside:
-            events.note(f"the edited {file.path} is kept as {Store(file.site).save_edited(file.path, file.aside)}", "kept")
-    recovered = commit(outcome.plan, _patchsets(outcome))
-    for sentence in recovered:
-        events.note(sentence, "recovered")
-    events.reached(FINISHED)
-    return outcome._replace(written=True, recovered=(*outcome.recovered, *recovered))
 
 
 def _check_writable(changed: Sequence[FilePlan]) -> None:

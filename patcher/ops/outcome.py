@@ -8,7 +8,7 @@ from patcher.model import FilePlan, Plan, Requested
 from patcher.ops.place import Place
 from patcher.target.interpreter import Environment
 from patcher.text.listed import Texts
-from patcher.verify.checks import VerifiedCommit, VerifyOptions
+from patcher.verify.checks import Verified, VerifyOptions
 
 
 class ApplyRequest(NamedTuple):
@@ -70,10 +70,10 @@ class Effect(NamedTuple):
 class Outcome(NamedTuple):
     """The outcome of `apply`, `sync`, `restore` or an overlay.
 
-    `plan` is what was to be done, `written` whether it was, and still is. `patchsets` are the names that were meant; once
+    `plan` is what was to be done, `written` whether it was. `patchsets` are the names that were meant; once
     written, those that are applied in what changed. `requested` are those patchsets with their options, `recovered` has a
-    sentence for each interrupted run that was recovered first, `fresh` says that nothing was patched there before, `verdict`
-    is the outcome of verifying (None where nothing was verified), `place` has every directory of patchsets.
+    sentence for each interrupted run that was recovered first, `fresh` says that nothing was patched there before, `verified`
+    is what came of verifying (None where nothing was verified), `place` has every directory of patchsets.
 
     Of `sync` alone: `effects`, and `restored`, the names that were not requested. Of `restore` alone: `idle` (names that are
     not applied), `damaged` (problem, what to do), `hooks` (those that will apply it again). Of an overlay alone: `overlay`,
@@ -89,7 +89,7 @@ class Outcome(NamedTuple):
     recovered: Tuple[str, ...] = ()
     written: bool = False
     fresh: bool = False
-    verdict: Optional[VerifiedCommit] = None
+    verified: Optional[Verified] = None
     effects: Tuple[Effect, ...] = ()
     restored: Tuple[str, ...] = ()
     idle: Tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class Outcome(NamedTuple):
     @property
     def ok(self) -> bool:
         """Whether all is as requested."""
-        return not (self.plan.failed or self.damaged or (self.verdict and self.verdict.bad))
+        return not (self.plan.failed or self.damaged or (self.verified and self.verified.failed))
 
     @property
     def changed(self) -> List[FilePlan]:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from patcher.model import FilePlan, Plan
-from patcher.ops.change import begin_change, requested_patchsets
+from patcher.ops.change import note_interrupted, requested_patchsets, verify_settings
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.overlay import make
-from patcher.store.retry import undisturbed
+from patcher.store.retry import retry, settled
 from patcher.survey.plans import plan_apply, plan_sync
-from patcher.verify.checks import VerifiedCommit, VerifySettings, files_to_verify
+from patcher.verify.checks import Verified, VerifySettings, files_to_verify
 
 if TYPE_CHECKING:
     from patcher.model import Requested
@@ -49,28 +49,34 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
         refuse_other(request.project, asked_for, plan, locked_files, events)
         return plan
 
-    how, _ = begin_change(request.place, env, requested, request.verify, events, dry_run=True)
-    plan = undisturbed(env, planned, dry_run=True)
-    plan = plan._replace(notes=(*notes, *plan.notes))
-    outcome = Outcome(place, env, plan, tuple(one.patchset.name for one in requested), requested)
+    how = verify_settings(request.place, env, request.verify, [one.patchset for one in requested], events)
+    events.started(env, requested)
+    note_interrupted(env, events)
+
+    def make_one() -> Outcome:
+        plan = settled(env, planned)
+        plan = plan._replace(notes=(*notes, *plan.notes))
+        outcome = Outcome(place, env, plan, tuple(one.patchset.name for one in requested), requested)
+        files = make.overlay_files(plan)
+        return outcome if plan.failed or not files else outcome._replace(overlay=make.write_overlay(files))
+
+    outcome = retry(make_one, events.note)
     events.planned(outcome)
-    files = make.overlay_files(plan)
-    if plan.failed or not files:
+    if not outcome.overlay or not how:
         return outcome
-    folder = make.write_overlay(files)
-    return outcome._replace(overlay=folder, verdict=_verified(files, requested, how, folder) if how else None)
+    return outcome._replace(verified=_verified(make.overlay_files(outcome.plan), requested, how, outcome.overlay))
 
 
 def _verified(
     files: Sequence[FilePlan], requested: Sequence[Requested], how: VerifySettings, folder: Path
-) -> Optional[VerifiedCommit]:
+) -> Optional[Verified]:
     """The outcome of verifying the overlay; None where it was verified before, which is not repeated but for probes."""
     mark = folder / make.VERIFIED
     if mark.exists() and not how.probes:
         return None
     from patcher.verify.run import verify_files  # with subprocess
 
-    verified = verify_files(files_to_verify(files), [one.patchset for one in requested], how, served=True)
+    verified = verify_files(files_to_verify(files), [one.patchset for one in requested], how, in_memory=True)
     if how.imports and not verified.failed:
         mark.touch()
-    return VerifiedCommit(verified)
+    return verified

@@ -9,7 +9,7 @@ from patcher.errors import Location, LockError, SitepatchError
 from patcher.facts import FileStatus
 from patcher.hook.places import hook_folders, hook_name
 from patcher.model import LockedFile, Plan, Requested, Step
-from patcher.ops.change import begin_change, carry_out, note_interrupted
+from patcher.ops.change import carry_out, note_interrupted, verify_settings
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import Effect, Outcome
 from patcher.ops.place import Place
@@ -17,7 +17,7 @@ from patcher.patchset.toml import options_text
 from patcher.project import lockfile
 from patcher.project.differing import lock_differences, same_result
 from patcher.project.request import ProjectFiles, ProjectRequest, read_request
-from patcher.store.retry import undisturbed
+from patcher.store.retry import settled
 from patcher.store.status import applied_names, statuses
 from patcher.survey.plans import plan_sync
 from patcher.system.reading import read_file
@@ -67,7 +67,7 @@ class LockOutcome(NamedTuple):
 
 
 def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
-    """Make the environment what the project asks for, all or nothing, verify it and roll back where that fails.
+    """Verify what the project asks for, and make the environment that, all or nothing.
 
     Raises:
         LockError: something differs from the lock.
@@ -77,21 +77,24 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     requested = asked_for.patchsets
     env = request.place.environment()
     damaged = _refuse_what_a_hook_undoes(env, requested)
-    how, recovered = begin_change(request.place, env, requested, request.verify, events, dry_run=request.dry_run)
-    items, (plan, locked_files) = undisturbed(
-        env, lambda: (statuses(env), plan_sync(env, requested, force=request.force)), dry_run=request.dry_run
-    )
-    refuse_other(request.project, asked_for, plan, locked_files, events)
+    how = verify_settings(request.place, env, request.verify, [one.patchset for one in requested], events)
     names = [one.patchset.name for one in requested]
-    going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
-    live = applied_names(item for item in items if item.live)
-    reverted = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
-    plan = plan._replace(notes=(*asked_for.notes, *damaged, *reverted, *plan.notes))
-    answered = {answer.patchset for answer in plan.answers}
     place = request.place._replace(patch_dirs=asked_for.patch_dirs)
-    fitting = tuple(name for name in names if name in answered)
-    outcome = Outcome(place, env, plan, fitting, requested, request.dry_run, recovered)
-    return carry_out(outcome._replace(effects=_effects(items, plan), restored=tuple(going)), how, events)
+    events.started(env, requested)
+
+    def look() -> Outcome:
+        items, (plan, locked_files) = statuses(env), plan_sync(env, requested, force=request.force)
+        refuse_other(request.project, asked_for, plan, locked_files, events)
+        going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
+        live = applied_names(item for item in items if item.live)
+        reverted = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
+        plan = plan._replace(notes=(*asked_for.notes, *damaged, *reverted, *plan.notes))
+        answered = {answer.patchset for answer in plan.answers}
+        fitting = tuple(name for name in names if name in answered)
+        outcome = Outcome(place, env, plan, fitting, requested, request.dry_run)
+        return outcome._replace(effects=_effects(items, plan), restored=tuple(going))
+
+    return carry_out(look, env, how, events, dry_run=request.dry_run)
 
 
 def refuse_other(
@@ -153,7 +156,7 @@ def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:
     env = request.place.environment()
     events.started(env)
     note_interrupted(env, events)
-    plan, locked_files = undisturbed(env, lambda: plan_sync(env, asked_for.patchsets), dry_run=True)
+    plan, locked_files = settled(env, lambda: plan_sync(env, asked_for.patchsets))
     plan = plan._replace(notes=(*asked_for.notes, *plan.notes))
     for note in plan.notes:
         events.note(note)

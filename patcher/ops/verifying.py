@@ -54,7 +54,8 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
         if idle:
             check_names(idle, applied, place.patch_dirs)
         patchsets = _stored(items, chosen)
-        how = verify_settings(place, env, request.verify, patchsets, events)
+        how = verify_settings(place, env, request.verify._replace(no_verify=False), patchsets, events)
+        assert how is not None
         here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
         files = [
             FileToVerify(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, chosen)[0])
@@ -63,7 +64,7 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
         ]
         gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not item.live]
         with stoppable():
-            verified = run_checks(files, patchsets, how)
+            verified = run_checks(files, patchsets, how, written=True)
         return VerifyOutcome(env, tuple(chosen), verified, tuple(waiting), tuple(idle), tuple(gone))
 
     return settled(env, look)

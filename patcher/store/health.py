@@ -14,6 +14,7 @@ from patcher.store.lock import holders
 from patcher.store.status import read_installed, stores
 from patcher.store.store import Store
 from patcher.store.tidy import EDITED, claimed_names
+from patcher.store.transaction import recover
 from patcher.system.ownership import trusted_users
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]
             left.append((INTERRUPTED, site, f"{sentence}; {how}"))
             continue
         try:
-            done = Store(site).recover(lock_timeout=0)
+            done = recover(site, timeout=0)
         except BusyError as error:
             left.append((UNDER_WAY, site, error.message))
         except StoreError as error:

@@ -125,7 +125,14 @@ def undo(site: Folder, entries: Sequence[JournalEntry]) -> None:
 
 
 def finish(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> List[str]:
-    """Do what the entries say, from whatever point an earlier try had reached.
+    """Do what the entries say, from whatever point an earlier try had reached; returns and raises what `put_in_place` does."""
+    left_alone = put_in_place(site, home, entries)
+    settle(site, home, entries)
+    return left_alone
+
+
+def put_in_place(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> List[str]:
+    """Rename every prepared file over its target; each old one keeps its second name.
 
     Returns:
         The paths of files that were left alone because somebody else (an installer) has changed them since.
@@ -134,29 +141,35 @@ def finish(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> List[
         StoreError: a prepared file is lost or is not what the journal promised; nothing was put in place then.
     """
     targets = [entry for entry in entries if entry.action != FORGET]
+    verdicts = [(entry, _verdict(site, entry)) for entry in targets]
     with home.make("receipts") as receipts:
-        verdicts = [(entry, _verdict(site, entry)) for entry in targets]
         for entry in entries:
             name = staged(entry.path) if receipts.has(staged(entry.path)) else file_name(entry.path)
             if entry.receipt and receipts.digest(name) != entry.receipt:
                 raise _broken(home, f"{receipts.path}/{name}")
-        for entry, verdict in verdicts:  # nothing but renames, so that readers see a mixture as briefly as possible
-            if verdict == "ready":
-                with site.holder(entry.path) as folder:
-                    folder.move(temporary(entry.path), entry.path.rpartition("/")[2])
-        undo(site, targets)  # removes what waits for a file that is left alone, and syncs every directory
-        for entry in targets:
-            bytecode.purge(site, entry.path)
+    for entry, verdict in verdicts:  # nothing but renames, so that readers see a mixture as briefly as possible
+        if verdict == "ready":
+            with site.holder(entry.path) as folder:
+                folder.move(temporary(entry.path), entry.path.rpartition("/")[2])
+    return [entry.path for entry, verdict in verdicts if verdict == "changed"]
+
+
+def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> None:
+    """Once every file is in place: drop the second names and the bytecode, and put the receipts in place."""
+    targets = [entry for entry in entries if entry.action != FORGET]
+    undo(site, targets)  # removes what waits for a file that is left alone, and syncs every directory
+    for entry in targets:
+        bytecode.purge(site, entry.path)
+    with home.make("receipts") as receipts:
         for entry in entries:
             if not entry.receipt:
                 receipts.remove(file_name(entry.path))
             elif receipts.has(staged(entry.path)):
                 receipts.move(staged(entry.path), file_name(entry.path))
         receipts.sync()
-    return [entry.path for entry, verdict in verdicts if verdict == "changed"]
 
 
-def _roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bool:
+def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bool:
     """Put every old file back after the commit point; may be repeated.
 
     Returns:
@@ -229,7 +242,7 @@ def recover_run(site: Folder, home: Folder, journal: Journal) -> str:
     try:
         return but_for(sentence, finish(site, home, journal.entries))
     except (OSError, StoreError):
-        if not _roll_back(site, home, journal.entries):
+        if not roll_back(site, home, journal.entries):
             raise
         return f"an interrupted run could not be finished and was undone: {_files(journal)} as before it"
 

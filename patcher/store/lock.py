@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import BusyError
 from patcher.store.folder import HOME, Folder, naming
@@ -28,8 +28,6 @@ class Patience(NamedTuple):
     report: Callable[[str], None] = lambda text: None
 
 
-_shared: Dict[Tuple[int, int], Folder] = {}
-"""`.sitepatch` of each site directory (by device and inode) that this process has locked for several commits."""
 _patience = [Patience()]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module
 
 
@@ -44,7 +42,7 @@ def patience(seconds: float, report: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def locked(site: Folder, timeout: Optional[float] = None, *, shared: bool = False) -> Iterator[Folder]:
+def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
     """Yield `.sitepatch` of `site`, made if needed, while no other process is writing: no sitepatch and no uv.
 
     What another machine has written before is seen inside, on a network filesystem too. If at the end nothing but the lock
@@ -54,16 +52,10 @@ def locked(site: Folder, timeout: Optional[float] = None, *, shared: bool = Fals
     Args:
         site: the site directory.
         timeout: seconds to wait; None for those of `patience`.
-        shared: whether this process, when it calls `locked` inside, is given the same folder and takes no second lock.
 
     Raises:
         BusyError: another process had a lock for longer; names the process.
     """
-    info = os.fstat(site.fd)
-    key = info.st_dev, info.st_ino
-    if key in _shared:
-        yield _shared[key]
-        return
     wait = _Wait(site.path, timeout)
     try:
         home, fd = _acquire(site, wait)
@@ -75,11 +67,8 @@ def locked(site: Folder, timeout: Optional[float] = None, *, shared: bool = Fals
         with home:
             try:
                 with _uv_kept_out(site.path, wait):
-                    if shared:
-                        _shared[key] = home
                     yield home
             finally:
-                _shared.pop(key, None)
                 with suppress(OSError):  # the next one removes what cannot be removed now, and the work is done
                     if [name for name in home.names() if not name.startswith(_OPEN)] == [_NAME]:
                         home.remove(_NAME)

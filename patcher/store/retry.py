@@ -1,11 +1,11 @@
-"""Several processes at work on one environment: a plan is made while nobody writes, and again where somebody did."""
+"""Several processes at work on one environment: who looks, and who writes, looks again where another one has written."""
 
 from __future__ import annotations
 
 import errno
 import os
 import time
-from typing import Callable, List, Tuple, TypeVar
+from typing import Callable, List, Optional, Tuple, TypeVar
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.store.folder import HOME
@@ -23,35 +23,6 @@ _PAUSE = 0.02  # seconds between two looks
 _T = TypeVar("_T")
 
 
-def undisturbed(env: Environment, make: Callable[[], _T], *, dry_run: bool = False) -> _T:
-    """Return what `make` makes of an environment that no sitepatch changed meanwhile.
-
-    A commit puts the files in place first and their receipts after them; in between, files look edited by hand.
-
-    Args:
-        env: the environment.
-        make: reads it, and writes nothing.
-        dry_run: also where an interrupted run waits to be recovered.
-
-    Raises:
-        OutdatedError: another process has changed something, or is about to.
-    """
-    before = _commit_marks(env)
-    problem = None
-    try:
-        made = make()
-    except (StoreError, OSError) as error:
-        problem = error
-        if _is_stale(error):
-            raise OutdatedError(f"another machine keeps changing this environment: {error}", _AGAIN) from error
-    busy = not _ended(env) if dry_run else _writing(env)
-    if busy or _commit_marks(env) != before:
-        raise OutdatedError("another sitepatch keeps changing this environment", _AGAIN)
-    if problem:
-        raise problem
-    return made
-
-
 def settled(env: Environment, look: Callable[[], _T]) -> _T:
     """Return what `look` makes of an environment, looked at again where another sitepatch was at work on it meanwhile.
 
@@ -61,29 +32,52 @@ def settled(env: Environment, look: Callable[[], _T]) -> _T:
         env: the environment.
         look: reads it; may be called several times.
     """
-    for _ in range(_TRIES):
-        before, problem = _commit_marks(env), None
-        try:
-            seen = look()
-        except (StoreError, OSError) as error:
-            problem = error
-        if not _ended(env) or (_commit_marks(env) == before and not (problem and _is_stale(problem))):
-            break
+    seen, problem, _ = _look(env, look)
     if problem:
         raise problem
-    return seen
+    return seen[0]
 
 
-def retry(once: Callable[[], _T], report: Callable[[str], None]) -> _T:
-    """Return what `once` returns, called again where it raises OutdatedError, a bounded number of times."""
+def quiet(env: Environment, look: Callable[[], _T]) -> Optional[_T]:
+    """What `settled` returns; None where another sitepatch was at work all the time, so that only its lock tells the truth."""
+    seen, problem, is_quiet = _look(env, look)
+    if not is_quiet:
+        return None
+    if problem:
+        raise problem
+    return seen[0]
+
+
+def _look(env: Environment, look: Callable[[], _T]) -> Tuple[List[_T], Optional[Exception], bool]:
+    """What `look` returned (one item) or raised at last, and whether nobody was at work meanwhile.
+
+    A commit puts the files in place first and their receipts after them; in between, files look edited by hand.
+    """
+    seen: List[_T] = []
+    problem: Optional[Exception] = None
+    for _ in range(_TRIES):
+        before, seen, problem = _commit_marks(env), [], None
+        try:
+            seen = [look()]
+        except (StoreError, OSError) as error:
+            problem = error
+        if not _ended(env):
+            return seen, problem, False
+        if _commit_marks(env) == before and not (problem and _is_stale(problem)):
+            return seen, problem, True
+    return seen, problem, False
+
+
+def retry(act: Callable[[], _T], report: Callable[[str], None]) -> _T:
+    """Return what `act` returns, called again, a bounded number of times, where somebody has changed a file meanwhile."""
     for _ in range(_TRIES - 1):
         try:
-            return once()
-        except OutdatedError as error:
-            if error.recovered:
-                report(error.recovered)
-            report("another process was at work here meanwhile: looking at it again")
-    return once()
+            return act()
+        except (StoreError, OSError) as error:
+            if not (isinstance(error, OutdatedError) or _is_stale(error)):
+                raise
+        report("another process was at work here meanwhile: looking at it again")
+    return act()
 
 
 def _is_stale(problem: BaseException) -> bool:
@@ -106,10 +100,6 @@ def _commit_marks(env: Environment) -> List[Tuple[int, int]]:
         except OSError:
             found.append((0, 0))
     return found
-
-
-def _writing(env: Environment) -> bool:
-    return any(os.path.exists(os.path.join(site, HOME, JOURNAL)) for site in env.stores)
 
 
 def _ended(env: Environment) -> bool:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from typing import IO, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import IO, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 _TAIL = 16384  # bytes of output, the last ones
 _PIPE = 1 << 20  # bytes that may still be in a pipe when the process has ended
@@ -32,7 +32,13 @@ class Ended(NamedTuple):
     seconds: float
 
 
-def run_process(command: Sequence[str], cwd: str, environ: Mapping[str, str], limit: float) -> Ended:
+def run_process(
+    command: Sequence[str],
+    cwd: str,
+    environ: Mapping[str, str],
+    limit: float,
+    enter: Optional[Callable[[], None]] = None,
+) -> Ended:
     """Run a command in a session of its own, without stdin; then its whole process group is killed.
 
     Args:
@@ -40,6 +46,7 @@ def run_process(command: Sequence[str], cwd: str, environ: Mapping[str, str], li
         cwd: the working directory.
         environ: all of its environment variables.
         limit: seconds that it may run.
+        enter: called in the new process before the program is started.
 
     Raises:
         OSError: it cannot be started.
@@ -53,6 +60,7 @@ def run_process(command: Sequence[str], cwd: str, environ: Mapping[str, str], li
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        preexec_fn=enter,
     )
     assert child.stdout is not None
     tail, inside = b"", False

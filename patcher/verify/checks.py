@@ -1,9 +1,8 @@
 """The data of a verification: the files, the settings, the results."""
 
 # without `from __future__ import annotations`, as `patcher.model`
-from typing import Iterable, List, NamedTuple, Optional, Tuple
+from typing import Iterable, List, NamedTuple, Tuple
 
-from patcher.errors import StoreError
 from patcher.model import FilePlan, Progress
 from patcher.target.interpreter import Environment
 
@@ -37,7 +36,7 @@ class VerifySettings(NamedTuple):
 
 
 class FileToVerify(NamedTuple):
-    """A file to verify: `now` are the bytes that it must have, `before` those without the patchsets in question."""
+    """A file to verify: `now` are the bytes with the patchsets in question, `before` those without them."""
 
     site: str
     path: str
@@ -46,7 +45,7 @@ class FileToVerify(NamedTuple):
 
 
 def files_to_verify(files: Iterable[FilePlan]) -> List[FileToVerify]:
-    """The files to verify of a plan that was carried out."""
+    """The files of a plan that are to be verified."""
     return [FileToVerify(file.site, file.path, file.after, file.before) for file in files]
 
 
@@ -73,31 +72,17 @@ class CheckResult(NamedTuple):
 class Verified(NamedTuple):
     """All results; `seconds` is the whole time that it took.
 
-    `left_out` are modules that were not imported, `reason` is why, "" where the user asked for that.
+    `left_out` are modules that were not imported, `reason` is why, "" where the user asked for that. `unseen` has a sentence
+    for each check that looked past the planned text, at the installed file, and so is worth nothing before it is written.
     """
 
     checks: Tuple[CheckResult, ...]
     seconds: float
     left_out: Tuple[str, ...] = ()
     reason: str = ""
+    unseen: Tuple[str, ...] = ()
 
     @property
     def failed(self) -> Tuple[CheckResult, ...]:
         """The checks that fail with the patch only."""
         return tuple(check for check in self.checks if check.state == "failed")
-
-
-class VerifiedCommit(NamedTuple):
-    """The outcome of verifying a commit; `verified` is None where it was interrupted.
-
-    `rolled_back` is whether the commit was rolled back, `problem` why it could not be.
-    """
-
-    verified: Optional[Verified]
-    rolled_back: bool = False
-    problem: Optional[StoreError] = None
-
-    @property
-    def bad(self) -> bool:
-        """Whether anything fails that did not before, or it was interrupted."""
-        return self.verified is None or bool(self.verified.failed)

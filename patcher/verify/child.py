@@ -20,7 +20,7 @@ import warnings
 TYPE_CHECKING = False  # typing, and what is imported below, would cost half as much again as all the rest
 if TYPE_CHECKING:
     from types import CodeType
-    from typing import Any, Dict, Optional
+    from typing import Any, Callable, Dict
 
 _MOST = 8000  # characters of a traceback; that of an endless recursion is far longer
 _OURS = (__file__, importlib.__file__, "<frozen importlib")  # frames above the requested module
@@ -40,25 +40,24 @@ class _Results:
             file.write(json.dumps(fields) + "\n")
 
 
-def compiled(path: str, now: bytes, served: "Optional[bytes]") -> str:
+def compiled(path: str, text: bytes, shown: bool) -> str:
     """Compile a file, execute nothing, and compare the result with what the source loader would load.
 
     Args:
         path: of the file.
-        now: the bytes that it must have.
-        served: bytes to compile instead, without reading the file.
+        text: the bytes that it must have.
+        shown: whether this is not what the disk has, so that its bytecode is for another text.
 
     Returns:
         What is wrong apart from errors that are raised, "" for nothing.
     """
     warnings.simplefilter("ignore")
-    if served is not None:
-        compile(served, path, "exec", dont_inherit=True)
+    code = compile(text, path, "exec", dont_inherit=True)
+    if shown:
         return ""
     with open(path, "rb") as file:
-        if file.read() != now:
-            return "it is not what was written: somebody changed it meanwhile"
-    code = compile(now, path, "exec", dont_inherit=True)
+        if file.read() != text:
+            return "it is not what it was: somebody changed it meanwhile"
     loaded = importlib.machinery.SourceFileLoader(path, path).get_code(path)  # the name is free: nothing is imported
     if loaded is None or not _same(loaded, code):
         return "stale bytecode: the interpreter would load other code than the file holds"
@@ -90,6 +89,22 @@ def serve(texts: "Dict[str, bytes]") -> None:
         return compile(served, path, "exec", dont_inherit=True)
 
     loader.get_data, loader.get_code = data_of, code_of
+
+
+def watch(texts: "Dict[str, bytes]", report: "Callable[[str], None]") -> None:
+    """Report what looks past texts that are served: a file that is opened by its path, another Python that is started."""
+    if not hasattr(sys, "addaudithook"):  # since Python 3.8
+        return
+    names = tuple({os.path.basename(path) for path in texts})
+
+    def hook(event: str, arguments: "Any") -> None:
+        if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith(names):
+            if _resolved(arguments[0]) in texts:
+                report("opens " + arguments[0] + " by its path")
+        elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn") and "python" in os.path.basename(str(arguments[0])):
+            report("starts a Python process")
+
+    sys.addaudithook(hook)
 
 
 def _resolved(path: str) -> str:
@@ -126,8 +141,15 @@ def main(request_path: str, results_path: str) -> None:
         pass  # an interpreter without it; the parent keeps the time as well
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
     served = {_resolved(path): binascii.a2b_base64(text) for path, text in request["serve"].items()}
+    current = ["probe", request.get("name", "")]
     if served:
         serve(served)
+
+        def report(what: str) -> None:
+            if os.getpid() == results.process:  # not one that the module has forked
+                results.write({"unseen": " ".join([*current, what])})
+
+        watch(served, report)
     if request["probe"]:
         import runpy
 
@@ -136,13 +158,13 @@ def main(request_path: str, results_path: str) -> None:
         return
     sys.argv = [""]
     for what, name in request["tasks"]:
-        results.write({"begin": [what, name]})
+        current[:] = [what, name]
+        results.write({"begin": current})
         begun = time.monotonic()
         ended = {"problem": "", "output": ""}
         try:
             if what == "compile":
-                now = binascii.a2b_base64(request["texts"][name])
-                ended["problem"] = compiled(name, now, served.get(_resolved(name)))
+                ended["problem"] = compiled(name, binascii.a2b_base64(request["texts"][name]), request["shown"])
             else:
                 importlib.import_module(name)
         except BaseException as error:  # SystemExit and KeyboardInterrupt of a module too

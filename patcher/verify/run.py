@@ -1,7 +1,9 @@
-"""Whether changed files compile, modules import and probes pass in the target interpreter. Writes into no site directory.
+"""Whether files with a patch compile, modules import and probes pass in the target interpreter. Writes into no site directory.
 
-Everything is run by `child.py` in new processes of that interpreter. What fails is tried once more with the bytes before the
-patch, which the child serves from memory: what fails then too is `broken before`, not by the patch.
+Everything is run by `child.py` in new processes of that interpreter, which see the files with the patch, whether that is
+written yet or not (`patcher.verify.namespace`). What fails is tried once more with the files without it: what fails then too
+is `broken before`, not by the patch. Where nothing can be mounted, a process has texts that are not on the disk from memory;
+the processes that it starts do not, and nor does what it opens by path: that is reported.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from patcher.model import Patchset
 from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run_process
 from patcher.verify.checks import COMPILE, IMPORT, PROBE, CheckResult, FileToVerify, Verified, VerifySettings
+from patcher.verify.namespace import Namespace
 
 _AFTER = 0.1  # seconds after the limit at which a child that still runs shows where it is, and ends itself
 _GRACE = 1.0  # seconds after which a child is killed that should have ended itself at the limit
@@ -24,15 +27,21 @@ _OWN = ("verify/child.py", "importlib/__init__.py")  # frames that are no part o
 
 
 def verify_files(
-    files: Sequence[FileToVerify], patchsets: Sequence[Patchset], how: VerifySettings, *, served: bool = False
+    files: Sequence[FileToVerify],
+    patchsets: Sequence[Patchset],
+    how: VerifySettings,
+    *,
+    written: bool = False,
+    in_memory: bool = False,
 ) -> Verified:
     """Compile files, import the modules that patchsets name, and run their probes: all of it, whatever fails.
 
     Args:
         files: the files to verify.
-        patchsets: what changed them.
+        patchsets: what changes them.
         how: how to verify.
-        served: the bytes of the files are not on the disk; the child gets them from memory.
+        written: the files on the disk have the patchsets, else they do not.
+        in_memory: mount nothing, as an overlay does not.
 
     Raises:
         OSError: the interpreter cannot be started, or there is no room for temporary files.
@@ -42,40 +51,78 @@ def verify_files(
     tasks = [(COMPILE, path) for path in paths]
     if how.imports:
         tasks += [(IMPORT, name) for name in dict.fromkeys(name for one in patchsets for name in one.verify.imports)]
-    checks: List[CheckResult] = []
     probed = [one for one in patchsets if how.probes and one.verify.probe]
     total = len(tasks) + len(probed)
     how.progress(0, total, "files and modules verified")
+    now, before = {path: text.now for path, text in paths.items()}, {path: text.before for path, text in paths.items()}
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
-        now = {path: text.now for path, text in paths.items()}
-        serve = now if served else {}
-        found = _examine(tasks, how, Path(folder), now, serve)
-        bad = [check[:2] for check in found if check.problem]
-        broken = set()
-        if bad:
-            again = _examine(bad, how, Path(folder), now, {path: text.before for path, text in paths.items()})
-            broken = {check[:2] for check in again if check.problem}
-        checks += [check._replace(before=check[:2] in broken) for check in found]
+        stage = _Stage(how, Path(folder), before if written else now, in_memory=in_memory)
+        checks = stage.examine(tasks, now, shown=not written)
+        bad = [check[:2] for check in checks if check.problem]
+        broken = {check[:2] for check in stage.examine(bad, before, shown=written) if check.problem}
+        checks = [check._replace(before=check[:2] in broken) for check in checks]
         for one in probed:
             how.progress(len(checks), total, "files and modules verified")
-            checks.append(_probe(one, how, Path(folder), serve))
+            checks.append(stage.probe(one, shown=not written))
     how.progress(1, 1, "verified")
-    shown = {path: text.path for path, text in paths.items()}
-    checks = [check._replace(name=shown.get(check.name, check.name)) for check in checks]
+    relative = {path: text.path for path, text in paths.items()}
+    checks = [check._replace(name=relative.get(check.name, check.name)) for check in checks]
     left_out = () if how.imports else tuple(dict.fromkeys(name for one in patchsets for name in one.verify.imports))
-    return Verified(tuple(checks), time.monotonic() - begun, left_out, how.reason)
+    unseen = () if written else tuple(dict.fromkeys(stage.unseen))
+    return Verified(tuple(checks), time.monotonic() - begun, left_out, how.reason, unseen)
 
 
-def _examine(
-    tasks: Sequence[Tuple[str, str]], how: VerifySettings, folder: Path, now: Mapping[str, bytes], serve: Mapping[str, bytes]
-) -> List[CheckResult]:
-    """The result of each task; a new process takes the tasks that the last one left."""
-    found: List[CheckResult] = []
-    while len(found) < len(tasks):
-        left = list(tasks[len(found) :])
-        request = {"tasks": left, "texts": _encoded(now), "serve": _encoded(serve)}
-        found += _results(left, *_child(request, how, folder), how.timeout)
-    return found
+class _Stage:
+    """Runs checks in processes that are shown other texts than those of the disk, or that see the disk as it is.
+
+    `unseen` gets a sentence for each check that looked past a text that was served from memory.
+    """
+
+    def __init__(self, how: VerifySettings, folder: Path, texts: Mapping[str, bytes], *, in_memory: bool) -> None:
+        self._how, self._folder, self._texts = how, folder, texts
+        self.unseen: List[str] = []
+        (folder / "shown").mkdir()
+        (folder / "plain").mkdir()
+        view = Namespace(texts, folder / "shown")
+        self._views = None if in_memory or not view.works() else {True: view, False: Namespace({}, folder / "plain")}
+
+    def examine(self, tasks: Sequence[Tuple[str, str]], texts: Mapping[str, bytes], *, shown: bool) -> List[CheckResult]:
+        """The result of each task, for files that have `texts`; a new process takes the tasks that the last one left."""
+        found: List[CheckResult] = []
+        while len(found) < len(tasks):
+            left = list(tasks[len(found) :])
+            request = {"tasks": left, "texts": _encoded(texts), "shown": shown}
+            found += _results(left, *self._child(request, shown=shown), self._how.timeout)
+        return found
+
+    def probe(self, one: Patchset, *, shown: bool) -> CheckResult:
+        """The result of the probe of a patchset."""
+        script = self._folder / "probe.py"
+        script.write_bytes(one.files[one.verify.probe].encode("utf-8"))
+        _, ended = self._child({"probe": str(script), "name": one.name}, shown=shown)
+        problem = "" if ended.code == 0 else _ending(ended, self._how.timeout)
+        return CheckResult(PROBE, one.name, problem, relevant_lines(ended.output, _OWN) if problem else "", ended.seconds)
+
+    def _child(self, request: Dict[str, Any], *, shown: bool) -> Tuple[List[Dict[str, Any]], Ended]:
+        """Run the child on a request, in a new and empty working directory; returns its results and how it ended."""
+        how, folder = self._how, self._folder
+        until = time.monotonic() + how.timeout + _AFTER  # one clock for all processes; the interpreter may take long to start
+        served = _encoded(self._texts) if shown and self._views is None else {}
+        fields = {"search": list(how.env.search), "ahead": how.ahead, "until": until, "probe": "", "serve": served, **request}
+        (folder / "request").write_text(json.dumps(fields), encoding="ascii")
+        results = folder / "results"
+        results.write_bytes(b"")
+        command = [how.env.python, "-I", "-B"]
+        prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the user's runs do
+        command += ["-X", f"pycache_prefix={Path(prefix).absolute()}"] if prefix else []
+        command += [str(Path(__file__).with_name("child.py")), str(folder / "request"), str(results)]
+        enter = self._views[shown].enter if self._views else None
+        ended = run_process(command, tempfile.mkdtemp(prefix="cwd-", dir=str(folder)), alone(), how.timeout + _GRACE, enter)
+        lines = []
+        for line in results.read_bytes().split(b"\n")[:-1]:  # a line that has no end was being written
+            lines.append(json.loads(line.decode("ascii")))
+        self.unseen += [line["unseen"] for line in lines if "unseen" in line]
+        return lines, ended
 
 
 def _encoded(texts: Mapping[str, bytes]) -> Dict[str, str]:
@@ -102,32 +149,6 @@ def _results(
         CheckResult(what, name, f"the interpreter did not get so far: {problem}", relevant_lines(ended.output, _OWN))
         for what, name in tasks
     ]
-
-
-def _probe(one: Patchset, how: VerifySettings, folder: Path, serve: Mapping[str, bytes]) -> CheckResult:
-    script = folder / "probe.py"
-    script.write_bytes(one.files[one.verify.probe].encode("utf-8"))
-    _, ended = _child({"probe": str(script), "serve": _encoded(serve)}, how, folder)
-    problem = "" if ended.code == 0 else _ending(ended, how.timeout)
-    return CheckResult(PROBE, one.name, problem, relevant_lines(ended.output, _OWN) if problem else "", ended.seconds)
-
-
-def _child(request: Dict[str, Any], how: VerifySettings, folder: Path) -> Tuple[List[Dict[str, Any]], Ended]:
-    """Run the child on a request, in a new and empty working directory; returns its results and how it ended."""
-    until = time.monotonic() + how.timeout + _AFTER  # one clock for all processes; the interpreter may take long to start
-    fields = {"search": list(how.env.search), "ahead": how.ahead, "until": until, "probe": "", **request}
-    (folder / "request").write_text(json.dumps(fields), encoding="ascii")
-    results = folder / "results"
-    results.write_bytes(b"")
-    command = [how.env.python, "-I", "-B"]
-    prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the user's runs do
-    command += ["-X", f"pycache_prefix={Path(prefix).absolute()}"] if prefix else []
-    command += [str(Path(__file__).with_name("child.py")), str(folder / "request"), str(results)]
-    ended = run_process(command, tempfile.mkdtemp(prefix="cwd-", dir=str(folder)), alone(), how.timeout + _GRACE)
-    lines = []
-    for line in results.read_bytes().split(b"\n")[:-1]:  # a line that has no end was being written
-        lines.append(json.loads(line.decode("ascii")))
-    return lines, ended
 
 
 def _ending(ended: Ended, limit: float) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from patcher.author import pristine
 from patcher.errors import SitepatchError
+from patcher.model import Verify
 from patcher.ops.authoring import capturing
 from patcher.ops.place import Place
 from patcher.store.store import Store
@@ -25,6 +26,7 @@ from tests.command import done, environ
 from tests.faults.calls import in_child
 from tests.index import Index
 from tests.places import wheel
+from tests.stores import recover
 
 pytestmark = pytest.mark.once
 ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
@@ -178,14 +180,13 @@ def test_what_the_patchset_does_not_give_back_byte_for_byte_is_said_and_kept(wor
     assert kept.read_text() == odd
 
 
-def test_what_verification_refuses_is_rolled_back_to_the_edit(world):
+def test_what_verification_refuses_leaves_the_edit(world):
     world.backup()
     world.edit()
     made = capturing.capture(request(world))
-    broken = made.plan.files[0]._replace(after=b"def (:\n")
-    broken = broken._replace(change=broken.change._replace(data=b"def (:\n", merged=True))
-    outcome = capturing.adopt(made._replace(plan=made.plan._replace(files=(broken,))), VerifyOptions())
-    assert outcome.verdict.rolled_back
+    broken = made.requested.patchset._replace(verify=Verify(imports=("demo.none",)))
+    outcome = capturing.adopt(made._replace(requested=made.requested._replace(patchset=broken)), VerifyOptions())
+    assert outcome.verified.checks[1].state == "failed" and not outcome.written
     assert world.text() == EDIT
     assert "nothing is applied" in done(world("status")).out
 
@@ -200,7 +201,7 @@ def test_killed_at_every_call_the_file_is_edited_or_tracked(world, counted):
         point += 1 if ALL else 3
         code = in_child(lambda: capturing.adopt(made, VerifyOptions(no_verify=True)) and None, point, "before").code
         store = Store(str(world.path))
-        store.recover()
+        recover(world.path)
         receipts = store.receipts()
         assert world.text() == EDIT, point
         assert [path.name for path in world.path.glob(".sitepatch/pristine/*")] == [each.pristine for each in receipts.values()], point
@@ -410,8 +411,9 @@ def test_edited_between_capture_and_adoption(world):
     world.edit()
     made = capturing.capture(request(world))
     world.edit(EDIT + "# later\n")
-    with pytest.raises(SitepatchError, match="has changed since"):
+    with pytest.raises(SitepatchError, match="edited again while") as caught:
         capturing.adopt(made, VerifyOptions())
+    assert "holds what was captured before" in caught.value.hint
     assert world.text() == EDIT + "# later\n"
     assert not Store(str(world.path)).receipts()
 

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 import pytest
 
 from patcher.model import Change
-from patcher.store.store import Store
 from tests import test_store as unit
 from tests.faults.calls import NAMES, in_child, watch
 from tests.faults.tiny import NAME, Tiny, install
+from tests.stores import commit, recover
 
 pytestmark = pytest.mark.once
 
@@ -108,9 +108,9 @@ def test_restore_of_three_hundred_files_works_on_a_full_disk(tmp_path):
             (disk / name).write_bytes(name.encode())
             new = name.encode() + b"\n# new"
             changes.append(Change(name, unit.sha(name.encode()), new, unit.receipt(name, 1, "", name.encode(), new)))
-        Store(str(disk)).commit(changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
+        commit(disk, changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
         fill(disk)
-        Store(str(disk)).commit([Change(name, change.receipt.current, None, None) for name, change in zip(names, changes)], {})
+        commit(disk, [Change(name, change.receipt.current, None, None) for name, change in zip(names, changes)], {})
         assert [(disk / name).read_bytes() for name in names] == [name.encode() for name in names]
         assert not (disk / ".sitepatch").exists()
 
@@ -127,10 +127,10 @@ def test_restore_of_a_link_that_leads_nowhere_now_and_of_twins_works_on_a_full_d
                 (disk / name).write_bytes(text)
             link, new = os.path.islink(disk / name) and os.readlink(disk / name), text + b"# new\n"
             changes.append(Change(name, unit.sha(text), new, unit.receipt(name, 1, link or "", text, new)))
-        Store(str(disk)).commit(changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
+        commit(disk, changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
         (tmp_path / "cache.py").unlink()
         fill(disk)
-        Store(str(disk)).commit([Change(name, change.receipt.current, None, None) for name, change in zip(names, changes)], {})
+        commit(disk, [Change(name, change.receipt.current, None, None) for name, change in zip(names, changes)], {})
         assert [(disk / name).read_bytes() for name in names] == texts
         assert not (disk / "link.py").is_symlink()
         assert not (disk / ".sitepatch").exists()
@@ -214,7 +214,7 @@ def test_the_power_fails_at_a_call(tmp_path, counted, kind):
             if kind in COPIED:
                 os.replace(tmp_path / "cut", image)
             with mounted(tmp_path / "disk", *words) as disk:
-                said = Store(str(disk / "site")).recover()
+                said = recover(disk / "site")
                 now = unit.tree(disk / "site")
                 assert now in (old, new), (name, point, said)
                 outcomes.add(now == new)

@@ -23,6 +23,7 @@ from tests.faults.calls import in_child, watch
 from tests.faults.test_commands import ALL, SCENARIOS, Case
 from tests.faults.tiny import NAME, Tiny, tree
 from tests.hooks import Place
+from tests.stores import recover
 
 pytestmark = pytest.mark.once
 
@@ -204,8 +205,8 @@ class Stuck:
                 yield point, unit.copy_of(self.site, self.folder / "killed/site")
 
 
-def recover(site):
-    return Store(str(site)).recover() and 0
+def recovered(site):
+    return recover(site) and 0
 
 
 @pytest.fixture(params=unit.SCENARIOS[1:], ids=["update", "restore", "mixed"])
@@ -219,7 +220,7 @@ def test_killed_anywhere_it_is_undone_by_the_next_command_or_finished_where_that
     for point, state in stuck.killed():
         for still in (True, False):
             stuck.copy(state)
-            done = stuck.run(recover, stuck=still)
+            done = stuck.run(recovered, stuck=still)
             assert (done.code, Store(str(stuck.site)).interrupted()) == (0, ""), (point, done.text)
             outcomes[still].add(stuck.outcome((point, still)))
         points += 1
@@ -237,9 +238,9 @@ def test_recovery_that_undoes_may_be_killed_anywhere(stuck, counted):
         while True:
             step += 1 if ALL else 5
             stuck.copy(state)
-            if stuck.run(recover, step, "before").code == 0:
+            if stuck.run(recovered, step, "before").code == 0:
                 break
-            assert stuck.run(recover).code == 0
+            assert stuck.run(recovered).code == 0
             assert stuck.outcome((point, step)) == "old"
             points += 1
     counted("kills while a commit is undone", points)
@@ -254,7 +255,7 @@ def test_a_prepared_file_that_was_lost_leads_back_too(stuck):
         if os.path.lexists(lost) and "finished" in Store(str(state)).interrupted():
             stuck.copy(state)
             (stuck.site / lost.relative_to(state)).unlink()
-            assert "could not be finished and was undone" in Store(str(stuck.site)).recover()
+            assert "could not be finished and was undone" in recover(stuck.site)
             assert stuck.outcome(point) == "old"
             tried += 1
     assert tried

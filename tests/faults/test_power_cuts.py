@@ -19,6 +19,7 @@ from patcher.store.store import Store
 from tests import test_store as unit
 from tests.faults import calls
 from tests.faults.disk import Disk, Recorder, write_out
+from tests.stores import commit, recover
 
 pytestmark = pytest.mark.once
 
@@ -79,7 +80,7 @@ class Cut:
         site.mkdir(parents=True)
         write_out(state, str(site))
         try:
-            Store(str(site)).recover()
+            recover(site)
             now = comparable(unit.tree(site))
         except (StoreError, OSError) as error:
             return f"recovery fails: {error}"
@@ -107,12 +108,12 @@ def with_twin(site):
     of_twin = unit.receipt(unit.A)._replace(path=TWIN, mode=0o600, mtime_ns=unit.MTIME + 5)
     old, new = unit.sha(unit.PRISTINE[unit.A]), unit.new(unit.A)
     changes = [Change(path, old, new, of) for path, of in ((unit.A, unit.receipt(unit.A)), (TWIN, of_twin))]
-    Store(str(site)).commit(changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
-    Store(str(site)).commit([Change(unit.A, unit.sha(new), None, None)], {})
+    commit(site, changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
+    commit(site, [Change(unit.A, unit.sha(new), None, None)], {})
 
 
 def restore_twin(site):
-    Store(str(site)).commit([Change(TWIN, unit.sha(unit.new(unit.A)), None, None)], {})
+    commit(site, [Change(TWIN, unit.sha(unit.new(unit.A)), None, None)], {})
 
 
 SCENARIOS = {name: (first, action) for name, first, action in unit.SCENARIOS}
@@ -158,7 +159,7 @@ def test_a_power_cut_while_an_interrupted_run_is_recovered(start, name, counted)
         waiting = Store(str(killed)).interrupted()
         if waiting:
             verdict = cut.new if "finished" in waiting else cut.old
-            again = Cut(cut.folder, killed, lambda site: Store(str(site)).recover(), None, verdict)
+            again = Cut(cut.folder, killed, lambda site: recover(site), None, verdict)
             assert list(again.violations()) == []
             kinds.add(waiting)
             states += len(again.outcomes)

@@ -7,8 +7,8 @@ import shutil
 import stat
 import sys
 
-from patcher.store.store import Store
 from tests.faults.calls import in_child
+from tests.stores import save_edited
 
 NAME, OTHER = "tiny-fix", "tiny-other"
 FILES = {
@@ -84,7 +84,7 @@ def edit_beside_backups(site):
     for path in MODES:
         shutil.copy2(site / path, site / f"{path}.orig")
         (site / path).write_bytes(FILES[path] + b"\nEDITED = True\n")
-    return Store(str(site)).save_edited("tiny/a.py", b"EARLIER = True\n")
+    return save_edited(site, "tiny/a.py", b"EARLIER = True\n")
 
 
 def edit(site):

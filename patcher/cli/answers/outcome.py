@@ -9,7 +9,6 @@ from patcher.cli.answers.plan import answer_rows, decoded, plan_json
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
 from patcher.cli.translation import Verbatim, term
-from patcher.errors import StoreError
 from patcher.model import Plan, State
 from patcher.ops.outcome import Outcome
 from patcher.text.listed import count
@@ -40,7 +39,7 @@ def show_plan(console: Console, outcome: Outcome) -> None:
 
 def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, Outcome], None], **more: Any) -> int:
     """Report what came of a plan, with `show` what was written; `more` are further fields of the JSON answer."""
-    plan, changed, verdict = outcome.plan, outcome.changed, outcome.verdict
+    plan, changed, verified = outcome.plan, outcome.changed, outcome.verified
     diffs = _diffs(plan) if outcome.dry_run else []
     if plan.failed:
         console.note(f"nothing was written: {len(plan.failed)} of {count(len(plan.answers), 'hunk')} failed", "stopped")
@@ -50,25 +49,21 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
     elif outcome.dry_run:
         show_diffs(console, diffs)
         console.note(f"nothing was written; {count(len(changed), 'file')} would be changed", "dry run")
-    if verdict:
-        console.rows(verified_rows(verdict.verified, quiet=console.quiet) if verdict.verified else [])
-        why = "verification failed" if verdict.verified else "interrupted while verifying"
-        if verdict.rolled_back:
-            console.note(f"{why}; {count(len(changed), 'file')} as before this run", "rolled back")
-        if verdict.problem:
-            hint = f"{verdict.problem.hint}\nto restore all of it: {console.command('restore', *outcome.patchsets)}"
-            raise StoreError(f"{why}, and the change could not be undone: {verdict.problem.message}", hint)
+    if verified:
+        console.rows(verified_rows(verified, quiet=console.quiet))
+        if verified.failed:
+            console.note(f"verification failed: nothing was written, {count(len(changed), 'file')} as before", "stopped")
     if outcome.written:
         show(console, outcome)
     if console.as_json:
         fields: Dict[str, Any] = {"written": outcome.written, "patchsets": list(outcome.patchsets), **more}
         fields.update(plan_json(plan), recovered=list(outcome.recovered))
-        if verdict and verdict.verified:
-            fields["verify"] = verified_json(verdict.verified, rolled_back=verdict.rolled_back)
+        if verified:
+            fields["verify"] = verified_json(verified)
         if outcome.dry_run:
             fields["diff"] = decoded(b"".join(each.text for each in diffs))
         console.answer(outcome.ok, fields)
-    return 0 if outcome.ok else 130 if verdict and not verdict.verified else 1
+    return 0 if outcome.ok else 1
 
 
 def _diffs(plan: Plan) -> List[FileDiff]:
@@ -114,10 +109,12 @@ def verified_rows(verified: Verified, *, quiet: bool) -> List[Row]:
             known = ("it fails without the patch too: no fault of the patch",) if check.before else ()
             more = tuple(map(Verbatim, check.output.split("\n"))) if check.output else ()
             found.append(Row(check.state, (f"{term(check.what)} {check.name}: {check.problem}",), (*known, *more)))
+    why = "not verified before writing: nothing can be mounted here"
+    found += [Row("unseen", (f"{text}, and so sees the file without the patch", why)) for text in verified.unseen]
     return [row for row in found if not quiet or row.word == "failed"]
 
 
-def verified_json(verified: Verified, *, rolled_back: bool = False) -> Dict[str, Any]:
+def verified_json(verified: Verified) -> Dict[str, Any]:
     """The field `verify` of `apply` and `verify`."""
     steps = {what: sum(each.seconds for each in verified.checks if each.what == what) for what in (COMPILE, IMPORT, PROBE)}
     checks = [
@@ -130,5 +127,5 @@ def verified_json(verified: Verified, *, rolled_back: bool = False) -> Dict[str,
         "checks": checks,
         "left_out": list(verified.left_out),
         "seconds": seconds,
-        "rolled_back": rolled_back,
+        "unseen": list(verified.unseen),
     }

@@ -15,7 +15,7 @@ from patcher.cli.answers.outcome import (
 from patcher.cli.answers.plan import answer_rows
 from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, retried, writing_options
+from patcher.cli.options import common_options, patient, writing_options
 from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.model import FilePlan
@@ -31,7 +31,7 @@ from patcher.verify.checks import VerifyOptions
 @click.option("--restore", "back", is_flag=True, help="Restore the files, as the command restore does.")
 @writing_options
 @common_options()
-@retried
+@patient
 def apply(
     console: Console,
     names: Tuple[str, ...],
@@ -67,7 +67,7 @@ def report_applied(console: Console, request: ApplyRequest) -> int:
 @click.option("--from-backup", is_flag=True, help="Put back what was edited by hand (NAME: a file or package).")
 @click.option("--dry-run", is_flag=True, help="Show what would be restored, and write nothing at all.")
 @common_options()
-@retried
+@patient
 def restore(console: Console, names: Tuple[str, ...], force: bool, from_backup: bool, dry_run: bool) -> int:
     """Restore the files that patchsets changed, byte for byte.
 

@@ -17,7 +17,6 @@ from patcher.cli.styles import Row
 from patcher.errors import SitepatchError
 from patcher.ops import hooks as ops
 from patcher.ops.outcome import RestoreRequest
-from patcher.store.retry import retry
 
 
 @click.group(cls=Group)
@@ -115,6 +114,6 @@ def hook_remove(console: Console, name: Optional[str], back: bool) -> int:
         console.info(f"removed {hook.name} {hook.version} from {hook.site}")
     patchsets = tuple(dict.fromkeys(patchset for hook in removed for patchset in hook.names))
     if back:
-        return retry(lambda: report_restored(console, RestoreRequest(console.place, patchsets)), console.note)
+        return report_restored(console, RestoreRequest(console.place, patchsets))
     console.info(f"its files stay patched; restore them with: {console.command('restore', *patchsets)}")
     return console.answer(True, {"removed": [hook.name for hook in removed]})

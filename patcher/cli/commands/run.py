@@ -14,7 +14,7 @@ from patcher.cli.answers.plan import plan_json
 from patcher.cli.commands.apply import report_applied
 from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, project_options, retried, verify_option
+from patcher.cli.options import common_options, patient, project_options, verify_option
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
@@ -57,7 +57,7 @@ class _Launcher(click.Command):
 @click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")
 @verify_option()
 @common_options(in_line=True)
-@retried
+@patient
 def run(
     console: Console,
     names: Tuple[str, ...],
@@ -129,7 +129,7 @@ def _lay_over(console: Console, request: Union[ApplyRequest, SyncRequest]) -> Ou
 
     console.on_plan = show_plan
     outcome = make_overlay(request, console)
-    verified = outcome.verdict.verified if outcome.verdict else None
+    verified = outcome.verified
     if outcome.plan.failed:
         hunks = count(len(outcome.plan.answers), "hunk")
         console.note(f"nothing was run: {len(outcome.plan.failed)} of {hunks} failed", "stopped")

@@ -9,7 +9,7 @@ import click
 from patcher.cli.answers.outcome import note_running, report_outcome, show_plan
 from patcher.cli.answers.plan import answer_json, answer_rows
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, format_option, project_options, retried, writing_options
+from patcher.cli.options import common_options, format_option, patient, project_options, writing_options
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
 from patcher.ops import project as ops
@@ -27,7 +27,7 @@ from patcher.verify.checks import VerifyOptions
 @click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
 @writing_options
 @common_options()
-@retried
+@patient
 def sync(
     console: Console,
     project: str,

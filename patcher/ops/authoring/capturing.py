@@ -12,10 +12,10 @@ from patcher.author.folder import PATCHSETS, Head, output_folder, write_folder
 from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
 from patcher.author.pristine import Original, find_originals
-from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
+from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove
-from patcher.ops.change import begin_change, carry_out, note_interrupted
+from patcher.ops.change import carry_out, note_interrupted, verify_settings
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import Outcome
 from patcher.ops.place import Place
@@ -26,7 +26,7 @@ from patcher.patchset.sources import resolve_options
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
-from patcher.survey.plans import HandEdit, plan_adopt, plan_apply
+from patcher.survey.plans import HandEdit, HandEdits, plan_adopt, plan_apply
 from patcher.target.interpreter import Environment
 from patcher.text.listed import shortened
 from patcher.verify.checks import VerifyOptions
@@ -172,8 +172,7 @@ def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
     if outcome.request.copy:
         plan = plan_apply(outcome.env, [requested])
     else:
-        edits = {(one.file.site, one.file.path): HandEdit(one.before.pristine, one.file.data) for one in outcome.files}
-        plan = plan_adopt(outcome.env, requested, edits)
+        plan = plan_adopt(outcome.env, requested, _hand_edits(outcome.files))
     made = {(file.site, file.path): file.after for file in plan.files}
     done = tuple(one._replace(made=made.get((one.file.site, one.file.path), one.before.data)) for one in outcome.files)
     return outcome._replace(files=done, plan=plan)
@@ -214,13 +213,24 @@ def adopt(captured: CaptureOutcome, verify: VerifyOptions, events: Events = SILE
         raise SitepatchError(f"{captured.request.name}: was not written, so it cannot be applied")
     name, dirs = captured.request.name, (str(captured.folder.parent), *place.patch_dirs)
     check_sources([name], dirs)
-    how, recovered = begin_change(place, env, [requested], verify, events, dry_run=False)
-    outcome = Outcome(place._replace(patch_dirs=dirs), env, captured.plan, (name,), (requested,), recovered=recovered)
-    try:
-        return carry_out(outcome, how, events)
-    except OutdatedError as error:
-        hint = f"{captured.folder} holds what was captured before: remove it, then run this again"
-        raise StoreError(error.message, hint) from error
+    how = verify_settings(place, env, verify, [requested.patchset], events)
+    events.started(env, [requested])
+    edits = _hand_edits(captured.files)
+
+    def look() -> Outcome:
+        try:
+            _check_unchanged(captured.request, captured.files)
+        except SitepatchError as error:
+            hint = f"{captured.folder} holds what was captured before: remove it, then run this again"
+            raise StoreError(error.message, hint) from error
+        plan = plan_adopt(env, requested, edits)
+        return Outcome(place._replace(patch_dirs=dirs), env, plan, (name,), (requested,))
+
+    return carry_out(look, env, how, events)
+
+
+def _hand_edits(files: Sequence[Captured]) -> HandEdits:
+    return {(one.file.site, one.file.path): HandEdit(one.before.pristine, one.file.data) for one in files}
 
 
 def _edited(env: Environment, request: CaptureRequest, events: Events) -> Tuple[List[Captured], List[str]]:

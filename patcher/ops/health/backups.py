@@ -8,13 +8,11 @@ from typing import List, Sequence
 
 from patcher.errors import Location, SitepatchError
 from patcher.model import Change, FilePlan, Plan
-from patcher.ops.change import begin_change, carry_out
+from patcher.ops.change import carry_out
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import BackupRequest, Outcome
-from patcher.store.retry import undisturbed
 from patcher.store.status import statuses
 from patcher.target.backups import Backup, proven_backups
-from patcher.verify.checks import VerifyOptions
 
 
 def restore_backups(request: BackupRequest, events: Events = SILENT) -> Outcome:
@@ -25,15 +23,15 @@ def restore_backups(request: BackupRequest, events: Events = SILENT) -> Outcome:
     """
     place = request.place
     env = place.environment()
-    _, recovered = begin_change(place, env, (), VerifyOptions(no_verify=True), events, dry_run=request.dry_run)
+    events.started(env)
 
-    def planned() -> Outcome:
+    def look() -> Outcome:
         patched = {(item.site, item.receipt.path) for item in statuses(env)}
         files = _meant(proven_backups(env.own, patched), request.words)
         plan = Plan(tuple(map(_plan, files)), (), tuple(one.message for one in files))
-        return Outcome(place, env, plan, (), (), request.dry_run, recovered)
+        return Outcome(place, env, plan, (), (), request.dry_run)
 
-    return carry_out(undisturbed(env, planned, dry_run=request.dry_run), None, events)
+    return carry_out(look, env, None, events, dry_run=request.dry_run)
 
 
 def _meant(found: Sequence[Backup], words: Sequence[str]) -> List[Backup]:

@@ -1,0 +1,245 @@
+"""What one run writes: its site directories are locked together, what was interrupted there is recovered, a plan is committed.
+
+All directories are prepared, then the files of all are renamed; what fails before the last rename is undone in all of them.
+Each has a journal of its own: a process that is killed between two of these journals leaves some directories to be finished
+and the others to be undone.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+
+from patcher.errors import StoreError
+from patcher.facts import sha256
+from patcher.model import Change
+from patcher.store import journal, permission, prepare
+from patcher.store.folder import HOME, Folder
+from patcher.store.lock import locked
+from patcher.store.meta import Meta
+from patcher.store.store import Store
+from patcher.store.tidy import EDITED, clean_up, tidy_edited
+from patcher.system.signals import ignored
+
+UNTOUCHED = "nothing was changed"
+FINISHED = "the run was finished all the same, every file is as it meant it to be"
+_OPEN = "the next command that writes says whether the run is finished or undone"
+
+
+@contextmanager
+def transaction(sites: Iterable[str], timeout: Optional[float] = None) -> Iterator[Transaction]:
+    """Lock site directories, in one order by their real paths, and recover what was interrupted there.
+
+    A failure inside is recovered from at once, while the locks are held.
+
+    Args:
+        sites: the directories.
+        timeout: seconds to wait for another process that is changing one of them; None for those of `patience`.
+
+    Raises:
+        BusyError: another process did not end in time.
+        StoreError: a directory cannot be read or written; the hint says how the run ended.
+        KeyboardInterrupt: Ctrl-C; its text says how the run ended.
+    """
+    paths = {os.path.realpath(site): site for site in sites}
+    run = Transaction()
+    try:
+        with ExitStack() as stack:
+            for real, path in sorted(paths.items()):
+                with permission.explained(path, UNTOUCHED):
+                    site = stack.enter_context(Folder.open(path))
+                    run.places[real] = _Place(path, site, stack.enter_context(locked(site, timeout)))
+            try:
+                run.recover()
+                yield run
+            except BaseException:
+                run.rescue()
+                raise
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(f"{' and '.join(paths.values())}: {run.ended}") from error
+
+
+def recover(site: str, timeout: Optional[float] = None) -> str:
+    """Finish or undo an interrupted run in a site directory and return a sentence that says which, "" if there was none.
+
+    The arguments and errors are those of `transaction`.
+    """
+    if Store(site).tidy():
+        return ""
+    with transaction([site], timeout) as run:
+        return "".join(run.recovered.values())
+
+
+class Transaction:
+    """The locked site directories of a run. `recovered` has a sentence for each in which an interrupted run was recovered."""
+
+    def __init__(self) -> None:
+        self.places: Dict[str, _Place] = {}
+        self.recovered: Dict[str, str] = {}
+        self._at = ""  # the directory at work on, for errors of the system
+
+    @property
+    def ended(self) -> str:
+        """How the run has ended if it ends now, in one sentence."""
+        places = list(self.places.values())
+        if len({place.ended for place in places}) < 2:
+            return places[0].ended if places else UNTOUCHED
+        return "; ".join(f"{place.path}: {place.ended}" for place in places)
+
+    def holds(self, sites: Iterable[str]) -> bool:
+        """Whether all of these site directories are locked."""
+        return all(os.path.realpath(site) in self.places for site in sites)
+
+    def recover(self) -> None:
+        """Finish or undo what was interrupted."""
+        with self._explained():
+            for place in self._in_turn(self.places.values()):
+                sentence = place.recover()
+                if sentence:
+                    self.recovered[place.path] = sentence
+                    place.ended = f"{sentence}; then {UNTOUCHED}"
+
+    def rescue(self) -> None:
+        """After a failure: recover at once; where even that fails, `ended` says what waits."""
+        for place in self.places.values():
+            place.rescue()
+
+    def save_edited(self, site: str, path: str, data: bytes) -> str:
+        """Save a copy of an edited text of the target file `path` in `.sitepatch/edited` and return its path.
+
+        It stays when everything else of the store is removed, until somebody removes it.
+        """
+        base = path.rpartition("/")[2]
+        name = f"{base}.{sha256(data)[:16]}"  # with such an ending nothing takes it for a module
+        meta = Meta(mode=0o600)
+        with self._explained():
+            (place,) = self._in_turn([self.places[os.path.realpath(site)]])
+            with suppress(FileNotFoundError), place.site.holder(path) as folder:
+                meta = folder.look(base)[1]
+            with place.home.make(EDITED) as edited:
+                if edited.digest(name) != sha256(data):
+                    edited.put(name, data, meta)
+                edited.sync()
+        return f"{site}/{HOME}/{EDITED}/{name}"
+
+    def commit(self, changes: Mapping[str, Sequence[Change]], patchsets: Mapping[str, Mapping[str, str]]) -> None:
+        """Carry out all changes or none, even if the process or the machine dies in between.
+
+        Args:
+            changes: by site directory, each of which is locked; at most one for each file. `old` is "" for a file that is not
+                there, which is restored or forgotten. New bytes without a receipt (edits by hand that outlive a restore, a
+                backup) drop the receipt.
+            patchsets: digest (hex) to name and text of each file, for the patchsets the new receipts name; those that are
+                stored already may be left out.
+
+        Raises:
+            OutdatedError: a file is not what `old` says; nothing was changed.
+            StoreError: something failed; nothing was changed. When it failed after the last rename, the hint says that the
+                run was finished, or the journal waits for `recover`.
+        """
+        places = [self.places[os.path.realpath(site)] for site in changes]
+        with self._explained():
+            for place, of_site in zip(self._in_turn(places), changes.values()):
+                place.plan(of_site, patchsets)
+            places = [place for place in places if place.works]
+            for place in self._in_turn(places):
+                place.prepare(patchsets)
+            try:
+                for place in self._in_turn(places):
+                    place.promise()
+                left_alone = list(filter(None, [place.put_in_place() for place in self._in_turn(places)]))
+            except BaseException:
+                with ignored():
+                    for place in places:
+                        place.roll_back()
+                raise
+            for place in self._in_turn(places):
+                place.settle()
+        if left_alone:
+            raise StoreError(
+                f"{' and '.join(left_alone)}: changed by somebody else while sitepatch was at work",
+                "see what `sitepatch status` says, then run the command again",
+            )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn an error of the system into the StoreError that also says how the run ended."""
+        try:
+            yield
+        except OSError as error:
+            self.rescue()
+            raise permission.store_error(self._at, error, self.ended) from error
+
+    def _in_turn(self, places: Iterable[_Place]) -> Iterator[_Place]:
+        for place in places:
+            self._at = place.path
+            yield place
+
+
+class _Place:
+    """One locked site directory: `ended` is how the run has ended there, `works` is what a commit is to do."""
+
+    def __init__(self, path: str, site: Folder, home: Folder) -> None:
+        self.path, self.site, self.home = path, site, home
+        self.ended = UNTOUCHED
+        self.works: List[prepare.Work] = []
+        self._entries: List[journal.JournalEntry] = []
+        self._named: List[str] = []
+        self._left_alone: List[str] = []
+
+    def recover(self) -> str:
+        """Undo or finish what the journal says; returns the sentence about it, "" without a journal."""
+        found = journal.read_journal(self.home)
+        if found is None:
+            self.home.remove(f"{journal.JOURNAL}.tmp")
+            tidy_edited(self.home)
+            return ""
+        self.ended = journal.recover_run(self.site, self.home, found)
+        clean_up(self.home, found.entries, found.named, Store(self.path).receipts)
+        return self.ended
+
+    def rescue(self) -> None:
+        """Recover after a failure; where even that fails, say what waits."""
+        known, self.ended = self.ended, _OPEN
+        try:
+            self.ended = self.recover() or known
+        except OSError:  # the disk has become read-only, say
+            waiting = Store(self.path).interrupted()
+            self.ended = f"{waiting}, by the next command that can write here" if waiting else known
+
+    def plan(self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]]) -> None:
+        """Check the changes; nothing is written."""
+        receipts = Store(self.path).receipts([])
+        self.works = prepare.plan_work(self.site, self.home, receipts, changes, patchsets)
+        prepare.check_possible(self.site, self.works)
+        self._entries = [work.entry for work in self.works]
+        copies = {receipts[entry.path].pristine for entry in self._entries if entry.path in receipts}
+        self._named = sorted(copies | {sha256(work.given) for work in self.works if work.given is not None})
+
+    def prepare(self, patchsets: Mapping[str, Mapping[str, str]]) -> None:
+        """Write everything that has only to be renamed then."""
+        prepare.use_spare(self.home, self.works)
+        journal.write_journal(self.home, journal.PREPARING, self._entries, self._named)
+        prepare.prepare(self.site, self.home, self.works, patchsets)
+
+    def promise(self) -> None:
+        """The commit point: from now on, recovery finishes."""
+        journal.write_journal(self.home, journal.COMMITTING, self._entries, self._named)
+
+    def put_in_place(self) -> str:
+        """Rename the files; returns those that somebody else has changed, which are left alone, and their directory."""
+        self._left_alone = journal.put_in_place(self.site, self.home, self._entries)
+        return f"{', '.join(self._left_alone)} in {self.path}" if self._left_alone else ""
+
+    def settle(self) -> None:
+        """Put the receipts in place, and remove what is of no use any more."""
+        journal.settle(self.site, self.home, self._entries)
+        self.ended = journal.but_for(FINISHED, self._left_alone)
+        clean_up(self.home, self._entries, self._named, Store(self.path).receipts)
+
+    def roll_back(self) -> None:
+        """Put the old files back; what cannot be put back is left to `rescue`, which finishes it where that can be done."""
+        with suppress(OSError, StoreError):
+            if journal.roll_back(self.site, self.home, self._entries):
+                clean_up(self.home, self._entries, self._named, Store(self.path).receipts)

@@ -1,0 +1,27 @@
+"""One change of one site directory, as a transaction of its own."""
+
+from patcher.store.transaction import recover, transaction
+
+__all__ = ["commit", "commit_plan", "recover", "save_edited"]
+
+
+def commit(site, changes, texts, timeout=None):
+    """Carry changes out; returns what had to be recovered first, "" for nothing."""
+    with transaction([str(site)], timeout) as run:
+        run.commit({str(site): changes}, texts)
+        return "".join(run.recovered.values())
+
+
+def save_edited(site, path, data):
+    with transaction([str(site)]) as run:
+        return run.save_edited(str(site), path, data)
+
+
+def commit_plan(plan, patchsets):
+    """Carry a plan out."""
+    changes = {}
+    for file in plan.files:
+        if file.change:
+            changes.setdefault(file.site, []).append(file.change)
+    with transaction(changes) as run:
+        run.commit(changes, {patchset.digest: patchset.files for patchset in patchsets})
