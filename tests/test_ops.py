@@ -53,7 +53,8 @@ class Log(Events):
         self.seen.append((word, text))
 
     def planned(self, outcome):
-        self.seen.append(("planned", outcome.written, len(outcome.changed), tree(self.folder)))
+        now = {path: state for path, state in tree(self.folder).items() if not path.startswith(".sitepatch")}
+        self.seen.append(("planned", outcome.written, len(outcome.changed), now))
 
     def reached(self, state):
         self.seen.append(("reached", state))
@@ -65,7 +66,7 @@ def test_the_plan_is_reported_before_anything_is_written_and_nothing_is_printed(
     assert [one[0] for one in log.seen] == ["started", "planned", "reached"]
     assert log.seen[0][1:] == ((str(site.path),), [DDP]) and log.seen[1][1:] == (False, 3, before)
     assert outcome.ok and outcome.written and outcome.fresh and outcome.patchsets == (DDP,)
-    assert [check.what for check in outcome.verdict.verified.checks] == ["compile"] * 3
+    assert [check.what for check in outcome.verified.checks] == ["compile"] * 3
     assert verify(VerifyRequest(place)).ok and verify(VerifyRequest(place, (GUARD,))).idle == (GUARD,)
     again = apply(ApplyRequest(place, (DDP,)))
     assert again.ok and not again.written and again.changed == []

@@ -1,1 +1,1 @@
-"""Compile, import and probe changed files in the target interpreter; roll back where that fails."""
+"""Compile, import and probe files with a patch in the target interpreter, before they are written."""

@@ -100,7 +100,7 @@ def watch(texts: "Dict[str, bytes]", report: "Callable[[str], None]") -> None:
     def hook(event: str, arguments: "Any") -> None:
         if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith(names):
             if _resolved(arguments[0]) in texts:
-                report("opens " + arguments[0] + " by its path")
+                report(f"opens {arguments[0]} by its path")
         elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn") and "python" in os.path.basename(str(arguments[0])):
             report("starts a Python process")
 

@@ -43,8 +43,8 @@ def apply(
 ) -> int:
     """Apply patchsets, all of them or none.
 
-    Where one does not fit, nothing is written, and every problem is reported. What was written is compiled and imported by
-    the target interpreter; where that fails and did not fail before, all of it is rolled back.
+    Where one does not fit, nothing is written, and every problem is reported. What is planned is compiled and imported by
+    the target interpreter first; where that fails, and does not fail without the patch, nothing is written either.
     """
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
