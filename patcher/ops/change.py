@@ -136,7 +136,7 @@ def _verified(outcome: Outcome, how: VerifySettings) -> Optional[Verified]:
         with stoppable():
             return verify_files(texts, _patchsets(outcome), how)
     except OSError as error:
-        raise SitepatchError(f"it could not be verified ({error}), and nothing was written", "see --no-verify") from error
+        raise SitepatchError(f"it could not be verified ({error}), and nothing was written", "see --verify none") from error
 
 
 def requested_patchsets(request: ApplyRequest) -> Tuple[List[Requested], List[str]]:

@@ -54,7 +54,7 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
         if idle:
             check_names(idle, applied, place.patch_dirs)
         patchsets = _stored(items, chosen)
-        how = verify_settings(place, env, request.verify._replace(no_verify=False), patchsets, events)
+        how = verify_settings(place, env, request.verify, patchsets, events)
         assert how is not None
         here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
         files = [
