@@ -12,11 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from patcher.cli.main import commands
-from patcher.errors import OutdatedError
-from patcher.ops import change
 from tests.command import Ended, done, environ, tree
 from tests.hooks import NEVER, Place, engine_wheel, pip
 from tests.places import patchset, wheel
@@ -550,24 +546,6 @@ def test_status_reports_what_the_next_start_would_do_and_remove_removes_all_of_i
     shutil.rmtree(place.site / "demo/__pycache__")
     assert tree(place.site) == before
     place.sitepatch("hook", "remove", "--python", place.python, code=2)
-
-
-def test_remove_restores_also_where_another_process_is_at_work_meanwhile(place, monkeypatch):
-    place.install()
-    place.start("-c", "0")
-    tries, undisturbed = [], change.undisturbed
-
-    def disturbed_once(*args, **more):
-        tries.append(args)
-        if not tries[1:]:
-            raise OutdatedError("another sitepatch keeps changing this environment")
-        return undisturbed(*args, **more)
-
-    monkeypatch.setattr(change, "undisturbed", disturbed_once)
-    ended = CliRunner().invoke(commands, ["hook", "remove", "--restore", "--target", str(place.site)])
-    assert (ended.exit_code, len(tries)) == (0, 2), ended.output
-    assert "looking at it again" in ended.output and "restored  demo/m.py" in ended.output
-    assert value(place.start()) == 1 and not list(place.site.glob("*sitepatch_hook*"))
 
 
 def test_remove_alone_says_that_the_files_stay_patched(place):
