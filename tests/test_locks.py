@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 import stat
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from patcher.store import lock, retry, status
 from patcher.store.folder import Folder
 from patcher.store.lock import Patience, locked
 from patcher.system import flock
+from tests.command import ROOT
 from tests.users import ROOT_ONLY, give, open_descriptors
 
 OWNER, GROUP = 1001, 1500
@@ -398,3 +400,21 @@ def test_the_holders_of_both_locks_are_reported(tmp_path, told, site):
     assert lock.holders(str(tmp_path)) == [f"{ours} is held by process 5, uv"]
     told(f"FLOCK  ADVISORY  WRITE 5 00:00:{(tmp_path / '.lock').stat().st_ino} 0 EOF")
     assert lock.holders(str(tmp_path)) == [f"{tmp_path}/.lock is held by process 5, uv"]
+
+
+def test_a_process_that_the_holder_has_started_is_told_so_at_once(tmp_path, site):
+    code = f"""
+import sys
+from patcher.errors import BusyError
+from patcher.store.folder import Folder
+from patcher.store.lock import locked
+try:
+    with Folder.open({str(tmp_path)!r}) as site, locked(site, 600):
+        pass
+except BusyError as error:
+    print(error.message)
+"""
+    with locked(site):
+        done = subprocess.run([sys.executable, "-c", f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code!r}])"],
+                              cwd=str(ROOT), stdout=subprocess.PIPE, timeout=60)  # fmt: skip
+    assert "which has started this process, is changing this directory" in done.stdout.decode()

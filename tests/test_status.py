@@ -218,7 +218,7 @@ def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me
     found = writer if writer is not None else health._writer("/nowhere")
     monkeypatch.setattr(health, "_writer", lambda site: found)
     monkeypatch.setattr(os, "geteuid", lambda: me)
-    monkeypatch.setattr(Store, "recover", lambda store, lock_timeout: "an interrupted run was undone")
+    monkeypatch.setattr(health, "recover", lambda site, timeout: "an interrupted run was undone")
     said, left = health.recover_all(interrupted)
     assert said == [f"{site}: an interrupted run was undone"] * mine
     assert [each[:2] for each in left] == [("interrupted", site)] * (not mine)
@@ -257,12 +257,12 @@ def test_a_run_that_is_under_way_is_not_waited_for(interrupted, monkeypatch):
 
 
 def test_a_run_that_takes_the_lock_or_ends_while_it_is_looked_at(interrupted, monkeypatch):
-    def recover(store, lock_timeout):
+    def recover(site, timeout):
         raise BusyError("another sitepatch")
 
     (site,) = interrupted.stores
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "recover", recover)
+        patch.setattr(health, "recover", recover)
         assert health.recover_all(interrupted) == ([], [("under way", site, "another sitepatch")])
     sentences = ["an interrupted run will be finished", ""]
     monkeypatch.setattr(Store, "interrupted", lambda store: sentences.pop(0))
@@ -278,10 +278,10 @@ def test_where_the_kernel_does_not_tell_who_is_at_work_a_run_counts_as_interrupt
 
 
 def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
-    def recover(store, lock_timeout):
+    def recover(site, timeout):
         raise StoreError("why not")
 
-    monkeypatch.setattr(Store, "recover", recover)
+    monkeypatch.setattr(health, "recover", recover)
     said, ((word, _, why),) = health.recover_all(interrupted)
     assert (said, word) == ([], "interrupted")
     assert why.startswith("an interrupted run will be undone: ") and why.endswith(", when the store can be written: why not")

@@ -13,9 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from patcher.model import PatchsetSource
+from patcher.patchset.manifest import load_patchset
 from patcher.system.process import relevant_lines
+from patcher.target.interpreter import discover
+from patcher.verify.checks import FileToVerify, VerifySettings
 from patcher.verify.namespace import Namespace
-from patcher.verify.run import _OWN
+from patcher.verify.run import _OWN, verify_files
 from tests.command import ROOT, environ, sitepatch, tree
 from tests.test_environment import install
 
@@ -374,6 +378,57 @@ def test_one_of_several_that_breaks_stops_all_of_the_commit(venv):
     venv.patchset("good", "three = 3", path="demo/n.py", imports=["demo.n"])
     venv.patchset("bad", "raise RuntimeError('boom')")
     refused(venv, ["apply", "good", "bad"], "boom", "2 files as before")
+
+
+# what is shown --------------------------------------------------------------------------------------------------------
+RUN = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import demo.m'{}], check=True)\n"
+LOOKERS = {  # modules that meet the patched file in another way than by an import of their own
+    "a child process": "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import demo.m'], check=True)\n",
+    "an isolated child process": "import subprocess, sys\nsubprocess.run([sys.executable, '-I', '-c', 'import demo.m'], check=True)\n",
+    "exec(open())": "import demo\nwith open(demo.__path__[0] + '/m.py') as file:\n    exec(file.read())\n",
+    "run_path": "import demo, runpy\nrunpy.run_path(demo.__path__[0] + '/m.py')\n",
+    "a loader of its own": "import demo, types\nclass Loader:\n    def load(self, path):\n        with open(path, 'rb') as file:\n"
+    "            exec(compile(file.read(), path, 'exec'), {})\nLoader().load(demo.__path__[0] + '/m.py')\n",
+    "a check of the size": "import demo, os\nassert os.path.getsize(demo.__path__[0] + '/m.py') == 8, 'another size'\n",
+}
+
+
+@pytest.mark.skipif(not MOUNTS, reason="this machine lets nobody mount")
+@pytest.mark.parametrize("look", LOOKERS.values(), ids=LOOKERS)
+def test_however_a_module_meets_the_patched_file_it_is_shown_what_is_planned(tmp_path, look):
+    venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": look})
+    before, file = venv.tree(), venv.site / "demo/m.py"
+    was = file.stat()
+    done = venv("apply", venv.patchset("bad", "raise RuntimeError('boom')", imports=["demo.look"]))
+    assert (done.code, "failed  import demo.look" in done.out, "broken before" in done.out) == (1, True, False), done
+    assert (file.stat().st_ino, file.stat().st_ctime_ns) == (was.st_ino, was.st_ctime_ns), "the file was never touched"
+    after = {path: state for path, state in venv.tree().items() if "__pycache__" not in path}  # an isolated child writes some
+    assert after == before
+    subprocess.run([str(venv.python), "-c", "import demo.m"], check=True)
+
+
+@pytest.mark.skipif(not MOUNTS, reason="this machine lets nobody mount")
+def test_what_a_pth_file_imports_is_shown_too(venv):
+    (venv.site / "early.pth").write_text("import demo.m\n")
+    refused(venv, ["apply", venv.patchset("bad", "import os\nos._exit(3)")], "the process ended with exit code 3")
+
+
+
+SEEN_PAST = {"a child process": "starts a Python process", "exec(open())": "by its path", "run_path": "by its path", "a loader of its own": "by its path"}
+
+
+@pytest.mark.parametrize("name", SEEN_PAST)
+def test_where_nothing_can_be_mounted_what_looks_past_the_planned_text_is_named(tmp_path, name):
+    venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": LOOKERS[name]})
+    folder = venv.mine / venv.patchset("bad", "raise RuntimeError('boom')", imports=["demo.look"])
+    file = FileToVerify(str(venv.site), "demo/m.py", b"raise RuntimeError('boom')\n", PRISTINE["demo/m.py"].encode())
+    settings = VerifySettings(discover(str(venv.python), None), 120)
+    verified = verify_files([file], [load_patchset(folder, PatchsetSource("mine"))], settings, in_memory=True)
+    assert [check.state for check in verified.checks] == ["ok", "ok"]
+    (sentence,) = verified.unseen
+    assert sentence.startswith("import demo.look ") and SEEN_PAST[name] in sentence
+    file = file._replace(now=b"three = 3\n")
+    assert verify_files([file], [load_patchset(folder, PatchsetSource("mine"))], settings, written=True).unseen == ()
 
 
 # what was broken before -----------------------------------------------------------------------------------------------

@@ -96,6 +96,11 @@ class _Wait:
     def pause(self, who: str) -> None:
         """Wait a moment for `who`; BusyError when the time is over."""
         waited = time.monotonic() - self._begun
+        if any(f"process {pid}," in f"{who}," for pid in _ancestors()):
+            raise BusyError(
+                f"{self._site}: {who}, which has started this process, is changing this directory",
+                "nothing that it verifies may change what it is about to change: run this again when it has ended",
+            )
         if waited > self._seconds:
             raise BusyError(
                 f"{self._site}: {who} is changing this directory, and has not ended in {self._seconds:g} seconds",
@@ -105,6 +110,16 @@ class _Wait:
             self._reported = who
             self._report(f"{self._site}: {who} is changing this directory")
         time.sleep(_PAUSE)
+
+
+def _ancestors() -> Iterator[str]:
+    """The numbers of the processes that led to this one (proc(5), `stat`); none where the kernel does not tell."""
+    pid = str(os.getppid())
+    with suppress(OSError):
+        while pid not in ("0", "1"):
+            yield pid
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                pid = file.read().rpartition(")")[2].split()[1]
 
 
 def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:

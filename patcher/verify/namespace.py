@@ -27,7 +27,9 @@ class Namespace:
         for number, (path, data) in enumerate(texts.items()):
             copy = folder / str(number)
             copy.write_bytes(data)
-            copy.chmod(Path(path).stat().st_mode & 0o777)
+            info = Path(path).stat()
+            copy.chmod(info.st_mode & 0o777)
+            os.utime(copy, (info.st_atime, info.st_mtime + 1))  # bytecode that a child writes of it is none of the file's
             self._binds.append((os.fsencode(copy), os.fsencode(path)))
         caches = {Path(path).parent / "__pycache__" for path in texts}
         self._hidden = [os.fsencode(cache) for cache in caches if cache.is_dir()]
