@@ -180,13 +180,15 @@ def test_what_the_patchset_does_not_give_back_byte_for_byte_is_said_and_kept(wor
     assert kept.read_text() == odd
 
 
-def test_what_verification_refuses_leaves_the_edit(world):
+def test_what_verification_refuses_leaves_the_edit(world, monkeypatch):
     world.backup()
     world.edit()
     made = capturing.capture(request(world))
-    broken = made.requested.patchset._replace(verify=Verify(imports=("demo.none",)))
-    outcome = capturing.adopt(made._replace(requested=made.requested._replace(patchset=broken)), VerifyOptions())
-    assert outcome.verified.checks[1].state == "failed" and not outcome.written
+    broken = made.plan.files[0]._replace(after=b"def (:\n")
+    broken = broken._replace(change=broken.change._replace(data=b"def (:\n", merged=True))
+    monkeypatch.setattr(capturing, "plan_adopt", lambda *words: made.plan._replace(files=(broken,)))
+    outcome = capturing.adopt(made, VerifyOptions())
+    assert outcome.verified.failed and not outcome.written
     assert world.text() == EDIT
     assert "nothing is applied" in done(world("status")).out
 

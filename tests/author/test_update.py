@@ -54,7 +54,8 @@ def world(tmp_path):
     (folder / "cases").mkdir(parents=True)
     (folder / "patchset.toml").write_text(MANIFEST)
     (folder / "mine.spatch").write_text(SPATCH)
-    (folder / "cases/a.before.py").write_text("# case: demo/m.py\n")
+    (folder / "cases/a.before.py").write_text(f"# case: demo/m.py 1.0\n{M}")
+    (folder / "cases/a.after.py").write_text(M.replace("build(path)\n    if", "build(path)\n    print(model)\n    if"))
     return found
 
 
@@ -77,7 +78,7 @@ def test_the_range_is_widened_by_what_was_proven_and_nothing_else_of_the_folder_
     assert "applies  demo 1.1" in told.out
     assert manifest(world) == MANIFEST.replace('"==1.0"', '">=1.0,<=1.1"')
     assert {path.name for path in (world.cwd / "patchsets/mine").rglob("*")} == {
-        "patchset.toml", "mine.spatch", "cases", "a.before.py",
+        "patchset.toml", "mine.spatch", "cases", "a.before.py", "a.after.py",
     }  # fmt: skip
     assert not list((world.cwd / "patchsets").glob(".sitepatch*"))
     told = json.loads(done(world("update", "mine", "--to", "1.1", "--json", **online(world, index))).out)
