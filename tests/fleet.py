@@ -197,7 +197,7 @@ def scenario(fleet):
     assert hosts_with(recap, "failed") == [BREAKS] and "import demo.m failed: ModuleNotFoundError" in text, text
     assert fleet.values() == {"3": HOSTS[:7], "2": HOSTS[7:-1], "1": [GONE]}, text
     assert sorted(path.stem for path in after_failure.iterdir()) == HOSTS[:8], text
-    yield "a rolling update, four at a time: n08 fails to verify, is rolled back and reported, n09 and later were not touched"
+    yield "a rolling update, four at a time: n08 fails to verify, is not changed and is reported, n09 and later were not touched"
 
     recap, text = fleet.play()
     assert hosts_with(recap, "changed") == HOSTS[:7] and fleet.values()["2"] == there, text

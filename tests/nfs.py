@@ -345,7 +345,7 @@ move, phase = journal.Folder.move, sys.argv.pop(1)
 if phase == "committing":
     journal.Folder.move = lambda folder, old, new: (move(folder, old, new), old.endswith("-tmp") and stop())
 else:
-    journal.finish = stop
+    journal.put_in_place = stop
     write = journal.write_journal
     journal.write_journal = lambda *words: (write(*words), stop())
 command.main()

@@ -92,7 +92,7 @@ def test_every_answer_that_is_not_as_asked_for_gives_the_module_a_message():
                 seen += 1
     assert seen > 30
     (broken,) = (each["stdout"] for each in json.loads((GOLDEN / "apply-breaks.json").read_text())[:1])
-    assert problem(broken) == "import demo.n failed: RuntimeError: as asked\nverification failed: the files are as they were"
+    assert problem(broken) == "import demo.n failed: RuntimeError: as asked\nverification failed: nothing was written"
 
 
 def test_the_collection_has_the_version_of_sitepatch():

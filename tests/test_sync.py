@@ -273,7 +273,7 @@ def test_what_fails_to_verify_leaves_everything_as_it_stood(venv):
     asks(venv, "first", "bad")
     before, stood = sources(venv), venv.standing()
     told = done(venv("sync"), 1)
-    assert "RuntimeError: boom" in told.out and "rolled back: verification failed; 3 files as before" in told.err
+    assert "RuntimeError: boom" in told.out and "verification failed: nothing was written, 3 files as before" in told.err
     assert (sources(venv), venv.standing()) == (before, stood)
     assert ("three = 3\n" in venv.text(), "four = 4\n" in venv.text("demo/n.py")) == (True, True)
     asks(venv, "first")

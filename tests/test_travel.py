@@ -129,7 +129,7 @@ def test_a_directory_that_became_a_link_out_is_not_restored_through(site, tmp_pa
 
 
 PLANT = """
-import os, sys, patcher.ops.change as change, patcher.store.journal as journal, patcher.cli.main as cli
+import os, sys, patcher.store.transaction as change, patcher.store.journal as journal, patcher.cli.main as cli
 def plant():
     os.rename({folder!r}, {out!r}); os.symlink({out!r}, {folder!r})
 def before(module, name, when):
@@ -145,7 +145,7 @@ sys.argv = {argv!r}
 cli.main()
 """
 HOOKS = {
-    "after the plan": ("", 'before(change, "commit", "before")'),
+    "after the plan": ("", 'before(change.Transaction, "commit", "before")'),
     "before the journal": ("preparing", 'before(journal, "write_journal", "before")'),
     "before the commit point": ("committing", 'before(journal, "write_journal", "before")'),
 }

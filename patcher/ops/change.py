@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from patcher.errors import FormatError, OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.hook.places import hooks_for
@@ -16,7 +16,7 @@ from patcher.store.health import describe_unfinished, unclaimed
 from patcher.store.retry import quiet, retry, settled
 from patcher.store.status import applied_names, divide_names, has_store, statuses, stores
 from patcher.store.store import Store
-from patcher.store.transaction import FINISHED, Transaction, transaction
+from patcher.store.transaction import FINISHED, Transaction, recover, transaction
 from patcher.survey.plans import plan_apply, plan_restore
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
@@ -74,18 +74,18 @@ def carry_out(
     """
     if dry_run:
         note_interrupted(env, events)
+    recovered = [] if dry_run else _recover(env, events)
     first = settled(env, look) if dry_run else quiet(env, look)
-    sites = {store.site for store in stores(env) if first is None or not store.tidy()} | (_sites(first) if first else set())
+    sites = _sites(first) if first else {store.site for store in stores(env)}
     if first and (dry_run or not sites):
-        events.planned(first)
-        return first
+        events.planned(first._replace(plan=_noted(first.plan)))
+        return first._replace(recovered=tuple(recovered))
+    _check_writable(first.changed if first else ())
     fresh = not any(map(has_store, sites))
 
     def change() -> Outcome:
         with transaction(sites) as run:
-            recovered = [f"{site}: {sentence}" for site, sentence in run.recovered.items()]
-            for sentence in recovered:
-                events.note(sentence, "recovered")
+            _report_recovered(run.recovered, recovered, events)
             outcome = look()._replace(fresh=fresh, recovered=tuple(recovered))
             if run.holds(_sites(outcome)):
                 return _write(run, outcome, how, events)
@@ -95,6 +95,20 @@ def carry_out(
     return retry(change, events.note)
 
 
+def _recover(env: Environment, events: Events) -> List[str]:
+    recovered: List[str] = []
+    for store in stores(env):
+        sentence = recover(store.site)
+        _report_recovered({store.site: sentence} if sentence else {}, recovered, events)
+    return recovered
+
+
+def _report_recovered(sentences: Mapping[str, str], recovered: List[str], events: Events) -> None:
+    for site, sentence in sentences.items():
+        recovered.append(f"{site}: {sentence}")
+        events.note(recovered[-1], "recovered")
+
+
 def _sites(outcome: Outcome) -> Set[str]:
     """The site directories that a plan is to change; none where a hunk failed."""
     return set() if outcome.plan.failed else {file.site for file in outcome.changed}
@@ -102,13 +116,12 @@ def _sites(outcome: Outcome) -> Set[str]:
 
 def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], events: Events) -> Outcome:
     """Verify the plan of an outcome and commit it, unless an answer or a check forbids that."""
+    outcome = outcome._replace(plan=_noted(outcome.plan))
     events.planned(outcome)
     changed = outcome.changed
     if outcome.plan.failed or not changed:
         return outcome
     _check_writable(changed)
-    for sentence in _own_locks(outcome.plan):
-        events.note(sentence)
     applied = {step.patchset for file in changed for step in file.steps}
     outcome = outcome._replace(patchsets=tuple(filter(applied.__contains__, outcome.patchsets)) or outcome.patchsets)
     outcome = outcome._replace(verified=_verified(outcome, how) if how else None)
@@ -127,7 +140,7 @@ def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], ev
 
 def _verified(outcome: Outcome, how: VerifySettings) -> Optional[Verified]:
     """What came of verifying the planned texts; None where no text is new."""
-    texts = files_to_verify(file for file in outcome.changed if file.change and not file.change.forget)
+    texts = files_to_verify(file for file in outcome.changed if file.change and file.change.old and not file.change.forget)
     if not texts:
         return None
     from patcher.verify.run import verify_files  # with subprocess: only where something is to be written
@@ -150,15 +163,15 @@ def requested_patchsets(request: ApplyRequest) -> Tuple[List[Requested], List[st
     return choose(names, one_or_more(request.settings), patch_dirs)
 
 
-def _own_locks(plan: Plan) -> List[str]:
-    """What is to be known about the filesystems that a plan writes to (see `patcher.system.mounts`)."""
+def _noted(plan: Plan) -> Plan:
+    """A plan with what is to be known about the filesystems that it writes to (see `patcher.system.mounts`)."""
     sites = dict.fromkeys(file.site for file in plan.files if file.change)
     if not sites:
-        return []
+        return plan
     from patcher.system import mounts  # not for a repeated apply
 
     table = mounts.read_table()
-    return [what for what in (mounts.own_locks(site, table) for site in sites) if what]
+    return plan._replace(notes=(*plan.notes, *filter(None, (mounts.own_locks(site, table) for site in sites))))
 
 
 def _patchsets(outcome: Outcome) -> List[Patchset]:

@@ -96,10 +96,10 @@ class _Wait:
     def pause(self, who: str) -> None:
         """Wait a moment for `who`; BusyError when the time is over."""
         waited = time.monotonic() - self._begun
-        if any(f"process {pid}," in f"{who}," for pid in _ancestors()):
+        if any(who.startswith(f"another sitepatch (process {pid},") for pid in _ancestors()):
             raise BusyError(
                 f"{self._site}: {who}, which has started this process, is changing this directory",
-                "nothing that it verifies may change what it is about to change: run this again when it has ended",
+                "run this again when it has ended",
             )
         if waited > self._seconds:
             raise BusyError(

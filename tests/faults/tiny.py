@@ -145,15 +145,8 @@ class Tiny:
 
             if first:
                 first()
-            check = change._check_writable
-
-            def as_user(changed):
-                os.setgroups([])
-                os.setgid(uid)
-                os.setuid(uid)
-                check(changed)
-
-            change._check_writable = as_user if uid else check
+            if uid:
+                become(change, uid)
             sys.argv = ["sitepatch", *self.words(*words, version=version)]
             os.chdir(self.folder)  # the checkout has a ./patchsets
             os.environ["NO_COLOR"] = "1"
@@ -172,6 +165,24 @@ class Tiny:
 
     def tree(self):
         return tree(self.site)
+
+
+def become(change, uid):
+    """Have `carry_out` go on as a user once it has looked: what it sees then is what it saw before."""
+    check, plan, plans = change._check_writable, change.plan_apply, []
+
+    def as_user(changed):
+        if os.getuid() != uid:
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+        check(changed)
+
+    def planned(*words, **more):
+        plans.append(plans[0] if plans else plan(*words, **more))
+        return plans[0]
+
+    change._check_writable, change.plan_apply = as_user, planned
 
 
 def tree(site):

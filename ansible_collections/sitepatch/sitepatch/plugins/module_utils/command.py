@@ -46,7 +46,7 @@ def problem(said):
     found = [(error.get("message"), error.get("hint"))]
     found += [(f"{one['patchset']}: {one['path']}: {one['problem']}", one["hint"]) for one in _wrong(said, "answers")]
     found += [(f"{one['what']} {one['name']} {one['state']}: {one['problem']}", "") for one in _wrong(verified, "checks")]
-    found += [("verification failed: the files are as they were", "")] if verified.get("rolled_back") else []
+    found += [("verification failed: nothing was written", "")] if "written" in said and not verified.get("ok", True) else []
     found += [(one["problem"], one["hint"]) for one in _wrong(said, "damaged")]
     lines = [f"{text}\nhint: {hint}" if hint else text for text, hint in found if text]
     return "\n".join(lines) or f"sitepatch {said['command']} did not end well, and does not say why"
