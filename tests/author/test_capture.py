@@ -14,7 +14,6 @@ import pytest
 
 from patcher.author import pristine
 from patcher.errors import SitepatchError
-from patcher.model import Verify
 from patcher.ops.authoring import capturing
 from patcher.ops.place import Place
 from patcher.store.store import Store
