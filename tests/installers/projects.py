@@ -1,8 +1,13 @@
 """Projects of uv, Poetry, PDM and Hatch whose requirements are one package and the hook's directory."""
 
+import sys
+
 import pytest
 
 from tests.installers.world import UV, Env, call, more
+
+PYTHON = f">={sys.version_info[0]}.{sys.version_info[1]},<{sys.version_info[0]}.{sys.version_info[1] + 1}"
+"""The interpreter of this session: the index of the tests has what sitepatch needs for that one."""
 
 
 class Project:
@@ -37,7 +42,7 @@ class UvSync(Project):
         source = f'[tool.uv.sources]\n{self.hook} = {{ path = "patches" }}\n' if hook else ""
         names = [*names, self.hook] if hook else names
         return (
-            '[project]\nname = "app"\nversion = "1"\nrequires-python = ">=3.8"\n'
+            f'[project]\nname = "app"\nversion = "1"\nrequires-python = "{PYTHON}"\n'
             f"dependencies = [{self.dependencies(names)}]\n[tool.uv]\npackage = false\n{source}"
         )
 
@@ -50,7 +55,7 @@ class Poetry(Project):
         lines = [f'{name.split("==")[0]} = "{name.split("==")[1]}"\n' for name in names]
         lines += [f'{self.hook} = {{ path = "patches" }}\n'] if hook else []
         return (
-            '[tool.poetry]\npackage-mode = false\n[tool.poetry.dependencies]\npython = ">=3.8"\n' + "".join(lines)
+            '[tool.poetry]\npackage-mode = false\n[tool.poetry.dependencies]\npython = "' + PYTHON + '"\n' + "".join(lines)
             + f'[[tool.poetry.source]]\nname = "local"\nurl = "{self.url}"\npriority = "primary"\n'
         )  # fmt: skip
 
@@ -68,7 +73,7 @@ class Pdm(Project):
     def text(self, names, hook):
         names = [*names, f"{self.hook} @ file:///${{PROJECT_ROOT}}/patches"] if hook else names
         return (
-            '[project]\nname = "app"\nversion = "1"\nrequires-python = ">=3.8"\n'
+            f'[project]\nname = "app"\nversion = "1"\nrequires-python = "{PYTHON}"\n'
             f"dependencies = [{self.dependencies(names)}]\n[tool.pdm]\ndistribution = false\n"
             f'[[tool.pdm.source]]\nname = "pypi"\nurl = "{self.url}"\nverify_ssl = false\n'
         )
