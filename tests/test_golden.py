@@ -192,7 +192,7 @@ def normalizer(world):
         if isinstance(value, dict):
             return {name: normal(each, name) for name, each in value.items()}
         if isinstance(value, list):
-            return [normal(each) for each in value]
+            return [normal(each) for each in value if not str(each).startswith("sitepatch @ ")]  # where it is installed from
         for pattern, word in replaced if isinstance(value, str) else ():
             value = re.sub(pattern, word, value)
         return value
