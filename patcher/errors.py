@@ -99,12 +99,7 @@ class BusyError(StoreError):
 
 
 class OutdatedError(StoreError):
-    """A plan no longer fits: somebody changed a file since it was made. Nothing was written; plan again.
-
-    `recovered` is a sentence about an interrupted run that was finished or undone first, "" for none.
-    """
-
-    recovered = ""
+    """A plan no longer fits: somebody changed a file since it was made. Nothing was written; plan again."""
 
 
 class NotFoundCommandError(SitepatchError):

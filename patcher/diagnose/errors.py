@@ -1,4 +1,4 @@
-"""A line of a log -> whether an error is in it that nobody may know, and whether it only speaks of errors. Pure.
+"""A line of a log -> the error that it reports, known or not, and whether it merely mentions errors. Pure.
 
 What is seen first is worth most: an exception or an abort, a line that a logger calls an error, an exit code.
 """
@@ -74,7 +74,7 @@ _QUIET = re.compile(rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:
 _QUIET_WORDS = b"WARN INFO DEBUG Warning: [W [I [D".split()  # of which one is in what that finds behind the beginning
 _CODE = re.compile(rb"^\W*(?:raise|except|assert|return|if|elif|else|try|def|class|import|from|with|for|while)\b")
 
-# What only speaks of errors: a commit's subject, a test's name, what was retried or is told to be done, what is explained.
+# Lines that merely mention an error: the subject of a commit, the name of a test, a retry, advice, an explanation.
 _SUBJECT = re.compile(
     rb"^(?:[\s>*#+-]|\xe2\x80\xa2)*(?:[0-9a-f]{7,40} [A-Za-z]|(?:\[[^\]]*\]\s*)*"
     rb"(?:fix(?:e[sd]|ing)?|feat|chore|docs?|tests?|refactor|perf|ci|revert|add(?:s|ed)?|improve[sd]?|"
@@ -104,7 +104,7 @@ _OWN = (
     *(b"failed  ", b"waited  ", b"late  "),
 )
 _RAISED = re.compile(rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$")
-_NEAR = 200  # bytes before and behind an error in which it may be said that it is none
+NEAR = 200  # bytes before and after an error in which a line may say that it is none
 
 _ABOUT = (  # what an error is about by its words, the surest first
     ("the memory of a device or of the machine", r"out of memory|\boom\b|memory|alloc"),
@@ -131,8 +131,8 @@ def error_in(line: bytes, signs: Sequence[Sign] = _SIGNS) -> Optional[SeenError]
     for sign in signs:
         found = _search(sign, line, text)
         if found:
-            begin = max(0, found.start() - _NEAR)
-            before, near = line[begin : found.start()], line[begin : found.start() + _NEAR]
+            begin = max(0, found.start() - NEAR)
+            before, near = line[begin : found.start()], line[begin : found.start() + NEAR]
             quiet = _is_quiet(before if sign.kind == EXCEPTION else near) or (sign.kind > EXCEPTION and _CODE.match(near))
             return None if quiet or is_spoken(near) else SeenError(sign.kind, found[0])
     return None

@@ -14,6 +14,7 @@ from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple
 from patcher.diagnose.errors import (
     EXCEPTION,
     LOGGED,
+    NEAR,
     Sign,
     begins_own,
     error_in,
@@ -54,7 +55,6 @@ _DEVICE_WORDS = (  # of which one is in what either of these finds
     *b"NPU GCU MUSA MLU XPU HPU Enflame T20 S60 Ascend 910B Gaudi".split(),
     *(b"MTT S", *map(str.encode, ("燧原", "昇腾", "摩尔线程"))),
 )
-_NEAR = 200  # bytes of a line around an error in which it is told to be none
 _BEGIN = 120  # bytes of a line in which its rank is looked for
 _AGAIN = 3  # lines after an error in which it may be told that it was tried again
 _KEPT = 1000  # how many cut lines, refusals, errors and ranks of a sighting are kept; all but these are counted
@@ -249,8 +249,8 @@ class LogReader:
             return
         self._in_paragraph.add(pattern.text)
         begin = joined.rfind(b"\n", 0, at) + 1
-        near = max(begin, at - _NEAR)
-        if is_source(joined[near:at]) or is_spoken(joined[near : at + _NEAR].partition(b"\n")[0]):
+        near = max(begin, at - NEAR)
+        if is_source(joined[near:at]) or is_spoken(joined[near : at + NEAR].partition(b"\n")[0]):
             self._in_paragraph.discard(pattern.text)
             return
         known = self._sightings.get(pattern.text)

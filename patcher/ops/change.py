@@ -78,8 +78,9 @@ def carry_out(
     first = settled(env, look) if dry_run else quiet(env, look)
     sites = _sites(first) if first else {store.site for store in stores(env)}
     if first and (dry_run or not sites):
-        events.planned(first._replace(plan=_noted(first.plan)))
-        return first._replace(recovered=tuple(recovered))
+        first = first._replace(plan=_noted(first.plan), recovered=tuple(recovered))
+        events.planned(first)
+        return first
     _check_writable(first.changed if first else ())
     fresh = not any(map(has_store, sites))
 
@@ -187,7 +188,7 @@ def verify_settings(
     with, so its files are compiled only.
 
     Raises:
-        UsageError: a probe is requested that cannot be run there or is not trusted, or nothing is to be verified.
+        UsageError: a probe is requested that cannot be run there or is not trusted.
     """
     alone = place.target is not None and place.python is None
     if options.probe:

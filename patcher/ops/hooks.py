@@ -18,7 +18,6 @@ from patcher.ops.place import Place
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.pyproject import ProjectEntry, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
-from patcher.store.retry import retry
 from patcher.target.interpreter import Environment
 from patcher.text.listed import suggest
 
@@ -193,7 +192,7 @@ def _status(hook: Hook) -> HookStatus:
     reasons = recorded_problems(hook.folder, hook.version, "warn")
     if reasons is None:
         reasons = []
-        for look in retry(lambda: keep(hook, write=False), lambda text: None):
+        for look in keep(hook, write=False):
             would = f"the next start of Python applies {look.name}"
             would = f"the next start of Python warns of {look.name}" if mode == "warn" else would
             reasons += [look.problem or would] if look.problem or look.files else []

@@ -6,7 +6,7 @@
                          verified                written once the copies are verified
 
 Code is run from there, so nobody else may be able to write there. DIGEST is of everything but `verified`: equal plans for the
-same files share an overlay, and a file that was installed anew gets another one. `doctor --clean-cache` removes those that
+same files share an overlay, and a reinstalled file gets another one. `doctor --clean-cache` removes those that
 were not used for a while.
 """
 

@@ -16,7 +16,6 @@ from patcher.target.interpreter import Environment
 
 _TRIES = 10
 """Each try that fails means that another process has finished its work."""
-_AGAIN = "run this again when it has ended"
 _WAIT = 1.0  # seconds that a command which only looks waits for one that writes
 _PAUSE = 0.02  # seconds between two looks
 
