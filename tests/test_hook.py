@@ -11,8 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import libcst
 import pytest
 
+import patcher
 from tests.command import Ended, done, environ, tree
 from tests.hooks import NEVER, Place, engine_wheel, pip
 from tests.places import patchset, wheel
@@ -441,17 +443,18 @@ def test_an_environment_that_is_moved_or_copied_stays_patched(place):
     assert quiet(place) == 22
 
 
-def reached_by_all(python):
-    path = Path(os.path.realpath(python))
-    return path.exists() and all(each.stat().st_mode & 0o005 == 0o005 for each in (path, *path.parents))
+def reached_by_all(name):
+    path = Path(os.path.realpath(name))
+    return path.exists() and path.stat().st_mode & 0o004 and all(folder.stat().st_mode & 0o001 for folder in path.parents)
 
 
 @pytest.fixture
 def public():
     """A place that other users can reach; pytest's own folders are closed to them."""
-    python = next((each for each in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3") if reached_by_all(each)), None)
-    if not python:
-        pytest.skip("every interpreter is closed to other users")
+    names = (sys.executable, *("{}/python{}.{}".format(folder, *sys.version_info) for folder in ("/usr/bin", "/usr/local/bin")))
+    python = next(filter(reached_by_all, names), None)
+    if not (python and reached_by_all(libcst.__file__) and reached_by_all(patcher.__file__)):
+        pytest.skip("every interpreter, or what sitepatch needs, is closed to other users")
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield Place(folder, python=python)
