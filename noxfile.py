@@ -40,4 +40,4 @@ def releases(session: nox.Session) -> None:
 def mutants(session: nox.Session) -> None:
     """Which small changes of the code does no test see? `nox -s mutants -- --module merge`, or `--sample 100 --seed 1`."""
     session.install(".[test]", "coverage>=7.13")  # it measures children, by a .pth of its own
-    session.run("python", "-m", "tests.mutants", *session.posargs)
+    session.run("python", "-m", "tools.mutants", *session.posargs)

@@ -1,4 +1,4 @@
-"""Many hosts: the report of a fleet, and what the Ansible collection makes of an answer; `python -m tests.fleet` runs the real thing."""
+"""Many hosts: the report of a fleet, and what the Ansible collection makes of an answer; `python -m tools.fleet` runs the real thing."""
 
 import importlib.util
 import json

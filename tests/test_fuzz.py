@@ -1,4 +1,4 @@
-"""A short run of the fuzzer, always the same one; `python -m tests.fuzz --seconds 3600 --seed 7` is a long one."""
+"""A short run of the fuzzer, always the same one; `python -m tools.fuzz --seconds 3600 --seed 7` is a long one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from patcher.engine import engine
 from patcher.errors import PatchError
-from tests import fuzz
+from tools import fuzz
 
 pytestmark = pytest.mark.once
 

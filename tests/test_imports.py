@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import patcher
-from tests import house
 from tests.command import DDP, GUARD, Site, environ
+from tools import house
 
 PACKAGE = Path(patcher.__file__).parent
 HEAVY = {

@@ -1,4 +1,4 @@
-"""Filesystems of other machines: where locks do not reach them, `doctor` and `apply` say so; `python -m tests.nfs` tries real ones."""
+"""Filesystems of other machines: where locks do not reach them, `doctor` and `apply` say so; `python -m tools.nfs` tries real ones."""
 
 import os
 import shutil
@@ -79,7 +79,7 @@ def test_doctor_and_apply_say_where_locks_hold_on_one_machine_alone(tmp_path, mo
 
 def test_real_clients_of_a_real_server(tmp_path):
     """Here it is only seen that the command says why it cannot run, or what it would run; all of it with SITEPATCH_ALL_NFS=1."""
-    words, path = [sys.executable, "-m", "tests.nfs"], os.environ["PATH"]
+    words, path = [sys.executable, "-m", "tools.nfs"], os.environ["PATH"]
     if os.environ.get("SITEPATCH_ALL_NFS") and shutil.which("linux.uml"):
         assert subprocess.run(words, cwd=str(ROOT), env=environ(PATH=path)).returncode == 0
     elif not shutil.which("linux.uml"):
@@ -87,4 +87,4 @@ def test_real_clients_of_a_real_server(tmp_path):
         assert ended.returncode == 0 and ended.stdout.startswith("skipped: found no linux.uml")
         pytest.skip(ended.stdout.strip())
     else:
-        pytest.skip("minutes: python -m tests.nfs, or SITEPATCH_ALL_NFS=1")
+        pytest.skip("minutes: python -m tools.nfs, or SITEPATCH_ALL_NFS=1")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import patcher
-from tests import mutants
 from tests.command import ROOT
 from tests.conftest import CHOSEN, QUICK
+from tools import mutants
 
 
 def test_it_may_be_started_in_the_background_of_a_shell_which_ignores_ctrl_c():

@@ -1,4 +1,4 @@
-"""`python -m tests.carry` on releases made here: which edits it finds, and how it judges what is made of them."""
+"""`python -m tools.carry` on releases made here: which edits it finds, and how it judges what is made of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 from patcher.author.draft import Draft, DraftFile, DraftHunk
-from tests import carry
-from tests.author import changes, peers
+from tools import carry, changes, peers
 
 pytestmark = [
     pytest.mark.once,

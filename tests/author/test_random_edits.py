@@ -1,4 +1,4 @@
-"""Random edits of real source, captured and made again: the edited bytes, or an honest refusal. `python -m tests.author.edits` tries thousands."""
+"""Random edits of real source, captured and made again: the edited bytes, or an honest refusal. `python -m tools.edits` tries thousands."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from patcher.author.draft import Draft, DraftFile, DraftHunk, LeftOut
-from tests.author import edits
 from tests.semantic import corpus
+from tools import edits
 
 pytestmark = pytest.mark.once
 

@@ -1,8 +1,8 @@
-"""A short run of `python -m tests.soak`."""
+"""A short run of `python -m tools.soak`."""
 
 import pytest
 
-from tests.soak import soak
+from tools.soak import soak
 
 pytestmark = pytest.mark.once
 

@@ -1,4 +1,4 @@
-"""Whatever a hunk and a target are, there is an answer: what the fuzzer found once (`python -m tests.fuzz`)."""
+"""Whatever a hunk and a target are, there is an answer: what the fuzzer found once (`python -m tools.fuzz`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Some of the random programs of `python -m tests.programs`, which tries as many as there is time for."""
+"""Some of the random programs of `python -m tools.programs`, which tries as many as there is time for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from patcher.engine.engine import rewrite
 from patcher.splice import apply_splices
-from tests import programs
+from tools import programs
 
 pytestmark = [pytest.mark.once, pytest.mark.skipif(sys.version_info < (3, 11), reason="the programs have `except*`")]
 

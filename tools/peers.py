@@ -11,7 +11,7 @@ import tokenize
 from pathlib import Path
 from typing import List, Optional, Sequence, Set, Tuple
 
-from tests.author.changes import DEFINITIONS, FUNCTIONS, Edit, definitions, parsed, rows, same, unified
+from tools.changes import DEFINITIONS, FUNCTIONS, Edit, definitions, parsed, rows, same, unified
 
 
 def gnu_patch(before: bytes, after: bytes, target: bytes, *words: str) -> Optional[bytes]:

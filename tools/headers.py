@@ -1,4 +1,4 @@
-"""Random hunks with `...` under several headers, as a line diff writes them (`tests/programs.py`): each header keeps its body.
+"""Random hunks with `...` under several headers, as a line diff writes them (`tools/programs.py`): each header keeps its body.
 
 Bodies are written once each in the file, so that code that lands below another header is another program. New headers are
 read nowhere else; where runs have names, bodies change places too.

@@ -1,11 +1,11 @@
 """What a hook costs at every start of Python when there is nothing to do, as a multiple of a bare start.
 
-    python -m tests.startup [--rounds 100] [PYTHON...]
+    python -m tools.startup [--rounds 100] [PYTHON...]
 
 CPU time (user and system) of `python -c pass` in environments that differ in the hook alone: none, one that watches 2 files,
 one that watches 50, and for comparison a .pth file that imports `sys` and does nothing. Interleaved, in an order that is drawn
 for each round; the figures are medians. Without PYTHON every interpreter of pyenv and on the path is measured, from 3.8 on. Needs
-no network. `python -m tests.benchmarks` prints it too.
+no network. `python -m tools.benchmarks` prints it too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import zipfile
 from pathlib import Path
 from typing import Dict, List, Sequence
 
-from tests.benchmarks import cpu_seconds, patchset
 from tests.index import wheel
+from tools.benchmarks import cpu_seconds, patchset
 
 AIM = 1.06
 FILES = (2, 50)

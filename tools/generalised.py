@@ -1,4 +1,4 @@
-"""Hunks with placeholders, less context or flags that say the same as the whole change of a program (`tests/programs.py`).
+"""Hunks with placeholders, less context or flags that say the same as the whole change of a program (`tools/programs.py`).
 
 A line is (tag, text), four blanks for each level. What is replaced by a placeholder is not changed, so that the expected result
 stays what it is; a hunk that then matches elsewhere too is ambiguous.

@@ -1,4 +1,4 @@
-"""The pages in a real browser: `python -m tests.browser [FOLDER]`; the screenshots lie in FOLDER (a temporary one) when it ends.
+"""The pages in a real browser: `python -m tools.browser [FOLDER]`; the screenshots lie in FOLDER (a temporary one) when it ends.
 
 Chromium opens each page at 390, 768 and 1,280 pixels, light and dark: nothing is wider than the page or cut off, no console
 message, no request, no finding of axe-core, hostile text in every field runs nothing, the keys lead from change to change. It

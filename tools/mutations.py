@@ -1,4 +1,4 @@
-"""The small changes of a source text that `tests.mutants` tries: text in, texts out."""
+"""The small changes of a source text that `tools.mutants` tries: text in, texts out."""
 
 import ast
 import re

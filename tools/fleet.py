@@ -1,4 +1,4 @@
-"""Twenty hosts under real ansible-core, and `ansible-test sanity` on the collection: `python -m tests.fleet [--folder DIR]`.
+"""Twenty hosts under real ansible-core, and `ansible-test sanity` on the collection: `python -m tools.fleet [--folder DIR]`.
 
 Needs pip's index for ansible-core, some minutes (three of CPU), and for three of the hosts an sshd (without one they are local, too). Sixteen
 hosts are on connection local, three on an sshd on the loopback address, one cannot be reached; each has an environment. What

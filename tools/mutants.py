@@ -1,7 +1,7 @@
 """Changes the code in small ways, one at a time, and runs the tests that reach the change: which changes does no test see?
 
-    python -m tests.mutants --module planner/merge        # each change of one module; `engine/*` is a glob
-    python -m tests.mutants --sample 30 --seed 1          # a sample of each module in PACKAGES
+    python -m tools.mutants --module planner/merge        # each change of one module; `engine/*` is a glob
+    python -m tools.mutants --sample 30 --seed 1          # a sample of each module in PACKAGES
 
 The first run records with coverage which test reaches which line (again for each test file that was edited). A change that
 was seen is not tried again, so a stopped run goes on, and only survivors are repeated. They are printed as `mutants.txt`
@@ -35,7 +35,7 @@ import coverage
 import libcst  # noqa: F401  (the forked processes need not import these again)
 import pytest
 
-from tests.mutations import Mutant, mutants
+from tools.mutations import Mutant, mutants
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_suffix(".txt")
@@ -309,7 +309,7 @@ def sample(found, seed):
 
 
 def main(words=None):
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__.splitlines()[0])
     parser.add_argument("--module", action="append", default=[], help="below patcher/, without .py; a glob; repeatable")
     parser.add_argument("--package", action="append", choices=list(PACKAGES), help="default: all")
     parser.add_argument("--tests", help="files and folders below tests/ to use instead of those of the package, as one word")

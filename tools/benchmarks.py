@@ -1,12 +1,12 @@
 """What the commands cost, as multiples of a bare interpreter start, beside others doing the same change in the same run.
 
-    python -m tests.benchmarks [--rounds 15] [--scaling-rounds 3] [--startup-rounds 60] [--offline]
+    python -m tools.benchmarks [--rounds 15] [--scaling-rounds 3] [--startup-rounds 60] [--offline]
 
 CPU time (user and system, children included) of whole processes, interleaved so that a slow spell of the machine meets all
 of them alike; the figure is the median. Needs `pip` for the real mmengine (the stand-in of fixtures/ offline), `patch` and
 `git` for those rows, `npm` for patch-package and ast-grep. What is not there is left out and said. A second table shows how the
-cost grows with the file and the number of hunks (`tests/scaling.py`); the slowest tool of it needs ten seconds for its largest file. A
-third one is what a hook costs at each start of every interpreter that is here (`tests/startup.py`).
+cost grows with the file and the number of hunks (`tools/scaling.py`); the slowest tool of it needs ten seconds for its largest file. A
+third one is what a hook costs at each start of every interpreter that is here (`tools/startup.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from patcher.ops.fixture import lay_out
-from tests import scaling
+from tools import scaling
 
 LIMITS = {
     "sitepatch --help": 5.2, "sitepatch status, 12 files": 5.5, "sitepatch apply, first, one hunk": 26.0,
@@ -243,7 +243,7 @@ def main() -> int:
         print(f"  {row.name:<50} {ratio:6.1f} x{verdict}")
     print(grown)
     if asked.startup_rounds:
-        from tests import startup  # which needs this module
+        from tools import startup  # which needs this module
 
         startup.table(asked.startup_rounds, startup.interpreters())
     return 0 if held else 1

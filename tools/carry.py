@@ -1,7 +1,7 @@
 """How far real edits carry: what upstream changed, one edit at a time, turned into hunks and applied to older releases.
 
-    python -m tests.carry [--package NAME ...] [--edits N] [--seed N] [--jobs J] [--second] [--show wrong] [--json FILE]
-    python -m tests.carry --edit requests-2.31.0/requests/utils.py:870:hunk
+    python -m tools.carry [--package NAME ...] [--edits N] [--seed N] [--jobs J] [--second] [--show wrong] [--json FILE]
+    python -m tools.carry --edit requests-2.31.0/requests/utils.py:870:hunk
 
 Each edit is made at its home release and held against releases before that in which the file is another, beside GNU patch
 and `git merge-file`. A result is right where its syntax tree is the one of those peers that apply, but for the
@@ -30,9 +30,9 @@ from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import HunkText, State
-from tests.author import changes, peers
-from tests.author.changes import Edit, alike, parsed
-from tests.fuzz import Hang, limit
+from tools import changes, peers
+from tools.changes import Edit, alike, parsed
+from tools.fuzz import Hang, limit
 
 PACKAGES = (
     "accelerate", "attrs", "click", "flask", "httpx", "jinja2", "mmengine", "networkx", "packaging", "pip", "pytest", "requests",

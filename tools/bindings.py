@@ -1,4 +1,4 @@
-"""Random changes of what binds a name (`tests/programs.py`): the module is run before and after, and Python says what breaks.
+"""Random changes of what binds a name (`tools/programs.py`): the module is run before and after, and Python says what breaks.
 
 A parameter, an import, an assignment or a definition goes, comes, or has another name. Every statement runs, in order, so that
 a change breaks a name exactly where a function of the finished file raises NameError.

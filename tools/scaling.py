@@ -1,6 +1,6 @@
 """How the cost of a change grows with the file and with the number of hunks, beside ast-grep and LibCST's codemod tool.
 
-Part of `python -m tests.benchmarks`. The same change by all three, in files made here; after the first round the bytes of
+Part of `python -m tools.benchmarks`. The same change by all three, in files made here; after the first round the bytes of
 their results are compared, so that nobody is fast at something else.
 """
 

@@ -1,4 +1,4 @@
-"""`python -m tests.soak [--rounds N] [--seed N]`: apply, update, restore and reinstall in disorder, killed at random moments.
+"""`python -m tools.soak [--rounds N] [--seed N]`: apply, update, restore and reinstall in disorder, killed at random moments.
 
 Every round is one command of `sitepatch` on a virtual environment with a small package, or `pip install --force-reinstall`
 of its wheel (offline). Four commands of five are to get SIGKILL before or after a random one of their calls that change a file:

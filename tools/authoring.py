@@ -1,6 +1,6 @@
 """From a saved edit to a patch: `sitepatch capture` beside patch-package, each with one line added to a large file of a real package.
 
-    python -m tests.authoring [--rounds 3]
+    python -m tools.authoring [--rounds 3]
 
 Wall time of whole commands, interleaved; the figure is the median, the ratio is within one run. Both find out by themselves
 what was installed: patch-package asks the npm registry, `capture` the index of pip; no cache of sitepatch is kept between the

@@ -1,4 +1,4 @@
-"""Random expression hunks for `tests/programs.py`, and what `ast` makes of them: a matcher of its own, of thirty lines."""
+"""Random expression hunks for `tools/programs.py`, and what `ast` makes of them: a matcher of its own, of thirty lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUN = "..."  # what a `...` of arguments stands for, among the names
 def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]:
     """The two sides of a hunk for an expression of a tree, and the text of the tree after it; None where there is none.
 
-    The tree is in the form in which expressions that are the same to the engine are the same (`tests.programs.normal`).
+    The tree is in the form in which expressions that are the same to the engine are the same (`tools.programs.normal`).
     """
     found = [node for node in ast.walk(tree) if isinstance(node, KINDS) and not isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))]
     if not found:

@@ -1,6 +1,6 @@
 """Random edits of real source, of the standard library and of every installed package, each captured and made again.
 
-    python -m tests.author.edits [--edits 2000] [--seed N] [--jobs 2] [--kind KIND] [--show said|left|wrong|crash] [--number N]
+    python -m tools.edits [--edits 2000] [--seed N] [--jobs 2] [--kind KIND] [--show said|left|wrong|crash] [--number N]
 
 An edit is made in the text, at positions that `ast` gives, as a person would make it. `--number` repeats one of a seed.
 """
@@ -22,10 +22,10 @@ from patcher.author.draft import Draft, FileEdit
 from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
-from tests.author.changes import FUNCTIONS, alike, parsed, same, unified
-from tests.fuzz import Hang, limit
 from tests.names import breaks_names
 from tests.semantic import corpus
+from tools.changes import FUNCTIONS, alike, parsed, same, unified
+from tools.fuzz import Hang, limit
 
 CPU_SECONDS = 60.0
 OUTCOMES = ("exact", "said", "left", "wrong", "crash", "hang")

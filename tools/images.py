@@ -1,4 +1,4 @@
-"""The lines of docs/howto/docker.md and kubernetes.md run by buildah: `python -m tests.images [--folder DIR]`.
+"""The lines of docs/howto/docker.md and kubernetes.md run by buildah: `python -m tools.images [--folder DIR]`.
 
 Needs root, buildah, pip's index once for what sitepatch needs, half a gigabyte and two minutes; with umoci, skopeo, docker-registry and
 kubernetes-validate (which pip fetches) also what they are for. The base image, called python:3.11, is made of the Python that

@@ -1,4 +1,4 @@
-"""Two clients of a real NFS server share an environment: `python -m tests.nfs [--rounds N] [--versions 3,4.2]`.
+"""Two clients of a real NFS server share an environment: `python -m tools.nfs [--rounds N] [--versions 3,4.2]`.
 
 The kernel at hand need not know NFS: all of it runs in User-Mode Linux, whose root is this machine's, read-only. There the server
 exports an ext4 on a loop device, and each client is a network, a host name and mounts of its own. Needs root, some minutes, and
@@ -92,7 +92,7 @@ class Client:
 
     def __init__(self, number, version):
         self.name, self.env = f"client{number}", {}
-        command = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "tests.nfs", "--client"]
+        command = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "tools.nfs", "--client"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.ask("shell", "true")  # its namespaces are there
         server, address, link = f"10.0.{number}.1", f"10.0.{number}.2", f"c{number}"
@@ -426,7 +426,7 @@ INIT = """\
 #!/bin/sh
 export PATH={path} HOME={home} TMPDIR=/mnt PYTHONPATH={root} PYTHONDONTWRITEBYTECODE=1
 cd {root}
-{python} -m tests.nfs --inside {words} 2>&1
+{python} -m tools.nfs --inside {words} 2>&1
 poweroff -f
 """
 

@@ -1,6 +1,6 @@
 """A bounded fuzzer: whatever a .spatch, a patchset.toml and a target are made of, there is an answer, and no damage.
 
-    python -m tests.fuzz [--seconds 60] [--seed 0] [--cases N] [--only CASE]
+    python -m tools.fuzz [--seconds 60] [--seed 0] [--cases N] [--only CASE]
 
 Cases are the tables of the engine's tests, the built-in patchsets on the stand-ins of fixtures/, and hunks made from pieces of
 their own targets; each is changed a few times, by lines, words and bytes. What is a fault: an exception that is no

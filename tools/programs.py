@@ -1,14 +1,14 @@
 """Random programs, changed at random, each change as hunks: what the engine makes of it is what the plain text says.
 
-    python -m tests.programs [--seconds 60] [--programs N] [--seed 7] [--only N] [--refusals]
+    python -m tools.programs [--seconds 60] [--programs N] [--seed 7] [--only N] [--refusals]
 
 A hunk without placeholders says the same as a diff: where every line of its before side stands in the file, the file with those
 lines replaced is the expected result, and syntax trees are compared. A hunk with placeholders for what it does not change, with
-less context, in several parts or with flags says the same too (`tests/generalised.py`). The engine may refuse a hunk, or call it
+less context, in several parts or with flags says the same too (`tools/generalised.py`). The engine may refuse a hunk, or call it
 a conflict; what it applies has to be right, a second application changes nothing, comments of lines that the hunk keeps are
 there once and in order, line breaks stay, and `explain` has the same states. No name is read that nothing binds any more. Some
-programs are for one thing: elements that move (`moved`), `...` under several headers (`tests/headers.py`), and what binds a
-name that is read (`tests/bindings.py`).
+programs are for one thing: elements that move (`moved`), `...` under several headers (`tools/headers.py`), and what binds a
+name that is read (`tools/bindings.py`).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import HunkText, Rewrite, State
 from patcher.splice import apply_splices
-from tests import bindings, exchanged, generalised, headers
 from tests.names import lost_names
+from tools import bindings, exchanged, generalised, headers
 
 NAMES = ["a", "b", "c"]
 NEW = sys.version_info >= (3, 12)  # type parameters

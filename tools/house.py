@@ -1,4 +1,4 @@
-"""How large the house is and how it hangs together: `python -m tests.house [FOLDER]`. Counts, by `ast` alone.
+"""How large the house is and how it hangs together: `python -m tools.house [FOLDER]`. Counts, by `ast` alone.
 
 A module is a `.py` file below `patcher/`. An import counts once for each module of ours that is named, wherever it stands; lazy
 is one inside a function. A chain is the longest path of imports that do not form a circle (circles are listed). The parameters
