@@ -1,4 +1,4 @@
-"""The same checks for every interpreter that is there: `nox` (tests, mypy, ruff), `nox -s docs`, `nox -s releases` (slow)."""
+"""The same checks for every interpreter that is there: `nox` (tests, mypy, ruff), `nox -s docs`; longer: `nox -s slow`, `releases`."""
 
 import nox
 
@@ -11,6 +11,13 @@ def tests(session: nox.Session) -> None:
     """The fast suite, on this checkout: tests/real/test_wheel.py is about the wheel."""
     session.install(".[test]")
     session.run("pytest", "-m", "not real", *session.posargs)
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """What is too long for each change: the real packages, the installers, random code; half an hour on two cores."""
+    session.install(".[test]")
+    session.run("pytest", "-n", "auto", "-m", "slow", *session.posargs)
 
 
 @nox.session

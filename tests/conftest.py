@@ -41,9 +41,17 @@ CHOSEN = (  # of the tests with real packages and tools one of each kind, and of
     f"{_FIRST}verify.py::test_killed_while_verifying",
 )  # fmt: skip
 
+SLOW = (  # of the long tests those that have a command of their own, `nox -s slow`: half of an hour on two cores
+    "tests/real/", "tests/installers/", "tests/semantic/test_properties.py", "tests/author/test_random_edits.py", "tests/author/test_export.py",
+    "tests/author/test_update.py", f"{_FIRST}travel.py", f"{_FIRST}foreign.py", f"{_FIRST}lock.py", f"{_FIRST}bytecode.py", f"{_FIRST}places.py",
+    f"{_FIRST}hook_starts.py", f"{_FIRST}hook.py::test_a_line_with_a_directory", f"{_FIRST}accelerate_hygiene.py", f"{_FIRST}triton_path.py",
+    f"{_FIRST}races.py::test_rounds_in_which_a_random", "tests/faults/test_multisite.py::test_a_kill_between",
+    "tests/faults/test_multisite.py::test_what_can_neither",
+)  # fmt: skip
+
 
 def pytest_addoption(parser):
-    parser.addoption("--all", action="store_true", help="all tests, as CI runs them; else, unless some are named, a selection of each kind")
+    parser.addoption("--all", action="store_true", help="all tests; else, unless some are named, a selection of each kind")
 
 
 def pytest_configure(config):
@@ -56,15 +64,20 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.nodeid.startswith(QUICK):
             item.add_marker("quick")
+        if item.nodeid.startswith(SLOW) and _is_long(item):
+            item.add_marker("slow")
     if not config.option.all:
         chosen = [item for item in items if _is_chosen(item)]
         config.hook.pytest_deselected(items=[item for item in items if not _is_chosen(item)])
         items[:] = chosen
 
 
+def _is_long(item):
+    return item.get_closest_marker("real") or item.get_closest_marker("once")
+
+
 def _is_chosen(item):
-    long = item.get_closest_marker("real") or item.get_closest_marker("once")
-    return bool(not long or item.get_closest_marker("quick") or item.nodeid.startswith(CHOSEN))
+    return bool(not _is_long(item) or item.get_closest_marker("quick") or item.nodeid.startswith(CHOSEN))
 
 
 @pytest.fixture(autouse=True)

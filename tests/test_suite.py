@@ -9,7 +9,7 @@ import pytest
 
 import patcher
 from tests.command import ROOT
-from tests.conftest import CHOSEN, QUICK
+from tests.conftest import CHOSEN, QUICK, SLOW
 from tools import mutants
 
 
@@ -24,7 +24,7 @@ def test_it_may_be_started_in_the_background_of_a_shell_which_ignores_ctrl_c():
 
 
 def test_every_name_of_a_selection_is_that_of_a_test_there_is():
-    for name in (*QUICK, *CHOSEN):
+    for name in (*QUICK, *CHOSEN, *SLOW):
         path, _, test = name.partition("::")
         paths = list(ROOT.glob(f"{path}*.py" if not path.endswith(".py") else path))
         assert paths, name
