@@ -40,7 +40,8 @@ class HunkText(NamedTuple):
 
     `expected` is the number of places, 0 for `count=all`. `lines` are (tag, text, line number in the .spatch), the tag being
     `" "`, `"-"` or `"+"`; with `in_string` a part of a string, not code. `inside` are the keywords of the statements around
-    the place within the scope, the outermost first; None for any.
+    the place within the scope, the outermost first; None for any. `others` are its further forms, which are tried in order
+    where no side of it is found, and have its `when_present`.
     """
 
     origin: str
@@ -51,6 +52,12 @@ class HunkText(NamedTuple):
     lines: Tuple[Tuple[str, str, int], ...]
     in_string: bool = False
     inside: Optional[Tuple[str, ...]] = None
+    others: Tuple["HunkText", ...] = ()
+
+    @property
+    def forms(self) -> Tuple["HunkText", ...]:
+        """The forms of the hunk, in the order in which they are tried."""
+        return (self._replace(others=()), *self.others)
 
 
 class FilePatch(NamedTuple):

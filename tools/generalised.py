@@ -45,6 +45,18 @@ def hunks(random: Random, scope: str, lines: List[Line]) -> List[Text]:
     return made if made and len(made) == len(parts) else [Text(scope, "", lines)]
 
 
+def forms(random: Random, scope: str, lines: List[Line], hunk: Text) -> List[Text]:
+    """Forms of which one at least is a hunk for the whole change; those of another sort are for code that is not there."""
+    several = [hunk]
+    for _ in range(random.choice([1, 1, 2])):
+        whole = hunks(random, scope, lines) if random.random() < 0.5 else []
+        absent = Text(random.choice([hunk.scope, "f", "nowhere"]), random.choice(["", " count=2"]), [("-", "nowhere(1)"), ("+", "nowhere(2)")])
+        several.insert(random.choice([0, len(several)]), whole[0] if len(whole) == 1 else absent)
+    word = " when-present"
+    plain = [form._replace(flags=form.flags.replace(word, "")) for form in several]
+    return [plain[0]._replace(flags=plain[0].flags + word * any(word in form.flags for form in several)), *plain[1:]]
+
+
 def _changes(lines: List[Line]) -> Iterator[Tuple[int, int]]:
     start: Optional[int] = None
     for at, line in enumerate([*lines, (" ", "")]):

@@ -4,7 +4,7 @@
 
 A hunk without placeholders says the same as a diff: where every line of its before side stands in the file, the file with those
 lines replaced is the expected result, and syntax trees are compared. A hunk with placeholders for what it does not change, with
-less context, in several parts or with flags says the same too (`tools/generalised.py`). The engine may refuse a hunk, or call it
+less context, in parts, in several forms or with flags says the same too (`tools/generalised.py`). The engine may refuse a hunk, or call it
 a conflict; what it applies has to be right, a second application changes nothing, comments of lines that the hunk keeps are
 there once and in order, line breaks stay, and `explain` has the same states. No name is read that nothing binds any more. Some
 programs are for one thing: elements that move (`moved`), `...` under several headers (`tools/headers.py`), and what binds a
@@ -276,8 +276,10 @@ def program(seed: int) -> Program:
     hunks = generalised.hunks(random, name, hunk) if random.random() < 0.6 else [generalised.Text(name, "", hunk)]
     other = random.choice(["    ", "    ", unit])
     shown = "--- p/m.py\n"
-    for each in hunks:
-        shown += f"@@ {each.scope} @@{each.flags}\n" + "".join(f"{tag}{indented(line, other)}\n" for tag, line in each.lines)
+    forms = generalised.forms(random, name, hunk, hunks[0]) if len(hunks) == 1 and random.random() < 0.2 else []
+    for each in forms or hunks:
+        word = f"or {each.scope}" if each in forms[1:] else each.scope
+        shown += f"@@ {word} @@{each.flags}\n" + "".join(f"{tag}{indented(line, other)}\n" for tag, line in each.lines)
     text = written(before, unit)
     made = exchange(random, text) if random.random() < 0.25 else None
     if made is not None:

@@ -68,16 +68,16 @@ def _ranges(patchset: Patchset) -> Iterator[LintFinding]:
 
 
 def _options(patchset: Patchset, patches: Sequence[FilePatch]) -> Iterator[LintFinding]:
-    used = {name for patch in patches for hunk in patch.hunks for side in ("-", "+") for name in _holes(hunk, side)}
+    used = {name for patch in patches for hunk in patch.hunks for form in hunk.forms for name in _holes(form)}
     for option in patchset.options:
         if option.name not in used:
             hint = f"remove [options.{option.name}]"
             yield LintFinding(ERROR, MANIFEST, 0, "unused-option", f"no hunk writes ${option.name}", hint)
 
 
-def _holes(hunk: HunkText, side: str) -> List[str]:
-    text = "\n".join(line for tag, line, _ in hunk.lines if tag in (" ", side))
-    return [name for name, _, _ in notation.holes(text)]
+def _holes(form: HunkText) -> List[str]:
+    sides = ("\n".join(line for tag, line, _ in form.lines if tag in (" ", side)) for side in "-+")
+    return [name for text in sides for name, _, _ in notation.holes(text)]
 
 
 def _cases(folder: Path) -> List[Tuple[str, Source]]:
@@ -101,7 +101,7 @@ def _patch(
     except PatchError as error:
         yield LintFinding(ERROR, file, line, "wrong", error.message)
         return
-    for hunk in compiled:
+    for hunk in [form for each in compiled for form in each.forms]:
         found = (*_general(hunk), *_specific(hunk), *_literals(hunk), *_unmarked(hunk), *_unguarded(hunk, cases))
         for rule, level, text, hint in found:
             yield LintFinding(level, file, hunk.text.line, rule, text, hint)

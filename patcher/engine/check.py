@@ -13,7 +13,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 from patcher.engine.edit import Conflict, Edit
 from patcher.engine.in_string import text_places
 from patcher.engine.lex import meets
-from patcher.engine.match.find import find_in_scope, scope_blocks, scope_ranges, side_places
+from patcher.engine.match.find import find_form, scope_blocks, scope_ranges, side_places
 from patcher.engine.match.found import Match, MatchRange
 from patcher.engine.match.match import Matcher, TooManySteps
 from patcher.engine.names import broken, name_use, unbound
@@ -36,9 +36,10 @@ class MatchEdits(NamedTuple):
 
 
 class Matched(NamedTuple):
-    """A hunk, its answer, and the change of each place that it still has to change."""
+    """A hunk, its form that counts, its answer, and the change of each place that it still has to change."""
 
     hunk: Hunk
+    form: Hunk
     answer: HunkAnswer
     changes: Sequence[MatchEdits] = ()
 
@@ -93,7 +94,7 @@ def check_result(
         answer, hint = each.answer, ""
         try:
             problem = _second_change(result, each.hunk, rewritten) or _check_hunk(result, each, every, offsets)
-            hint = _NESTED if each.hunk.text.expected != 1 else ""
+            hint = _NESTED if each.form.text.expected != 1 else ""
         except (SyntaxProblem, TooManySteps) as error:
             problem = f"the result cannot be read for checking: {error}"
         except Conflict as error:
@@ -138,8 +139,9 @@ class _OffsetMap:
 
 def _second_change(result: Source, hunk: Hunk, rewritten: Rewritten) -> str:
     """The problem where applying the hunk to the result would change it again, else ""."""
-    for place in find_in_scope(result, hunk, hunk.text.scope).todo:
-        edits = rewritten(result, hunk, place, place.matches[0])
+    form, found = find_form(result, hunk)
+    for place in found.todo:
+        edits = rewritten(result, form, place, place.matches[0])
         if any(result.text[edit.start : edit.end] != edit.text for edit in edits):
             line = result.lines.number(place.start)
             return f"applying it a second time would change the result again, at line {line} of it"
@@ -148,7 +150,7 @@ def _second_change(result: Source, hunk: Hunk, rewritten: Rewritten) -> str:
 
 def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, MatchEdits]], offsets: _OffsetMap) -> str:
     """The problem where the after side of a hunk does not match at each place that was changed, else ""."""
-    hunk = matched.hunk
+    hunk = matched.form
     if not matched.changes or not (hunk.after.written if hunk.text.in_string else hunk.after.nodes):
         return ""
     places = _after_side_places(result, hunk)
@@ -214,7 +216,7 @@ def _defined_twice(result: Source, before: Counter[str]) -> str:
 
 def _equal_branches(result: Source, matched: Sequence[Matched], inserted: Sequence[Tuple[int, int]]) -> str:
     """The problem where all branches of an inserted `if` are equal that are written otherwise: upstream has one of them."""
-    after = [top for each in matched if each.changes for top in each.hunk.after.nodes]
+    after = [top for each in matched if each.changes for top in each.form.after.nodes]
     written = [_branches(node) for top in after for node in top.walk() if node.kind == "If"]
     if not any(written) or any(branches and all(same(branches[0], other) for other in branches) for branches in written):
         return ""

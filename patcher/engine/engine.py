@@ -8,7 +8,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.check import Matched, MatchEdits, check_result
 from patcher.engine.edit import Conflict, Edit, Removed
-from patcher.engine.match.find import FoundPlaces, already_deleted, find_hunk
+from patcher.engine.match.find import FoundPlaces, already_deleted, find_form, find_hunk
 from patcher.engine.match.found import MatchRange
 from patcher.engine.match.match import MAX_MATCHES, TooManySteps
 from patcher.engine.node import SyntaxProblem
@@ -103,13 +103,13 @@ def fit_score(data: bytes, hunks: Sequence[HunkText], options: Mapping[str, Opti
     missing = matched = scopes = 0
     for hunk in compile_hunks(hunks, options):
         try:
-            found = find_hunk(Source(data), hunk)
+            form, found = find_form(Source(data), hunk)
         except (SyntaxProblem, TooManySteps, RecursionError):
-            found = FoundPlaces([], [], 0, 0)
+            form, found = hunk, FoundPlaces([], [], 0, 0)
         here = bool(found.todo or found.done)
         matched += here
         missing -= not here and not hunk.text.when_present
-        scopes += bool(found.scopes) and hunk.text.scope != "<module>"
+        scopes += bool(found.scopes) and form.text.scope != "<module>"
     return FitScore(missing, matched, scopes)
 
 
@@ -133,16 +133,17 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
 
 # matching -------------------------------------------------------------------------------------------------------------
 def _answered(source: Source, hunk: Hunk) -> Matched:
-    """Match a hunk by itself, and make its edits."""
+    """Match a hunk by itself, and make the edits of the form that counts."""
     try:
-        found = find_hunk(source, hunk)
-        answer = _counted(source, hunk, found)
-        return Matched(hunk, answer) if answer is not None else _changed(source, hunk, found.todo)
+        form, found = find_form(source, hunk)
+        unchanged = _counted(source, form, found)
+        answer, changes = (unchanged, []) if unchanged is not None else _changed(source, form, found.todo)
+        return Matched(hunk, form, answer._replace(hunk=hunk.text), changes)
     except SyntaxProblem as problem:
         text = problem.message
     except TooManySteps:
         text = "the pattern can be laid over this code in too many ways to try: write more of what stands between the `...`"
-    return Matched(hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=text))
+    return Matched(hunk, hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=text))
 
 
 def _counted(source: Source, hunk: Hunk, found: FoundPlaces) -> Optional[HunkAnswer]:
@@ -154,7 +155,11 @@ def _counted(source: Source, hunk: Hunk, found: FoundPlaces) -> Optional[HunkAns
     if total == 0 or total < count:
         from patcher.engine.explain.nearest import not_found  # only where something went wrong
 
-        return not_found(source, hunk, found)._replace(gone=already_deleted(source, hunk, found))
+        answer = not_found(source, hunk, found)
+        if hunk.others and not total:
+            problem = f"none of the {len(hunk.forms)} forms of this hunk is found; the first one: {answer.problem}"
+            answer = answer._replace(problem=problem)
+        return answer._replace(gone=all(already_deleted(source, form, find_hunk(source, form)) for form in hunk.forms))
     if count and total > count:
         where = sorted(source.lines.number(place.start) for place in [*found.todo, *found.done])
         problem = f"found {total} places in `{hunk.text.scope}` (lines {', '.join(map(str, where))}), expected {count}"
@@ -167,8 +172,8 @@ def _lines(source: Source, places: Sequence[MatchRange]) -> Tuple[int, ...]:
     return tuple(source.lines.number(place.start) for place in places)
 
 
-def _changed(source: Source, hunk: Hunk, places: Sequence[MatchRange]) -> Matched:
-    """Make the edits of all places, or of none where one is ambiguous or in conflict."""
+def _changed(source: Source, hunk: Hunk, places: Sequence[MatchRange]) -> Tuple[HunkAnswer, List[MatchEdits]]:
+    """The answer of one form, with the edits of all places, or of none where one is ambiguous or in conflict."""
     changes: List[MatchEdits] = []
     for place in places:
         if hunk.text.expected == 0 and any(_reaches_into(place, outer) for outer in changes):
@@ -177,15 +182,15 @@ def _changed(source: Source, hunk: Hunk, places: Sequence[MatchRange]) -> Matche
         try:
             choices = _choices(source, hunk, place)
         except Conflict as conflict:
-            return Matched(hunk, HunkAnswer(hunk.text, State.CONFLICT, (line,), problem=str(conflict)))
+            return HunkAnswer(hunk.text, State.CONFLICT, (line,), problem=str(conflict)), []
         if len(choices) > 1 or len(place.matches) == MAX_MATCHES:
             number = len(place.matches) if len(place.matches) < MAX_MATCHES else f"more than {MAX_MATCHES - 1}"
             problem = f"the code at line {line} can be matched in {number} ways that would change different parts of it"
             hint = "write what stands beside the part that is meant"
-            return Matched(hunk, HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint))
+            return HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint), []
         changes.append(MatchEdits(place.matches[0], choices[0]))
     starts = [min((edit.start for edit in edits), default=match.start) for match, edits in changes]
-    return Matched(hunk, HunkAnswer(hunk.text, State.APPLICABLE, tuple(map(source.lines.number, starts))), changes)
+    return HunkAnswer(hunk.text, State.APPLICABLE, tuple(map(source.lines.number, starts))), changes
 
 
 def _choices(source: Source, hunk: Hunk, place: MatchRange) -> List[List[Edit]]:

@@ -54,7 +54,8 @@ def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
 def _written(hunk: HunkText) -> Tuple[object, ...]:
     lines = [(tag, text) for tag, text, _ in hunk.lines]
     guard = [] if hunk.inside is None else [hunk.inside]
-    return (hunk.scope, hunk.expected, hunk.when_present, lines, *["in-string"] * hunk.in_string, *guard)
+    others = [_written(form) for form in hunk.others]
+    return (hunk.scope, hunk.expected, hunk.when_present, lines, *["in-string"] * hunk.in_string, *guard, *others)
 
 
 def is_cacheable(made: Rewrite) -> bool:

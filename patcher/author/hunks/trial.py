@@ -99,7 +99,8 @@ def holds(source: Source, hunk: HunkText) -> bool:
 
 def replaces_more(hunk: HunkText, source: Source) -> bool:
     """Whether what a hunk leaves open as the old value is more than one literal or name in a text."""
-    if not any(tag == "-" and line.endswith(f"= {OPEN}") for tag, line, _ in hunk.lines):
+    lines = (line for form in hunk.forms for tag, line, _ in form.lines if tag == "-")
+    if not any(line.endswith(f"= {OPEN}") for line in lines):
         return False
     splices = answer_alone(source, hunk, {}).splices
     changed = differences(Text(source.data), Text(apply_splices(source.data, splices))) if splices else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from patcher.cli.answers.plan import decoded
 from patcher.cli.styles import Row, color_diff, style
@@ -30,6 +30,7 @@ def explanation_row(one: HunkExplanation, diff_lines: int = 20) -> Row:
         details.append(f"hunk {hunk.origin.replace(chr(92), '/').rpartition('/')[2]}:{hunk.line}")
     details += _wrapped(answer.problem) + _about(one, diff_lines)
     details += _wrapped(f"hint: {answer.hint}") if answer.hint else []
+    details += _other_forms(one.explanation) if one.explanation is not None else []
     return Row(answer.state.value, (answer.path + places, answer.scope), (*details, ""))
 
 
@@ -50,6 +51,17 @@ def _about(one: HunkExplanation, diff_lines: int) -> List[str]:
         what = f"`{one.answer.scope}` stands in" if other.line else "a file of that name:"
         lines += _wrapped(f"{what} {other.path}" + (f":{other.line}" if other.line else ""))
     return lines + _diff(one, diff_lines)
+
+
+def _other_forms(found: Explanation) -> List[str]:
+    """The forms of a hunk that do not count: what each is here, and where none counts what is closest to it."""
+    lines: List[str] = []
+    for form in (form for form in found.forms if form.hunk.line != found.hunk.line):
+        lines += _wrapped(f"another form of it, line {form.hunk.line}: {form.problem or form.state.value}")
+        if found.state is State.NOT_FOUND:
+            scope = "" if form.scopes or not form.near else form.near[0]
+            lines += [*_scope(form), *(_closest(form.closest, scope) if form.closest is not None else ())]
+    return lines
 
 
 def _diff(one: HunkExplanation, most: int) -> List[str]:
@@ -117,13 +129,24 @@ def hunk_json(one: HunkExplanation) -> Dict[str, Any]:
     return {
         **head,
         "origin": found.hunk.origin if found is not None else "",
+        **_match_json(found),
+        "forms": [{**_state_json(form), **_match_json(form)} for form in found.forms] if found is not None else [],
+        "elsewhere": elsewhere,
+        "diff": decoded(one.diff),
+    }
+
+
+def _state_json(form: Explanation) -> Dict[str, Any]:
+    return {"scope": form.hunk.scope, "state": form.state.value, "problem": form.problem, "hint": form.hint}
+
+
+def _match_json(found: Optional[Explanation]) -> Dict[str, Any]:
+    return {
         "line": found.hunk.line if found is not None else 0,
         "scopes": [scope._asdict() for scope in found.scopes] if found is not None else [],
         "near": list(found.near) if found is not None else [],
         "matches": [{**place._asdict(), "names": dict(place.names)} for place in found.matches] if found is not None else [],
         "closest": _closest_json(found.closest) if found is not None and found.closest is not None else None,
-        "elsewhere": elsewhere,
-        "diff": decoded(one.diff),
     }
 
 

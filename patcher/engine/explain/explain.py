@@ -6,7 +6,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.explain.nearest import Closest, closest, near_scopes
-from patcher.engine.match.find import FoundPlaces, find_hunk, find_in_scope, side_places, surroundings
+from patcher.engine.match.find import FoundPlaces, find_form, find_hunk, find_in_scope, side_places, surroundings
 from patcher.engine.match.found import MatchRange
 from patcher.engine.match.match import MAX_MATCHES, Matcher, TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
@@ -41,7 +41,7 @@ class MatchedPlace(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """All that is known of one hunk and one text.
+    """All that is known of one hunk and one text; of its forms, that of the one that counts, with one of each in `forms`.
 
     `scopes` are the definitions that its scope names, `near` names of others that may be meant, `matches` the places that
     match (the after side where the state is upstream), `elsewhere` those outside of the scope, `closest` the most similar
@@ -58,6 +58,7 @@ class Explanation(NamedTuple):
     elsewhere: Tuple[MatchedPlace, ...] = ()
     closest: Optional[Closest] = None
     splices: Tuple[Splice, ...] = ()
+    forms: Tuple[Explanation, ...] = ()
 
 
 def explain_hunks(
@@ -79,7 +80,19 @@ def explain_hunks(
         source = Source(data)
     except SyntaxProblem:
         return tuple(_bare(answer) for answer in answers)
-    return tuple(_explained(source, hunk, answer) for hunk, answer in zip(compile_hunks(hunks, options), answers))
+    return tuple(_each_form(source, hunk, answer) for hunk, answer in zip(compile_hunks(hunks, options), answers))
+
+
+def _each_form(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
+    if not hunk.others:
+        return _explained(source, hunk, answer)
+    try:
+        counts = find_form(source, hunk)[0]
+    except _Failures:
+        counts = hunk
+    alone = [answer_alone(source, text, hunk.options) for text in hunk.text.forms]
+    forms = tuple(_explained(source, form, of_form) for form, of_form in zip(hunk.forms, alone))
+    return _explained(source, counts, answer)._replace(forms=forms)
 
 
 def _bare(answer: HunkAnswer) -> Explanation:
@@ -87,7 +100,7 @@ def _bare(answer: HunkAnswer) -> Explanation:
 
 
 def _explained(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
-    text = answer.hunk
+    text = hunk.text
     names = {text.scope, hunk.after_scope}
     lines = source.lines
     scopes = [
@@ -95,7 +108,7 @@ def _explained(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
         for one in source.definitions()
         if any(in_scope(one.name, name) for name in names)
     ]
-    one = _bare(answer)._replace(scopes=tuple(scopes), near=() if scopes else near_scopes(source, text.scope))
+    one = _bare(answer)._replace(hunk=text, scopes=tuple(scopes), near=() if scopes else near_scopes(source, text.scope))
     try:
         found = find_hunk(source, hunk)
         one = one._replace(matches=tuple(_matched_place(source, hunk, place) for place in _places_shown(found, answer.state)))

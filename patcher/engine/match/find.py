@@ -24,8 +24,19 @@ class FoundPlaces(NamedTuple):
     steps: int
 
 
+def find_form(source: Source, hunk: Hunk) -> Tuple[Hunk, FoundPlaces]:
+    """The first form of a hunk of which a side is found, and where; the first one where none is (rule 30)."""
+    tried: List[Tuple[Hunk, FoundPlaces]] = []
+    for form in hunk.forms:
+        found = find_hunk(source, form)
+        if found.todo or found.done:
+            return form, found
+        tried.append((form, found))
+    return tried[0]
+
+
 def find_hunk(source: Source, hunk: Hunk) -> FoundPlaces:
-    """Search the scope of a hunk; where that is not defined and the hunk renames it, the renamed scope."""
+    """Search the scope of one form; where that is not defined and the hunk renames it, the renamed scope."""
     found = find_in_scope(source, hunk, hunk.text.scope)
     renamed = not found.scopes and hunk.after_scope != hunk.text.scope
     return find_in_scope(source, hunk, hunk.after_scope) if renamed else found

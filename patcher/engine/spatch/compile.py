@@ -24,13 +24,16 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
     compiled: List[Hunk] = []
     problems: List[PatchError] = []
     for hunk in hunks:
-        try:
-            compiled.append(_compiled(hunk, tuple(sorted(options.items()))))
-        except PatchError as error:
-            problems.append(error)
-        except RecursionError:
-            what = "the hunk is nested too deeply or too long to be read"
-            problems.append(PatchError.at(Location(hunk.origin, hunk.line), what))
+        forms: List[Hunk] = []
+        for form in hunk.forms:
+            try:
+                forms.append(_compiled(form, tuple(sorted(options.items()))))
+            except PatchError as error:
+                problems.append(error)
+            except RecursionError:
+                what = "the hunk is nested too deeply or too long to be read"
+                problems.append(PatchError.at(Location(form.origin, form.line), what))
+        compiled += [form._replace(text=hunk, others=tuple(forms[1:])) for form in forms[:1]]
     if problems:
         raise PatchError.joined(problems)
     return compiled

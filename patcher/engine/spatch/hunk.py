@@ -18,6 +18,7 @@ from patcher.text.width import marked
 MOST_LINES = 5000
 """Lines of a hunk: it is matched and tried as a whole, which takes a millisecond and more for each of them."""
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
+_OR = re.compile(r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@")  # `or` is a keyword, so no scope has this name
 _UNIFIED = re.compile(r"(?:> ?)*@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\+\+\+ ")
 _ALMOST = re.compile(r"([>\s]*[-\u2010-\u2015\u2212]+\s+)\S+\.pyi?\s*")  # `--- PATH` as something else made it
 _WORDS = frozenset(["when-present", "in-string"])
@@ -88,8 +89,11 @@ def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
     while number < len(lines) and not lines[number].startswith("--- "):
         line = lines[number]
         if line.startswith("@@"):
-            hunk, number = _hunk(lines, number, origin)
-            hunks.append(hunk)
+            form, number = _hunk(lines, number, origin, hunks[-1] if hunks else None)
+            if _OR.match(line):
+                hunks[-1] = hunks[-1]._replace(others=(*hunks[-1].others, form))
+            else:
+                hunks.append(form)
         elif line.strip():
             reject(origin, number + 1, "expected `@@ SCOPE @@` or `--- PATH`", line, 0, len(line))
         else:
@@ -130,16 +134,25 @@ def _path(line: str, number: int, origin: str) -> str:
     return path
 
 
-def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
+def _hunk(lines: List[str], number: int, origin: str, above: Optional[HunkText]) -> Tuple[HunkText, int]:
+    """A hunk, or a further form of the one `above`, and the index of the line after it."""
     header, first = lines[number], number + 1
     found = _HEADER.match(header)
     if found is None:
         reject(origin, first, "expected `@@ SCOPE @@ FLAGS`", header, 0, len(header))
-    scope = found.group("scope")
+    scope, other = found.group("scope"), _OR.match(header)
+    if other:
+        if above is None:
+            reject(origin, first, "`@@ or @@` is another form of the hunk above it, and there is none", header, 0, len(header))
+        scope = other.group("scope") or above.scope
     if scope != "<module>" and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
         message = "expected a qualified name (`Class.method`, `*` as a glob) or `<module>`"
         reject(origin, first, message, header, found.start("scope"), found.end("scope"))
     count, inside, words = _flags(found, header, first, origin)
+    if other and "when-present" in words:
+        message = "`when-present` is for all forms of a hunk: write it on the first `@@` line"
+        reject(origin, first, message, header, found.start("flags"), len(header))
+    when_present = "when-present" in words or bool(other and above and above.when_present)
     body: List[Tuple[str, str, int]] = []
     number += 1
     while number < len(lines) and not lines[number].startswith(("@@", "--- ")):
@@ -156,7 +169,7 @@ def _hunk(lines: List[str], number: int, origin: str) -> Tuple[HunkText, int]:
     if len(body) > MOST_LINES:
         message = f"found a hunk of {len(body):,} lines, expected at most {MOST_LINES:,}: write several"
         reject(origin, first, message, header, 0, len(header))
-    hunk = HunkText(origin, first, scope, count, "when-present" in words, tuple(body), "in-string" in words, inside)
+    hunk = HunkText(origin, first, scope, count, when_present, tuple(body), "in-string" in words, inside)
     _check_body(hunk, header)
     return hunk, number
 

@@ -83,7 +83,7 @@ class Hunk(NamedTuple):
     """A hunk ready to be matched. `form` is `expression`, `statements`, `clauses` or `text` (`in-string`).
 
     `proves_upstream` is whether a match of the after side shows that upstream made the change (rule 21); `after_scope` is the
-    scope of the result, which differs where the hunk renames its own definition.
+    scope of the result, which differs where the hunk renames its own definition. `others` are its further forms.
     """
 
     text: HunkText
@@ -93,3 +93,9 @@ class Hunk(NamedTuple):
     proves_upstream: bool
     after_scope: str
     options: Mapping[str, OptionValue]
+    others: Tuple[Hunk, ...] = ()
+
+    @property
+    def forms(self) -> Tuple[Hunk, ...]:
+        """The forms of the hunk, in the order in which they are tried."""
+        return (self, *self.others)
