@@ -1,4 +1,4 @@
-"""The same checks for every interpreter that is there: `nox` (tests, mypy, ruff), `nox -s docs`; longer: `nox -s slow`, `releases`."""
+"""The same checks for every interpreter that is there: `nox` (tests, mypy, ruff), `nox -s docs`; longer: slow, releases."""
 
 import nox
 
