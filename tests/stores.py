@@ -1,6 +1,7 @@
 """One change of one site directory, as a transaction of its own."""
 
-from patcher.store.transaction import recover, transaction
+from patcher.store import transaction as module
+from patcher.store.transaction import transaction
 
 __all__ = ["commit", "commit_plan", "recover", "save_edited"]
 
@@ -10,6 +11,10 @@ def commit(site, changes, texts, timeout=None):
     with transaction([str(site)], timeout) as run:
         run.commit({str(site): changes}, texts)
         return "".join(run.recovered.values())
+
+
+def recover(site, timeout=None):
+    return module.recover(str(site), timeout)
 
 
 def save_edited(site, path, data):

@@ -534,6 +534,27 @@ def test_a_module_that_changes_its_own_file_while_it_is_verified_changes_what_it
     refused(venv, ["apply", venv.patchset("bad", code)], "RuntimeError: boom")
 
 
+@pytest.mark.skipif(not MOUNTS or os.getuid(), reason="this machine lets nobody mount, or only its owner")
+def test_a_disk_that_is_unmounted_while_a_module_is_verified_is_kept_by_nobody(tmp_path):
+    around, copies = tmp_path / "around", tmp_path / "copies"
+    disk = around / "disk"
+    around.mkdir()
+    copies.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", around], check=True)
+    try:
+        subprocess.run(["mount", "--make-shared", around], check=True)  # as systemd makes the root directory
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "none", disk], check=True)
+        code = "import sys\nfrom pathlib import Path\nfrom patcher.verify.namespace import Namespace\nNamespace({}, Path(sys.argv[1])).enter()\n"
+        code += "for _ in range(2):\n    print(sys.argv[2] in Path('/proc/self/mountinfo').read_text(), flush=True)\n    sys.stdin.readline()\n"
+        with subprocess.Popen([sys.executable, "-c", code, copies, disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=str(ROOT)) as child:
+            assert child.stdout.readline() == b"True\n"
+            subprocess.run(["umount", disk], check=True)
+            assert child.communicate(b"\n\n")[0] == b"False\n"
+    finally:
+        subprocess.run(["umount", "--recursive", around], check=True)
+
+
 # stale bytecode -------------------------------------------------------------------------------------------------------
 def test_bytecode_of_another_text_is_found(venv):
     assert venv("apply", venv.patchset("good", "three = 3")).code == 0

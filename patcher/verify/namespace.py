@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, List, Mapping, Tuple
 
 _NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000  # CLONE_NEWNS and CLONE_NEWUSER of sched.h
-_BIND, _PRIVATE = 0x1000, 0x4000 | 0x40000  # MS_BIND; MS_REC | MS_PRIVATE: of sys/mount.h
+_BIND, _SLAVE = 0x1000, 0x4000 | 0x80000  # MS_BIND; MS_REC | MS_SLAVE: of sys/mount.h
 
 
 class Namespace:
@@ -69,7 +69,7 @@ class Namespace:
             call(libc.unshare, _NEW_USER | _NEW_MOUNTS)
             for name, text in (("setgroups", "deny"), ("uid_map", self._user), ("gid_map", self._group)):
                 Path("/proc/self", name).write_text(text, encoding="ascii")
-        call(libc.mount, b"none", b"/", None, _PRIVATE, None)
+        call(libc.mount, b"none", b"/", None, _SLAVE, None)  # what is unmounted outside goes here, too, and is kept by nobody
         for copy, path in self._binds:
             call(libc.mount, copy, path, None, _BIND, None)
         for cache in self._hidden:
