@@ -129,6 +129,16 @@ def test_a_diff_of_a_file_of_a_namespace_package(tmp_path):
     assert [one.path for one in made.files] == ["demo/one/m.py"]
 
 
+def test_a_file_that_fits_as_it_is_goes_before_one_that_fits_with_fuzz(world):
+    copy = world.path / "demo" / "copy" / "m.py"
+    shutil.copytree(world.path / "demo", copy.parent)
+    copy.write_text(M.replace("strict=True", "strict"))
+    with (world.path / "demo-1.0.dist-info" / "RECORD").open("a") as record:
+        record.write(f"demo/copy/m.py,sha256={'A' * 43},1\n")
+    made = run(world, diff(path="m.py"))
+    assert [one.path for one in made.files] == ["demo/m.py"]
+
+
 def test_of_several_files_that_fit_none_is_taken(world):
     shutil.copytree(world.path / "demo", world.path / "demo" / "copy")
     with (world.path / "demo-1.0.dist-info" / "RECORD").open("a") as record:
@@ -250,11 +260,11 @@ def test_all_that_does_not_fit_is_said_at_once(world):
     assert left_out(run(world, text)) == [("gone/m.py", "no installed file")]
 
 
-def test_fuzz_is_named_and_taken_where_it_is_asked_for(world):
+def test_fuzz_of_two_lines_is_taken_and_said_unless_another_is_asked_for(world):
     text = diff().replace(" def load(path, strict=True):\n", " def load(path):\n")
-    ((_, problem, _),) = refused(world, text)[0]
+    ((_, problem, _),) = refused(world, text, fuzz=1)[0]
     assert problem == "hunk 1 (line 3 of the diff): its context differs: it is found at line 3 with --fuzz 2"
-    made = run(world, text, fuzz=2)
+    made = run(world, text)
     assert made.ok and "demo/m.py: hunk 1: found at line 3, with fuzz 2" in made.notes
 
 

@@ -98,6 +98,17 @@ def test_every_way_to_name_a_file(head, named):
     assert tuple((each.path, len(each.hunks), each.refused) for each in sections) == named
 
 
+@pytest.mark.parametrize("end", [b" x = 1\n", b" x = 1\n \n", b" x = 1\n\n\n", b" x = 1\n \n \n", b" x = 1\n \n \n \n", b" x = 1\n \n \n-- \n2.39\n"])
+def test_blank_lines_at_the_end_of_a_diff_may_be_missing_or_too_many(end):
+    text = b"y = 1\nx = 1\n\n\nz = 1\n"
+    assert applied(b"--- m\n+++ m\n@@ -1,4 +1,4 @@\n-y = 1\n+y = 2\n" + end, text).after == text.replace(b"y = 1", b"y = 2")
+
+
+def test_a_blank_line_between_two_hunks_is_none_of_them():
+    diff = b"--- m\n+++ m\n@@ -1 +1 @@\n-y = 1\n+y = 2\n \n@@ -3 +3 @@\n-x = 1\n+x = 2\n"
+    assert applied(diff, b"y = 1\n\nx = 1\n").after == b"y = 2\n\nx = 2\n"
+
+
 def test_what_is_no_change_of_text_is_named():
     diff = (
         b"diff --git a/p.png b/p.png\nindex 1..2 100644\nBinary files a/p.png and b/p.png differ\n"
@@ -132,6 +143,8 @@ def test_what_is_no_change_of_text_is_named():
     [
         (b"--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n-two\n", ["3: the hunk is cut short: it ends in line 5"]),
         (b"--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n three\n", ["3: the hunk has more lines than its header says: it ends in line 6"]),
+        (b"--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n \n+three\n", ["3: the hunk has more lines than its header says: it ends in line 7"]),
+        (b"--- a\n+++ b\n@@ -1,5 +1,5 @@\n one\n-two\n+2\n", ["3: the hunk is cut short: it ends in line 6"]),
         (b"--- a\n+++ b\n@@ reduce @@\n-x\n+y\n", ["2: no hunk of b below it, expected `@@ -N,N +N,N @@`"]),
         (b"--- a\n+++ b\n@@ -x +y @@\n", ["3: expected `@@ -N,N +N,N @@`"]),
         (b"--- a\n+++ b\n@@ -" + b"9" * 6000 + b" +1 @@\n-x\n+y\n", ["3: expected `@@ -N,N +N,N @@`"]),

@@ -7,6 +7,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.author.diffs.unified import UnifiedHunk
 from patcher.text.listed import count
 
+FUZZ = 2
+"""Lines of context at either end of a hunk that may differ unless another number is asked for; GNU patch has the same."""
 _MOST_FUZZ = 10  # lines of context that are left out to find how much --fuzz would be needed
 
 

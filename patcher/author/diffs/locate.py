@@ -85,6 +85,8 @@ class InstalledSources:
                     fits.append(each)
             whole = [each for each in fits if each.common == each.path.count("/") + 1]  # `requests/a.py`, not pip's copy
             fits = whole or fits
+            if len(fits) > 1:  # some of them perhaps with fuzz
+                fits = [each for each in fits if not apply_hunks(self._text(each), section.hunks).problems] or fits
             if len(fits) > 1:
                 names = " and ".join(sorted(each.path for each in fits))
                 return FileMatch(section, problem=f"it applies to several installed files: {names}", hint=_WHOLE)

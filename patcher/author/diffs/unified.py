@@ -14,6 +14,7 @@ _KIND = re.compile(r"(old mode|new mode|deleted file mode|new file mode|copy fro
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 _NOWHERE = "/dev/null"
+_CHOPPED = 2  # blank lines that may be missing at the end of a diff: what sends or shows it removes them, as GNU patch knows
 _EPOCH = re.compile(r"\t1970-01-01 | Thu Jan 01 00:00:00 1970 ")
 
 
@@ -195,6 +196,11 @@ class _Reader:
             else:
                 lines.append((tag, line[1:] + b"\n"))
                 old, new = old - (tag != "+"), new - (tag != "-")
+            self.at += 1
+        if self.at == len(self.lines) and old == new <= _CHOPPED:
+            lines += [(" ", b"\n")] * old
+            old = new = 0
+        while self.at < len(self.lines) and self.lines[self.at].isspace() and not (old or new):
             self.at += 1
         more = self.lines[self.at][:1] in (b" ", b"-", b"+") if self.at < len(self.lines) else False
         ends = re.match(rb"--- .|-- ?\r?$|---\r?$", self.lines[self.at]) if more else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.author.diffs.apply import apply_hunks
+from patcher.author.diffs.apply import FUZZ, apply_hunks
 from patcher.author.diffs.locate import FileMatch, InstalledSources
 from patcher.author.diffs.patchfile import Patch, merge_patches, read_patches, read_series
 from patcher.author.diffs.unified import DiffProblem
@@ -43,7 +43,7 @@ class ImportRequest(NamedTuple):
     output: Optional[str] = None
     also: Tuple[str, ...] = ()
     leave_out: Tuple[str, ...] = ()
-    fuzz: int = 0
+    fuzz: int = FUZZ
 
 
 class ImportOutcome(NamedTuple):

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     "--fuzz",
     metavar="N",
     type=click.IntRange(0, 10),
-    default=0,
-    help="How many lines of context may differ at either end of a hunk (default 0).",
+    default=2,
+    help="How many lines of context may differ at either end of a hunk (default 2).",
 )
 @click.option("--explain", is_flag=True, help="Show the forms of each hunk that were not chosen, and why.")
 @common_options(sources=False)
