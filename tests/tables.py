@@ -17,9 +17,8 @@ from unittest import mock
 from patcher.model import Requested, Rewrite
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
+from patcher.patchset.results import Request, key_of, rewrite_uncached, write_table
 from patcher.patchset.sources import resolve_options
-from patcher.planner.known import Request, key_of, write_table
-from patcher.survey import rewriter
 from patcher.survey.plans import plan_apply
 from patcher.system.cache import cache_dir
 from patcher.target.interpreter import Environment
@@ -41,10 +40,10 @@ def results(name: str, sites: Iterable[Path]) -> Dict[str, Tuple[bytes, Request,
     def record(data: bytes, request: Request) -> Rewrite:
         key = key_of(data, request)
         if key not in found:
-            found[key] = data, request, rewriter.rewrite_uncached(data, request)
+            found[key] = data, request, rewrite_uncached(data, request)
         return found[key][2]
 
-    with mock.patch.object(rewriter, "rewrite_cached", record):
+    with mock.patch("patcher.patchset.results.rewrite_cached", record):
         for site in sites:
             plan_apply(Environment(sys.executable, (str(site),), (str(site),), sys.version_info[:2]), [requested])
     return found

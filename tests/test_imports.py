@@ -176,7 +176,7 @@ WRITERS = {  # every module that can change a file, and which
     "author/wheel.py": "the wheel that is exported, where --output says",
     "ranks/child.py": "a pipe to the command",
     **dict.fromkeys(["author/copies.py", "cli/commands/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
-    **dict.fromkeys(["system/cache.py", "system/results.py", "target/releases.py"], "the cache"),
+    **dict.fromkeys(["patchset/results.py", "system/cache.py", "target/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "ops/overlay.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
     **dict.fromkeys(["ops/hooks.py", "hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
@@ -352,12 +352,12 @@ def test_a_first_apply_of_what_is_in_the_cache_needs_no_syntax_tree(tmp_path):
 
 
 def test_a_first_apply_of_a_known_release_needs_neither_a_syntax_tree_nor_a_cache(site):
-    from patcher.planner.known import write_table
+    from patcher.patchset.results import write_table
     from tests.tables import results
 
     table = site.cwd / "known.json"
     table.write_bytes(write_table({key: made for key, (_, _, made) in results(DDP, [site.path]).items()}))
-    before = f"import patcher.survey.rewriter as r; r.builtin_table = lambda name: open({str(table)!r}, 'rb').read()"
+    before = f"import patcher.patchset.results as r; r.builtin_table = lambda name: open({str(table)!r}, 'rb').read()"
     assert (NO_TREE | {"platformdirs"}) & loaded(site, "apply", DDP, "--verify", "none", "--target", site.path, before=before, SITEPATCH_CACHE="") == set()
     assert "3 files" in site("status").out
 

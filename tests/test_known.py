@@ -13,12 +13,12 @@ from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, Rewrite, Splice, State
 from patcher.ops.fixture import fixtures, lay_out
 from patcher.ops.patchsets import availability
+from patcher.patchset import results
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
+from patcher.patchset.results import KnownTable, Request, key_of, write_table
 from patcher.patchset.sources import resolve_options
-from patcher.planner.known import KnownTable, Request, key_of, write_table
-from patcher.survey import rewriter
-from patcher.system import cache, results
+from patcher.system import cache
 from patcher.target.interpreter import Environment
 from tests import tables
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, environ
@@ -54,26 +54,26 @@ def every(tmp_path_factory):
     found = [each for name in tables.NAMES for each in tables.results(name, sites).values()]
     assert len(found) > 30
     failing = REQUEST._replace(hunks=(HUNK._replace(scope="g"),))
-    return [*found, (TEXT, failing, rewriter.rewrite_uncached(TEXT, failing))]
+    return [*found, (TEXT, failing, results.rewrite_uncached(TEXT, failing))]
 
 
 @pytest.fixture
 def worked(monkeypatch):
     """The texts for which the engine was asked, and the answers are those of the engine."""
-    asked, engine = [], rewriter.rewrite_uncached
-    monkeypatch.setattr(rewriter, "rewrite_uncached", lambda data, request: asked.append(data) or engine(data, request))
+    asked, engine = [], results.rewrite_uncached
+    monkeypatch.setattr(results, "rewrite_uncached", lambda data, request: asked.append(data) or engine(data, request))
     return asked
 
 
 # the table ------------------------------------------------------------------------------------------------------------
 def test_the_engine_makes_what_this_test_says(monkeypatch):
-    assert rewriter.rewrite_uncached(TEXT, REQUEST._replace(hunks=(HUNK, ABSENT))) == MADE
+    assert results.rewrite_uncached(TEXT, REQUEST._replace(hunks=(HUNK, ABSENT))) == MADE
 
 
 def test_a_hunk_for_another_file_has_to_be_right_too():
     wrong = HUNK._replace(lines=(("-", "old(", 4),))
     with pytest.raises(PatchError):
-        rewriter.rewrite_uncached(TEXT, REQUEST._replace(every=(HUNK, wrong)))
+        results.rewrite_uncached(TEXT, REQUEST._replace(every=(HUNK, wrong)))
 
 
 def test_a_result_comes_back_as_the_engine_made_it(every):
@@ -178,12 +178,12 @@ def test_a_new_version_another_place_and_other_prose_keep_the_key():
 # the personal cache ---------------------------------------------------------------------------------------------------
 def test_what_was_worked_out_once_is_not_worked_out_again(every, worked, folder):
     for data, request, made in every:
-        assert rewriter.rewrite_cached(data, request) == made
+        assert results.rewrite_cached(data, request) == made
     assert len(worked) > 30
     first = worked[:]
     worked.clear()
     for data, request, made in every:
-        assert rewriter.rewrite_cached(data, request) == made
+        assert results.rewrite_cached(data, request) == made
     assert len(list(folder.iterdir())) == sum(not any(answer.state.failed for answer in made.answers) for _, _, made in every)
     failed = {data for data, _, made in every if any(answer.state.failed for answer in made.answers)}
     assert 0 < len(worked) < len(first) and set(worked) <= failed, "a failure is not kept: its words are not in a table"
@@ -191,24 +191,24 @@ def test_what_was_worked_out_once_is_not_worked_out_again(every, worked, folder)
 
 
 def test_a_result_is_worked_out_once_and_a_failure_is_not_kept(worked, folder, monkeypatch):
-    assert rewriter.rewrite_cached(TEXT, REQUEST) == rewriter.rewrite_cached(TEXT, REQUEST) == MADE
+    assert results.rewrite_cached(TEXT, REQUEST) == results.rewrite_cached(TEXT, REQUEST) == MADE
     assert worked == [TEXT]
     failing = REQUEST._replace(hunks=(HUNK._replace(scope="g"),))
-    assert rewriter.rewrite_cached(TEXT, failing).answers[0].state is State.NOT_FOUND
+    assert results.rewrite_cached(TEXT, failing).answers[0].state is State.NOT_FOUND
     assert len(list(folder.iterdir())) == 1
     monkeypatch.setenv("SITEPATCH_CACHE", os.devnull)
-    monkeypatch.setattr(rewriter, "_shipped", lambda name: KnownTable(write_table({KEY: MADE})))
+    monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(write_table({KEY: MADE})))
     worked.clear()
-    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE and worked == []
+    assert results.rewrite_cached(TEXT, REQUEST) == MADE and worked == []
 
 
 def test_garbage_in_every_file_of_the_cache_changes_nothing(worked, folder):
-    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
+    assert results.rewrite_cached(TEXT, REQUEST) == MADE
     (path,) = folder.iterdir()
     good = path.read_bytes()
     for bad in (b"", b"\0", b"{}", good[:-5], good.replace(b"max", b"min"), b"[" * 100_000, b"x" * ((1 << 20) + 1)):
         path.write_bytes(bad)
-        assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
+        assert results.rewrite_cached(TEXT, REQUEST) == MADE
         assert path.read_bytes() == good, "it is written anew"
     assert worked == [TEXT] * 8
 
@@ -248,9 +248,9 @@ def _fifo(folder):
 
 @pytest.mark.parametrize("how", [_writable, _readable, _link, _shared, _file, _fifo, pytest.param(_others, marks=ROOT_ONLY)])
 def test_a_cache_that_others_can_change_is_not_read(worked, folder, how):
-    rewriter.rewrite_cached(TEXT, REQUEST)
+    results.rewrite_cached(TEXT, REQUEST)
     how(folder)
-    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
+    assert results.rewrite_cached(TEXT, REQUEST) == MADE
     assert worked == [TEXT] * 2
 
 
@@ -258,7 +258,7 @@ def test_a_cache_that_others_can_change_is_not_read(worked, folder, how):
 def test_a_cache_that_others_can_change_is_not_written(worked, folder, how):
     folder.mkdir(mode=0o700, parents=True)
     how(folder)
-    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
+    assert results.rewrite_cached(TEXT, REQUEST) == MADE
     assert list(folder.iterdir()) == []
 
 
@@ -271,7 +271,7 @@ def test_root_makes_no_cache_among_the_files_of_another_user(tmp_path, monkeypat
         folder.parent.symlink_to(tmp_path)
     os.chown(tmp_path, A, A)
     monkeypatch.setenv("SUDO_UID", str(A))  # sudo with HOME kept: that user could not use it any more
-    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
+    assert results.rewrite_cached(TEXT, REQUEST) == MADE
     assert list(tmp_path.iterdir()) == []
 
 
@@ -281,7 +281,7 @@ def test_an_interrupt_while_a_result_is_written_is_not_lost(monkeypatch, folder)
 
     monkeypatch.setattr(Path, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        rewriter.rewrite_cached(TEXT, REQUEST)
+        results.rewrite_cached(TEXT, REQUEST)
     assert list(folder.iterdir()) == []
 
 
@@ -291,7 +291,7 @@ def test_a_full_or_read_only_disk_is_no_problem_and_leaves_no_part_behind(monkey
         raise OSError(error, os.strerror(error))
 
     monkeypatch.setattr(Path, "replace", full)
-    assert rewriter.rewrite_cached(TEXT, REQUEST) == MADE
+    assert results.rewrite_cached(TEXT, REQUEST) == MADE
     assert list(folder.iterdir()) == []
 
 
@@ -318,7 +318,7 @@ def test_a_result_that_is_too_large_to_be_read_is_not_written(folder):
 
 def test_eight_processes_write_read_and_clean_at_once(folder):
     code = (
-        "import sys; from patcher.system import cache, results\n"
+        "import sys; from patcher.patchset import results; from patcher.system import cache\n"
         "results._MOST = 5\n"
         "for turn in range(40):\n"
         "    name = f'{turn % 9:064x}'\n"
@@ -394,12 +394,12 @@ def test_only_the_table_of_the_built_in_folder_is_trusted(tmp_path, monkeypatch,
     (path,) = [each for each in tables.results(DDP, [site.path]).values() if each[2].splices][:1]
     data, request, made = path
     (copy / tables.TABLE).write_bytes(write_table({key_of(data, request): made}))
-    monkeypatch.setattr(rewriter, "_shipped", rewriter._shipped.__wrapped__)
+    monkeypatch.setattr(results, "_shipped", results._shipped.__wrapped__)
     worked.clear()
-    assert rewriter.rewrite_cached(data, request) == made and worked == [data]
-    monkeypatch.setattr(rewriter, "builtin_table", lambda name: (copy / tables.TABLE).read_bytes() if name == DDP else b"")
+    assert results.rewrite_cached(data, request) == made and worked == [data]
+    monkeypatch.setattr(results, "builtin_table", lambda name: (copy / tables.TABLE).read_bytes() if name == DDP else b"")
     worked.clear()
-    assert rewriter.rewrite_cached(data, request) == made and worked == []
+    assert results.rewrite_cached(data, request) == made and worked == []
 
 
 # what `list` knows of a release ---------------------------------------------------------------------------------------
@@ -413,12 +413,12 @@ def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_avai
     shipped = {name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()}) for name in (GUARD, DYNAMO)}
     assert [state(stock, GUARD), state(vendor, GUARD)] == ["available", "available"]  # stand-ins are in no table
     monkeypatch.setattr("patcher.ops.patchsets.builtin_table", shipped.get)
-    monkeypatch.setattr(rewriter, "_shipped", lambda name: KnownTable(shipped[name]))
+    monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(shipped[name]))
     assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == ["not needed", "available", "available", "available"]
     path = stock.file("torch/multiprocessing/reductions.py")
     text = path.read_bytes()
     path.write_bytes(text + b"# edited\n")
     assert state(stock, GUARD) == "available"
     path.write_bytes(text)
-    monkeypatch.setattr(rewriter, "_shipped", lambda name: KnownTable(b""))  # of another request for the same text
+    monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(b""))  # of another request for the same text
     assert state(stock, GUARD) == "available"

@@ -18,10 +18,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError
 from patcher.model import Answer, Patchset, State, Variant
+from patcher.patchset.results import Request, rewrite_uncached
 from patcher.patchset.sources import matching_variants, resolve_options
 from patcher.planner.answers import answer_of, reconciled
-from patcher.planner.known import Request
-from patcher.survey import rewriter
 from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import is_version
 from patcher.text.diffs import diff_texts
@@ -113,7 +112,7 @@ def run_case(patchset: Patchset, case: Case) -> CaseResult:
         return CaseResult(case, path, f"{case.origin}:1: {error.message}")
     every = tuple(hunk for each in patchset.variants for patch in each.patches for hunk in patch.hunks)
     hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
-    made = rewriter.rewrite_uncached(case.text, Request(patchset.name, hunks, options, variant.names, every))
+    made = rewrite_uncached(case.text, Request(patchset.name, hunks, options, variant.names, every))
     answers = reconciled([answer_of(patchset.name, path, each) for each in made.answers])
     problem = _problem(case, answers)
     if not problem and case.expected == AFTER and made.data != case.result:

@@ -156,7 +156,7 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[
             data = read_installed(located.site, path) or b""
             if sha256(data).hexdigest().encode() not in table:
                 return AVAILABLE
-            from patcher.survey.rewriter import request_of, shipped_result  # with json, for a text that is in the table
+            from patcher.patchset.results import request_of, shipped_result  # with json, for a text that is in the table
 
             made = shipped_result(data, request_of(requested, several, variants[0].names))
             states |= {answer.state for answer in made.answers} if made else {State.APPLICABLE}

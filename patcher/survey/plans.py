@@ -21,10 +21,10 @@ class _Rewriter:
 
     def rewrite(self, data: bytes, assignment: Assignment) -> Rewrite:
         """The result of an assignment's hunks on a text."""
-        from patcher.survey import rewriter  # with json, which a `restore` of nothing need not import
+        from patcher.patchset import results  # with json, which a `restore` of nothing need not import
 
-        request = rewriter.request_of(assignment.requested, assignment.hunks, assignment.names)
-        return rewriter.rewrite_cached(data, request)
+        request = results.request_of(assignment.requested, assignment.hunks, assignment.names)
+        return results.rewrite_cached(data, request)
 
     def recorded(self, site: str, path: str, step: Step) -> Assignment:
         """The assignment of an applied step."""

@@ -25,7 +25,7 @@ _RESULTS = re.compile(f"[0-9a-f]{{64}}|{_PART}")
 
 
 class CacheEntry(NamedTuple):
-    """An overlay, a release that was fetched, or all known results (`patcher.system.results`).
+    """An overlay, a release that was fetched, or all known results (`patcher.patchset.results`).
 
     `size` is in bytes, `used` when it was made or used last (seconds since the epoch).
     """

@@ -14,7 +14,7 @@ import pytest
 from conftest import COMMAND_ROOT, child_environ
 
 from patcher.patchset.places import builtin_dir
-from patcher.planner.known import KnownTable
+from patcher.patchset.results import KnownTable
 from tests.tables import TABLE, releases, results
 from tests.test_commands import tutorial
 

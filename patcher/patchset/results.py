@@ -1,4 +1,9 @@
-"""Known results: the result of hunks on one text, stored so that they need not be matched again. Pure: bytes in, bytes out.
+"""Results of hunks on a text, stored so that they need not be matched again: one kind of table, in two places.
+
+Those that ship with a built-in patchset are in its `known.json`; those that were made here are in the personal cache, one a
+file, `CACHE/known/KEY`, never changed once it is there. It may be removed at any time, and several processes may use it at
+once; where it is not private, or cannot be written, it is as if it were empty. It holds at most `_MOST` files and `_BYTES`
+bytes; the least recently used goes first.
 
 A table is JSON. The key of a result is a hash of the text and of the request; each inserted text is stored once:
 
@@ -12,14 +17,27 @@ The seal is a hash of the key, the answers, the splices and the resulting bytes,
 from __future__ import annotations
 
 import json
+import os
+import sys
+from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
+from patcher import __version__
+from patcher.errors import SitepatchError
+from patcher.model import HunkAnswer, HunkText, OptionValue, Requested, Rewrite, Splice, State
+from patcher.patchset.places import builtin_table
 from patcher.splice import apply_splices
+from patcher.system import ownership
+from patcher.system.cache import HINT, KNOWN, cache_dir, check_private, private
+from patcher.system.reading import TEXT, read_file
 
 KNOWN_FORMAT = 1
 """The version of the tables and of the engine: raised when the same hunks give another result for the same text."""
+_MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # which names are builtins depends on the Python
+_MOST, _BYTES = 1_000, 64_000_000
 
 
 class Request(NamedTuple):
@@ -36,6 +54,58 @@ class Request(NamedTuple):
     every: Tuple[HunkText, ...]
 
 
+def request_of(requested: Requested, hunks: Tuple[HunkText, ...], names: Tuple[str, ...]) -> Request:
+    """The request to apply a patchset's hunks for one file; `names` are those of the variant that they belong to."""
+    patchset, options, _ = requested
+    every = tuple(hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks)
+    return Request(patchset.name, hunks, options, names, every)
+
+
+def rewrite_cached(data: bytes, request: Request) -> Rewrite:
+    """Apply all hunks of a patchset for one file, or none of them.
+
+    A result of the engine is written to the user's cache, if that can be used.
+
+    Args:
+        data: the file's bytes.
+        request: what to apply.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+    """
+    known = shipped_result(data, request)
+    if known is None:
+        key = key_of(data, request, _MAKER)
+        name = sha256(key.encode()).hexdigest()
+        known = KnownTable(read_result(name)).find(key, data, request)
+        if known is None:
+            known = rewrite_uncached(data, request)
+            if is_cacheable(known):
+                write_result(name, write_table({key: known}))
+    return known
+
+
+def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
+    """`rewrite_cached` without known results: always by the engine."""
+    from patcher.engine.engine import rewrite  # imports libcst: it costs more than all the rest together
+    from patcher.engine.spatch.compile import compile_hunks
+
+    compile_hunks(request.every, request.options)  # those for absent files too
+    return rewrite(data, request.hunks, request.options, request.names)
+
+
+def shipped_result(data: bytes, request: Request) -> Optional[Rewrite]:
+    """The result that ships with the built-in patchset of that name; None where it is another request, or another text."""
+    return _shipped(request.patchset).find(key_of(data, request), data, request)
+
+
+@lru_cache(maxsize=None)
+def _shipped(name: str) -> KnownTable:
+    """The known results that ship with the built-in patchset of this name; those of other sources are not trusted."""
+    return KnownTable(builtin_table(name))
+
+
+# tables ---------------------------------------------------------------------------------------------------------------
 def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
     """The key of a result: two sha256 (hex), of the request and of the text.
 
@@ -125,3 +195,56 @@ def _seal(key: str, made: Rewrite) -> str:
     hunks = [[answer.state.value, answer.places, [splice[:2] for splice in answer.splices]] for answer in made.answers]
     splices = [[*splice[:2], _text(splice)] for splice in made.splices]
     return sha256(json.dumps([key, sha256(made.data).hexdigest(), hunks, splices]).encode()).hexdigest()
+
+
+# the personal cache ---------------------------------------------------------------------------------------------------
+def read_result(key: str) -> bytes:
+    """What was written under a key (64 hexadecimal digits); b"" where there is nothing."""
+    folder = cache_dir(KNOWN)
+    try:
+        data = read_file(folder / key, TEXT)
+        check_private(folder)
+        ownership.refuse_shared(str(folder / key), HINT)  # another user may have put it there before the folder was private
+    except (OSError, SitepatchError):
+        return b""
+    with suppress(OSError):
+        os.utime(folder / key)  # used now
+    return data
+
+
+def write_result(key: str, data: bytes) -> None:
+    """Store something under a key; it appears complete or not at all, and where it cannot be stored nothing happens."""
+    import tempfile  # with random; what finds its result needs neither
+
+    if len(data) > TEXT:
+        return
+    with suppress(OSError, SitepatchError):
+        folder = cache_dir(KNOWN)
+        there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+        if not there.is_dir() or os.geteuid() == 0 != there.stat().st_uid:
+            return  # /dev/null, say; or sudo with HOME unchanged: its owner could not use it any more
+        private(folder)
+        fd, part = tempfile.mkstemp(prefix=".part-", dir=str(folder))
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+            Path(part).replace(folder / key)
+        except BaseException:
+            Path(part).unlink()
+            raise
+        _trim(folder)
+
+
+def _trim(folder: Path) -> None:
+    """Remove what was not used for longest until the rest is within the limits."""
+    found: List[Tuple[float, int, Path]] = []
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # removed by another process
+            info = path.lstat()
+            found.append((info.st_mtime, info.st_size, path))
+    size = 0
+    for number, (_, own, path) in enumerate(sorted(found, reverse=True), 1):
+        size += own
+        if number > _MOST or size > _BYTES:
+            with suppress(FileNotFoundError):
+                path.unlink()
