@@ -6,7 +6,7 @@ from typing import Mapping, NamedTuple, Optional, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.model import Answer, HunkText, Located, Receipt, Requested, Step
-from patcher.text.release import release_name
+from patcher.text.listed import release_name
 
 
 def sha256(data: bytes) -> str:
@@ -104,12 +104,13 @@ class Assignment(NamedTuple):
 
 
 class TargetFile(NamedTuple):
-    """A file that patchsets are for: its pristine bytes, its bytes now, and the steps that are applied in it.
+    """A file that a plan may change: its pristine bytes, its bytes now, and the steps that are applied in it.
 
     `current` is the sha256 (hex) of the result of the steps, "" without any; `origin` that of `Receipt`; `aside` are edited
     bytes that would be lost, as in `FilePlan`. `receipt` is the present one, also of what a reinstall took away; `blank` is
     the one that it would get, without hashes and steps. `problem` is why it cannot be changed, `notes` are remarks,
-    `if_changed` is one that holds where the file changes.
+    `if_changed` is one that holds where the file changes. `missing` is whether it is not there, `forget` whether only its
+    receipt is to be dropped, `edited` whether it was edited by hand after it was patched, and the edit is to be kept.
     """
 
     pristine: bytes
@@ -123,32 +124,37 @@ class TargetFile(NamedTuple):
     problem: Optional[SitepatchError] = None
     notes: Tuple[str, ...] = ()
     if_changed: str = ""
+    missing: bool = False
+    forget: bool = False
+    edited: bool = False
 
 
-class AppliedFile(NamedTuple):
-    """A file in which patchsets are applied that are to be reverted.
+class Wanted(NamedTuple):
+    """What is to become of an environment: all that `apply`, `sync`, `restore`, `lock`, overlays and hooks differ in.
 
-    `pristine` are its pristine bytes, b"" where they are not needed; `aside` are edited bytes of before that only the store
-    has; `shipped` is whether RECORD lists the file as it is now, patched.
+    `requested` are to be applied; `reverted` are the names of patchsets to be reverted, None for all that are not requested.
+    With `force` files are changed that were edited by hand, and the edit is set aside; with `fresh` it is as if nothing were
+    applied yet.
     """
 
-    status: FileStatus
-    pristine: bytes = b""
-    aside: bytes = b""
-    shipped: bool = False
+    requested: Tuple[Requested, ...] = ()
+    reverted: Optional[Tuple[str, ...]] = ()
+    force: bool = False
+    fresh: bool = False
+
+    def goes(self, name: str) -> bool:
+        """Whether a patchset is reverted where it is applied in a file that no request for it names."""
+        return self.reverted is None or name in self.reverted or any(name == one.patchset.name for one in self.requested)
 
 
 class Facts(NamedTuple):
     """What a plan is made from, by (site directory, path).
 
-    `assignments` are the requested patchsets' hunks, `targets` the files that they are for, `patched` the other files, in
-    which the patchsets `reverted` are to be reverted, all if none is named. `answers` are about packages and files that are
-    not there, `notes` remarks.
+    `assignments` are the requested patchsets' hunks; `files` are those that they are for, and before them the others in which
+    patchsets are to be reverted. `answers` are about packages and files that are not there, `notes` remarks.
     """
 
     assignments: Mapping[Tuple[str, str], Tuple[Assignment, ...]]
-    targets: Mapping[Tuple[str, str], TargetFile]
+    files: Mapping[Tuple[str, str], TargetFile]
     answers: Tuple[Answer, ...] = ()
     notes: Tuple[str, ...] = ()
-    patched: Tuple[AppliedFile, ...] = ()
-    reverted: Tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 # without `from __future__ import annotations`: NamedTuple compiles each annotation that is text, 2 ms at every start
 from enum import Enum
-from typing import Callable, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 KINDS = ("fix", "default", "debug")  # of patchsets, in the order of application: debug shows the code with the fixes
 OptionValue = Union[int, float, bool, str]
@@ -16,6 +16,22 @@ class Splice(NamedTuple):
     start: int
     end: int
     new: bytes
+
+
+def apply_splices(data: bytes, splices: Sequence[Splice]) -> bytes:
+    """`data` with every splice applied. They have to be sorted by position; at one position their order counts.
+
+    Raises:
+        ValueError: two splices overlap.
+    """
+    parts: List[bytes] = []
+    done = 0
+    for splice in splices:
+        if splice.start < done:
+            raise ValueError("overlapping splices")
+        parts += [data[done : splice.start], splice.new]
+        done = splice.end
+    return b"".join([*parts, data[done:]])
 
 
 class State(str, Enum):
@@ -270,8 +286,22 @@ class Answer(NamedTuple):
     written: Tuple[str, int] = ("", 0)
 
 
+class LockedFile(NamedTuple):
+    """A file of an installed release that patchsets change: the sha256 (hex) of its bytes before and after all of them."""
+
+    package: str
+    distribution: str
+    version: str
+    path: str
+    before: str
+    after: str
+
+
 class FilePlan(NamedTuple):
-    """The plan for one file: the bytes `before` and `after`, and edited bytes `aside` that are copied to the store first."""
+    """The plan for one file: the bytes `before` and `after`, and edited bytes `aside` that are copied to the store first.
+
+    `locked` is what a lock has of it, None where none of the requested patchsets is for it.
+    """
 
     site: str
     path: str
@@ -280,6 +310,7 @@ class FilePlan(NamedTuple):
     change: Optional[Change]
     steps: Tuple[Step, ...]
     aside: bytes = b""
+    locked: Optional[LockedFile] = None
 
 
 class Plan(NamedTuple):
@@ -294,13 +325,7 @@ class Plan(NamedTuple):
         """The answers that stop the commit."""
         return tuple(answer for answer in self.answers if answer.state.failed)
 
-
-class LockedFile(NamedTuple):
-    """A file of an installed release that patchsets change: the sha256 (hex) of its bytes before and after all of them."""
-
-    package: str
-    distribution: str
-    version: str
-    path: str
-    before: str
-    after: str
+    @property
+    def locked(self) -> Tuple[LockedFile, ...]:
+        """What a lock has of the files that the requested patchsets are for."""
+        return tuple(file.locked for file in self.files if file.locked)

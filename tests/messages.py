@@ -21,7 +21,6 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "ops/authoring/wheels.py": "metadata of a wheel",
     "overlay/boot.py": "run at the start of other programs",
     "ops/__init__.py": "what Python says",
-    "splice.py": "a mistake of ours",
     "text/highlight.py": "patterns",
 }
 NOTHING_SAID = {  # what is no message, though it has two words
@@ -29,6 +28,7 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "# edited by hand",
     "DistributedDataParallel device_ids and output_device",
     "No module named 'torch'",
+    "overlapping splices",
     "{} case _: ...",
     "application/vnd.pypi.simple.v1+json, text/html;q=0.2",
     "and as assert async await del elif else except finally for from if import in is lambda not or raise return while with",

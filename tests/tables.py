@@ -19,9 +19,9 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.results import Request, key_of, rewrite_uncached, write_table
 from patcher.patchset.sources import resolve_options
-from patcher.survey.plans import plan_apply
 from patcher.system.cache import cache_dir
 from patcher.target.interpreter import Environment
+from tests.plans import plan_apply
 
 TABLE = "known.json"
 NAMES = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))

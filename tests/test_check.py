@@ -26,13 +26,13 @@ from patcher.ops.releases.outcome import Checked, ReleaseOutcome
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.sources import resolve_options
-from patcher.survey.plans import plan_apply
 from patcher.target.index import Listing
 from patcher.target.interpreter import discover
 from patcher.target.versions import accepts, matching_versions, newest, oldest_first
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
 from tests.index import Index, sdist
 from tests.pages import whole
+from tests.plans import plan_apply
 from tests.test_commands import tutorial
 
 pytestmark = pytest.mark.once

@@ -6,9 +6,8 @@ import re
 import pytest
 
 from patcher.facts import TargetFile
-from patcher.model import Splice, Step
+from patcher.model import Splice, Step, apply_splices
 from patcher.ops.explain import _now
-from patcher.splice import apply_splices
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, sitepatch
 from tests.test_commands import ship, tutorial
 

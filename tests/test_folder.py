@@ -12,9 +12,8 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.facts import sha256
-from patcher.store import meta
-from patcher.store.folder import HOME_HINT, Folder
-from patcher.store.meta import Meta
+from patcher.store import folder as folders
+from patcher.store.folder import HOME_HINT, Folder, Meta
 from tests.users import ROOT_ONLY, as_user, open_descriptors, theirs
 
 A, B, GROUP, MTIME = 1001, 1002, 1500, 1_600_000_000_123_456_789
@@ -101,7 +100,7 @@ def test_what_is_mounted(tmp_path, folder):
 )
 def test_a_folder_that_is_made_in_a_store_is_readable_and_shared_as_the_one_it_lies_in(tmp_path, folder, umask, mode, shared):
     tmp_path.chmod(mode)
-    assert meta.group_bits(folder.fd) == shared
+    assert folders.group_bits(folder.fd) == shared
     for _ in range(2):
         with folder.make("new") as made:
             assert made.path == f"{tmp_path}/new"
@@ -138,7 +137,7 @@ def test_what_is_made_in_a_store_belongs_to_its_owner_or_to_the_group(tmp_path, 
     def make():
         with Folder.open(str(place)) as folder:
             fd = os.open("new", os.O_CREAT | os.O_RDWR, 0o600, dir_fd=folder.fd)
-            meta.set_owner(fd, folder.fd)
+            folders.set_owner(fd, folder.fd)
             os.close(fd)
 
     as_user(user, make, groups=groups)
@@ -288,7 +287,7 @@ def test_a_stamp_is_only_set_where_it_differs(tmp_path, folder, monkeypatch):
     fd = os.open(str(tmp_path / "file"), os.O_RDONLY)
     synced = []
     monkeypatch.setattr(os, "fsync", synced.append)
-    meta.stamp(fd, Meta(0o644))
+    folders.stamp(fd, Meta(0o644))
     assert synced == [fd]
     os.close(fd)
     assert (tmp_path / "file").stat().st_mtime_ns == MTIME + 1
@@ -327,9 +326,9 @@ def test_links_second_names_and_removals(tmp_path, folder):
 @pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="the kernel does not tell")
 def test_the_mount_that_a_file_was_reached_through(tmp_path):
     with (tmp_path / "file").open("wb") as one, (tmp_path / "more").open("wb") as more, Path("/proc/self/stat").open("rb") as other:
-        found = [meta.mount(each.fileno()) for each in (one, more, other)]
+        found = [folders.mount(each.fileno()) for each in (one, more, other)]
     assert found[0] == found[1] != found[2] and all(each.startswith(b"mnt_id:") for each in found)
-    assert meta.mount(1 << 20) == b"", "no file is open there"
+    assert folders.mount(1 << 20) == b"", "no file is open there"
 
 
 @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes in this Python")
@@ -345,8 +344,8 @@ def test_a_new_file_has_exactly_the_extended_attributes_it_is_given(tmp_path, fo
     folder.write("new", b"", Meta(xattrs=given))
     assert sorted(folder.look("new")[1].xattrs) == sorted(given)
     with (tmp_path / "new").open("rb") as file:
-        meta.set_xattrs(file.fileno(), (("user.a", b"3"),))
-        assert [each for each in meta.read_xattrs(file.fileno()) if each[0].startswith("user.")] == [("user.a", b"3")]
+        folders.set_xattrs(file.fileno(), (("user.a", b"3"),))
+        assert [each for each in folders.read_xattrs(file.fileno()) if each[0].startswith("user.")] == [("user.a", b"3")]
         for number in (errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES, errno.ENOSPC):
             def refused(*_, number=number):
                 raise OSError(number, "refused")
@@ -355,8 +354,8 @@ def test_a_new_file_has_exactly_the_extended_attributes_it_is_given(tmp_path, fo
                 monkeypatch.setattr(os, name, refused)
             for xattrs in ((), (("user.a", b"4"),)):
                 with pytest.raises(OSError, match="refused") if number == errno.ENOSPC else contextlib.nullcontext():
-                    meta.set_xattrs(file.fileno(), xattrs)
+                    folders.set_xattrs(file.fileno(), xattrs)
         monkeypatch.setattr(os, "getxattr", refused)
-        assert meta.read_xattrs(file.fileno()) == ()
+        assert folders.read_xattrs(file.fileno()) == ()
         monkeypatch.setattr(os, "listxattr", refused)
-        assert meta.read_xattrs(file.fileno()) == ()
+        assert folders.read_xattrs(file.fileno()) == ()

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from patcher.planner.merge import parses
-from patcher.store.health import recover_all
+from patcher.store.status import recover_all
 from patcher.store.store import Store
 from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree

@@ -20,9 +20,9 @@ HEAVY = {
 }  # fmt: skip
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
-MODEL = {"", "errors", "model", "splice"}
+MODEL = {"", "errors", "model"}
 BASE = {*MODEL, "facts", "system", "text"}
-LOOKS = {*BASE, "target", "patchset", "store", "planner", "survey"}
+LOOKS = {*BASE, "target", "patchset", "store", "planner"}
 ALLOWED = {  # which package may import which; inside of a package there is no list to keep
     **dict.fromkeys(MODEL, MODEL),
     "facts": {*MODEL, "text"},
@@ -32,8 +32,7 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
     "target": BASE,
     "patchset": {*BASE, "engine", "target"},
     "store": {*BASE, "target"},
-    "planner": {*MODEL, "facts", "text"},
-    "survey": {*BASE, "engine", "target", "patchset", "store", "planner"},
+    "planner": {*BASE, "engine", "target", "patchset", "store"},
     "verify": LOOKS,
     "project": {*LOOKS, "verify"},
     "diagnose": BASE,
@@ -117,14 +116,20 @@ def test_only_the_commands_print():
 
 
 @pytest.mark.once
-def test_the_planner_does_no_io():
-    """By its imports, of ours by the table above, and by what it calls: what is read is given to it."""
-    pure = {"__future__", "ast", "bisect", "fnmatch", "hashlib", "json", "re", "typing", "warnings"}
-    for path, module, tree in modules():
-        if module == "planner":
-            assert {name.split(".")[0] for name in imported(tree)} <= {*pure, "patcher"}, path
-            named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-            assert not named & {"open", "__import__", "eval", "exec"}, path
+def test_what_decides_does_no_io():
+    """By its imports and by what it calls: what is read is given to it."""
+    pure = {"__future__", "bisect", "typing", "warnings"}
+    ours_pure = {*MODEL, "facts", "text"}
+    trees = {path: tree for path, _, tree in modules() if path in ("planner/plan.py", "planner/resolve.py", "planner/merge.py")}
+    assert len(trees) == 3
+    for path, tree in trees.items():
+        names = set(imported(tree))
+        assert {name.split(".")[0] for name in names} <= {*pure, "patcher"}, path
+        for name in names:
+            home = f"{'/'.join(name.split('.')[1:3])}.py"
+            assert not name.startswith("patcher.") or ours(name) in ours_pure or home in trees, f"{path} imports {name}"
+        named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert not named & {"open", "__import__", "eval", "exec"}, path
 
 
 @pytest.mark.once
@@ -170,7 +175,7 @@ def test_a_verb_takes_a_frozen_request_and_events_and_returns_a_frozen_outcome()
 
 
 WRITERS = {  # every module that can change a file, and which
-    **dict.fromkeys(["store/folder.py", "store/meta.py", "store/lock.py"], "the store: all that is written into a site directory"),
+    **dict.fromkeys(["store/folder.py", "store/lock.py"], "the store: all that is written into a site directory"),
     **dict.fromkeys(["cli/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     "system/output.py": "a file that the user has named",
     "author/wheel.py": "the wheel that is exported, where --output says",
@@ -288,8 +293,7 @@ def test_where_something_is_applied_status_reads_receipts_and_nothing_heavier(si
 
 def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monkeypatch):
     from patcher.store import receipt
-    from patcher.store.health import damaged, unclaimed
-    from patcher.store.status import statuses
+    from patcher.store.status import damaged, statuses, unclaimed
     from patcher.store.store import Store
     from patcher.target.interpreter import discover
 
@@ -304,15 +308,15 @@ def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monke
 
 
 def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
+    from patcher.planner import survey
     from patcher.project.selection import choose
     from patcher.store import status
-    from patcher.survey import targets
-    from patcher.survey.plans import plan_apply
     from patcher.target.interpreter import discover
+    from tests.plans import plan_apply
 
     site("apply", DDP)
     seen, real = [], status.classify
-    for module in (status, targets):
+    for module in (status, survey):
         monkeypatch.setattr(module, "classify", lambda site, receipt, data: seen.append(receipt.path) or real(site, receipt, data))
     plan = plan_apply(discover(None, str(site.path)), choose([DDP], [], [])[0])
     assert sorted(seen) == sorted(file.path for file in plan.files) and len(seen) == 3

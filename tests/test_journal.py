@@ -8,7 +8,9 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.model import Receipt, Step
-from patcher.store import journal, tidy
+from patcher.store import journal
+from patcher.store import store as stores
+from patcher.store import transaction as transactions
 from patcher.store.folder import Folder
 from patcher.store.journal import COMMITTING, FORGET, LINK, PREPARING, WRITE, Journal, JournalEntry
 from patcher.store.receipt import file_name
@@ -245,8 +247,8 @@ def test_whether_something_waits_to_be_finished_or_removed(site, names, is_tidy)
         path.parent.mkdir(exist_ok=True)
         path.mkdir() if name.endswith("/") else path.write_text("")
     with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
-        assert tidy.is_tidy(home) is is_tidy
-        tidy.tidy_edited(home)
+        assert stores.is_tidy(home) is is_tidy
+        transactions.tidy_edited(home)
     left = [name for name in names if name != "edited/" and not name.startswith("edited/b")]
     assert sorted(name.split("/", 1)[1] for name in state(site)) == sorted(left)
     assert (site / ".sitepatch/edited").exists() == any(name.startswith("edited/") for name in left)
@@ -281,6 +283,6 @@ def test_what_no_receipt_needs_is_removed_and_what_nothing_explains_stays(site, 
         one = Receipt(FILE, "pkg", "pkg", "1", HEX["needed"], HEX["new"], 0o644, 0, "", (step,))
         return {FILE: one} if standing else {}
 
-    call(site, lambda _, home: tidy.clean_up(home, [entry()], [HEX["named"], HEX["needed"]], receipts))
+    call(site, lambda _, home: transactions.clean_up(home, [entry()], [HEX["named"], HEX["needed"]], receipts))
     assert {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()} == left
     assert {path.name for path in home.iterdir() if path.is_dir()} == {name.split("/")[0] for name in left if "/" in name}

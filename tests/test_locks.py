@@ -13,16 +13,16 @@ from types import SimpleNamespace
 
 import pytest
 
+import patcher.store
 from patcher.errors import BusyError
 from patcher.hook import boot
-from patcher.store import lock, retry, status
+from patcher.store import Patience, lock, patience, retry, status
 from patcher.store.folder import Folder
-from patcher.store.lock import Patience, locked
+from patcher.store.lock import locked
 from patcher.system import flock
 from tests.command import ROOT
-from tests.users import ROOT_ONLY, give, open_descriptors
+from tests.users import open_descriptors
 
-OWNER, GROUP = 1001, 1500
 NOTED = f"{os.getpid()} on {os.uname().nodename}\n"
 
 
@@ -33,7 +33,7 @@ def site(tmp_path):
     with Folder.open(str(tmp_path)) as folder:
         yield folder
     assert open_descriptors() <= before
-    assert len(lock._patience) == 1
+    assert len(patcher.store._patience) == 1
 
 
 @contextlib.contextmanager
@@ -139,41 +139,13 @@ def test_in_a_directory_that_a_group_shares_the_group_can_lock(tmp_path, site, m
             pass
 
 
-@ROOT_ONLY
-@pytest.mark.parametrize(
-    ("owner", "store", "mode", "given"),
-    [(OWNER, 0, 0o755, True), (OWNER, OWNER, 0o755, False), (0, 0, 0o755, False), (OWNER, 0, 0o777, False), (OWNER, 0, 0o1777, False)],
-)
-def test_what_root_left_in_the_directory_of_somebody_becomes_that_users(tmp_path, site, owner, store, mode, given):
-    home = tmp_path / ".sitepatch"
-    for name in ("receipts/r", "pristine/p", "spare"):
-        (home / name).parent.mkdir(parents=True, exist_ok=True)
-        (home / name).write_text("")
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside/x").write_text("")
-    (home / "receipts/link").symlink_to("../../outside/x")
-    (home / "link").symlink_to("../outside")
-    tmp_path.chmod(mode)
-    give(tmp_path, 0)
-    os.chown(str(tmp_path), owner, GROUP)
-    os.chown(str(home), store, 0)
-    with locked(site):
-        pass
-    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if os.lstat(str(path)).st_uid == OWNER}
-    inside = {".sitepatch", *(f".sitepatch/{name}" for name in ("lock", "spare", "receipts", "receipts/r", "receipts/link", "pristine", "link"))}
-    expected = inside if given else {".sitepatch", ".sitepatch/lock"} if store else set()
-    assert names == expected
-    if given:
-        assert {os.lstat(str(tmp_path / name)).st_gid for name in names} == {GROUP}
-
-
 # waiting --------------------------------------------------------------------------------------------------------------
 def test_who_waits_says_for_whom_once_after_a_second_and_gives_up_in_time(tmp_path, site, monkeypatch):
     clock, said = [1000.0], []
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
     (tmp_path / ".sitepatch").mkdir()
-    with somebody_holds(tmp_path / ".sitepatch/lock"), lock.patience(3.0, lambda text: said.append((clock[0], text))):
+    with somebody_holds(tmp_path / ".sitepatch/lock"), patience(3.0, lambda text: said.append((clock[0], text))):
         with pytest.raises(BusyError) as caught, locked(site):
             pass
         assert clock[0] - 1000 == pytest.approx(3, abs=0.05), "seconds: it looks often"
@@ -191,7 +163,7 @@ def test_each_that_is_waited_for_is_named_as_long_as_it_takes(monkeypatch):
     clock, said = [0.0], []
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(lock, "_patience", [Patience(60.0, said.append)])
+    monkeypatch.setattr("patcher.store._patience", [Patience(60.0, said.append)])
     wait = lock._Wait("/site", None)
     for clock[0], who in ((0.5, "a"), (1.5, "a"), (2.0, "a"), (2.5, "b")):
         wait.pause(who)

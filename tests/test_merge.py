@@ -5,9 +5,8 @@ import sys
 
 import pytest
 
-from patcher.model import Splice, Step
+from patcher.model import Splice, Step, apply_splices
 from patcher.planner.merge import Overlap, inverse, merge_splices, parses, replace_steps
-from patcher.splice import apply_splices
 from patcher.text.lines import line_edits
 
 

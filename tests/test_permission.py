@@ -10,7 +10,8 @@ import pytest
 from patcher.errors import StoreError
 from patcher.store import permission
 from patcher.store.folder import Folder
-from patcher.store.permission import explained, no_room, obstacles, store_error
+from patcher.store.permission import no_room, obstacles, store_error
+from patcher.store.store import explained
 from tests.users import ROOT_ONLY, as_user, open_descriptors, theirs
 
 A, GROUP = 1001, 1500

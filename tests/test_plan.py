@@ -18,12 +18,13 @@ from patcher.facts import Assignment, Condition, TargetFile
 from patcher.model import Answer, Located, LockedFile, Plan, Requested, State
 from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load_patchset
-from patcher.planner.answers import reconciled
+from patcher.planner.plan import reconciled
 from patcher.planner.resolve import resolve
+from patcher.planner.survey import REWRITER, HandEdit
 from patcher.store.status import before_and_after, statuses
-from patcher.survey.plans import REWRITER, HandEdit, plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync
 from patcher.target.interpreter import Environment, discover
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
+from tests.plans import plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync
 from tests.stores import commit_plan
 
 FIX = """Ask for the device instead of believing LOCAL_RANK.
@@ -525,32 +526,32 @@ def test_a_release_that_has_our_very_bytes_keeps_them_when_all_is_restored(world
 
 def test_sync_plans_what_is_asked_for_and_nothing_else(world: World) -> None:
     world.apply("a", "b")
-    plan, held = plan_sync(world.env(), world.requested("a"))
+    plan = plan_sync(world.env(), world.requested("a"))
     assert told(plan) == {NEW: (TEXT, "written", ()), OLD: (A, "written", ("a",))}
     hashes = [sha256(text.encode()).hexdigest() for text in (TEXT, A)]
-    assert held == (LockedFile("mmengine", "mmengine", "0.10.7", OLD, *hashes),)
-    plan, held = plan_sync(world.env(), world.requested("b", "a"))
+    assert plan.locked == (LockedFile("mmengine", "mmengine", "0.10.7", OLD, *hashes),)
+    plan = plan_sync(world.env(), world.requested("b", "a"))
     assert told(plan) == {OLD: (BOTH, "nothing", ("a", "b")), NEW: (B, "nothing", ("b",))}
-    assert [each.path for each in held] == [NEW, OLD] == sorted([OLD, NEW])
+    assert [each.path for each in plan.locked] == [NEW, OLD] == sorted([OLD, NEW])
     world.edit(TEXT, NEW)
-    assert plan_sync(world.env(), world.requested("a"))[0].notes == (
+    assert plan_sync(world.env(), world.requested("a")).notes == (
         f"{NEW}: a reinstall replaced the file, our change is gone; only the receipt is left to drop",
     )
     world.edit(BOTH + MINE)
-    (answer,) = plan_sync(world.env(), world.requested("a"))[0].failed
+    (answer,) = plan_sync(world.env(), world.requested("a")).failed
     assert answer.problem == "the file was edited by hand after it was patched"
-    assert told(plan_sync(world.env(), world.requested("a"), force=True)[0])[OLD] == (A, f"written aside {BOTH}{MINE}", ("a",))
+    assert told(plan_sync(world.env(), world.requested("a"), force=True))[OLD] == (A, f"written aside {BOTH}{MINE}", ("a",))
     world.edit(B.replace("4", "5"), NEW)
-    assert [answer.path for answer in plan_sync(world.env(), world.requested())[0].failed] == [NEW]
+    assert [answer.path for answer in plan_sync(world.env(), world.requested()).failed] == [NEW]
 
 
 def test_a_plan_anew_is_of_the_text_that_upstream_shipped(world: World) -> None:
     world.apply("a")
-    plan, held = plan_pristine(world.env(), world.requested("b"))
+    plan = plan_pristine(world.env(), world.requested("b"))
     assert [(file.path, file.before.decode(), file.after.decode()) for file in plan.files] == [(NEW, TEXT, B), (OLD, TEXT, B)]
-    assert [each.path for each in held] == [NEW, OLD]
+    assert [each.path for each in plan.locked] == [NEW, OLD]
     world.edit(A + MINE)
-    assert [answer.path for answer in plan_pristine(world.env(), world.requested("b"))[0].failed] == [OLD], "nothing is forced"
+    assert [answer.path for answer in plan_pristine(world.env(), world.requested("b")).failed] == [OLD], "nothing is forced"
 
 
 def test_what_an_earlier_version_changed_and_this_one_does_not_is_restored(world: World) -> None:
@@ -564,8 +565,11 @@ def test_what_an_earlier_version_changed_and_this_one_does_not_is_restored(world
     world.edit(TEXT, NEW)  # a reinstall
     assert told(plan_apply(world.env(), world.requested("b")))[NEW] == (TEXT, "forgotten", ())
     world.edit(B + MINE, NEW)
+    assert told(plan_apply(world.env(), world.requested("b")))[NEW] == (TEXT + MINE, "merged", ())
+    world.edit(B.replace("4", "5"), NEW)
     (answer,) = plan_apply(world.env(), world.requested("b")).failed
-    assert (answer.path, answer.patchset, answer.problem) == (NEW, "b", "the file was edited by hand after it was patched")
+    assert (answer.path, answer.patchset) == (NEW, "b") and answer.problem.endswith("where it was patched, at line 1: RETRIES = 5")
+    world.edit(B + MINE, NEW)
     assert told(plan_apply(world.env(), world.requested("b"), force=True))[NEW] == (TEXT, f"written aside {B}{MINE}", ())
     assert plan_apply(world.env(), world.requested("a")).failed == ()
     patchset(world.folder, "b", "--- mmengine/none.py\n@@ <module> @@\n-RETRIES = 3\n+RETRIES = 9\n", "debug", version="3")
@@ -625,7 +629,7 @@ def test_what_is_in_an_edited_file_stays_and_what_a_reinstall_removed_is_reporte
     world.edit(A)
     plan = plan_adopt(world.env(), one, {(str(world.site), OLD): HandEdit(TEXT.encode(), A.encode())})
     assert told(plan) == {OLD: (A, "written", ("a",))}
-    assert plan.notes == (f"{OLD}: a reinstall took b away; apply it again afterwards",)
+    assert plan.notes == (f"{OLD}: mmengine 0.10.8 was installed over 0.10.7 and took b away; what is named now is for the new file",)
 
 
 def test_a_file_of_another_build_than_the_patched_one_is_refused(world: World) -> None:

@@ -27,15 +27,15 @@ from patcher.errors import OutdatedError, StoreError
 from patcher.ops import verifying as verify
 from patcher.ops.fixture import lay_out
 from patcher.project.selection import choose
-from patcher.store import journal, retry
+from patcher.store import journal, patience, retry
 from patcher.store.folder import Folder
-from patcher.store.lock import holders, locked, patience, uv_locks
+from patcher.store.lock import holders, locked, uv_locks
 from patcher.store.retry import quiet, settled
 from patcher.store.status import statuses
-from patcher.survey.plans import plan_apply
 from patcher.target.interpreter import discover
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 from tests.faults import calls
+from tests.plans import plan_apply
 from tests.stores import commit
 
 pytestmark = pytest.mark.once

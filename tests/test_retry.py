@@ -8,8 +8,7 @@ import pytest
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.store import retry
-from patcher.store.folder import HOME
-from patcher.store.journal import JOURNAL
+from patcher.store.folder import HOME, JOURNAL
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def env(tmp_path, monkeypatch):
 
     env.journals = [tmp_path / name / HOME / JOURNAL for name in "ab"]
     monkeypatch.setattr(retry, "time", SimpleNamespace(monotonic=lambda: env.now, sleep=sleep))
-    monkeypatch.setattr(retry, "holders", holders)
+    monkeypatch.setattr("patcher.store.lock.holders", holders)
     return env
 
 

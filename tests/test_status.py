@@ -11,12 +11,11 @@ import pytest
 from patcher.errors import BusyError, StoreError
 from patcher.facts import Condition, FileStatus
 from patcher.model import Receipt, Step
-from patcher.store import bytecode, health, status
+from patcher.store import bytecode, status
 from patcher.store.folder import Folder
-from patcher.store.health import damaged
 from patcher.store.lock import locked
 from patcher.store.receipt import encode_receipt, file_name
-from patcher.store.status import classify, read_installed
+from patcher.store.status import classify, damaged, read_installed
 from patcher.store.store import Store
 from patcher.target.interpreter import Environment
 
@@ -185,7 +184,7 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(
         f"{words[0]}/.sitepatch/pristine/{sha('old').hexdigest()}",
         f"{words[0]}/.sitepatch/patchsets/{HEX}.json",
     ]
-    assert health.unfinished(env) == [] and health.recover_all(env) == ([], [])
+    assert status.unfinished(env) == [] and status.recover_all(env) == ([], [])
     assert [status.has_store(word) for word in words] == [True, True, False, True]
 
 
@@ -215,11 +214,11 @@ def interrupted(tmp_path):
 )
 def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me, writer, mine):
     (site,) = interrupted.stores
-    found = writer if writer is not None else health._writer("/nowhere")
-    monkeypatch.setattr(health, "_writer", lambda site: found)
+    found = writer if writer is not None else status._writer("/nowhere")
+    monkeypatch.setattr(status, "_writer", lambda site: found)
     monkeypatch.setattr(os, "geteuid", lambda: me)
-    monkeypatch.setattr(health, "recover", lambda site, timeout: "an interrupted run was undone")
-    said, left = health.recover_all(interrupted)
+    monkeypatch.setattr("patcher.store.transaction.recover", lambda site, timeout: "an interrupted run was undone")
+    said, left = status.recover_all(interrupted)
     assert said == [f"{site}: an interrupted run was undone"] * mine
     assert [each[:2] for each in left] == [("interrupted", site)] * (not mine)
     assert mine or (left[0][2].startswith("an interrupted run will be undone: ") and f"; it is user {writer}'s: " in left[0][2])
@@ -227,32 +226,32 @@ def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me
 
 def test_a_run_is_of_the_user_whose_journal_it_is_a_link_included(interrupted):
     (site,) = interrupted.stores
-    assert health._writer(site) == os.geteuid()
+    assert status._writer(site) == os.geteuid()
     os.unlink(f"{site}/.sitepatch/journal.json")
     os.symlink("nowhere", f"{site}/.sitepatch/journal.json")
-    assert health._writer(site) == os.geteuid()
+    assert status._writer(site) == os.geteuid()
 
 
 def test_a_run_that_is_recovered_or_was_by_another_process_meanwhile(interrupted, monkeypatch):
     (site,) = interrupted.stores
-    ((said,), left) = health.recover_all(interrupted)
+    ((said,), left) = status.recover_all(interrupted)
     assert said.startswith(f"{site}: an interrupted run was undone") and left == []
     os.makedirs(f"{site}/.sitepatch", exist_ok=True)
     monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")
-    assert health.recover_all(interrupted) == ([], [])
+    assert status.recover_all(interrupted) == ([], [])
 
 
 def test_a_run_that_is_under_way_is_not_waited_for(interrupted, monkeypatch):
     (site,) = interrupted.stores
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
-    monkeypatch.setattr(health, "_writer", lambda site: os.geteuid() + 1)  # whoever started it
-    ((word, _, what),) = health.unfinished(interrupted)
+    monkeypatch.setattr(status, "_writer", lambda site: os.geteuid() + 1)  # whoever started it
+    ((word, _, what),) = status.unfinished(interrupted)
     assert word == "interrupted"
-    assert health.describe_unfinished(interrupted) == [f"{site}: {what}, by the next command that writes"]
+    assert status.describe_unfinished(interrupted) == [f"{site}: {what}, by the next command that writes"]
     with Folder.open(site) as folder, locked(folder):
-        said, ((word, where, why),) = health.recover_all(interrupted)
-        assert health.unfinished(interrupted) == [(word, where, why)]
-        assert health.describe_unfinished(interrupted) == [f"{site}: {why}"]
+        said, ((word, where, why),) = status.recover_all(interrupted)
+        assert status.unfinished(interrupted) == [(word, where, why)]
+        assert status.describe_unfinished(interrupted) == [f"{site}: {why}"]
     assert (said, word, where) == ([], "under way", site) and f"process {os.getpid()}" in why
 
 
@@ -262,27 +261,27 @@ def test_a_run_that_takes_the_lock_or_ends_while_it_is_looked_at(interrupted, mo
 
     (site,) = interrupted.stores
     with monkeypatch.context() as patch:
-        patch.setattr(health, "recover", recover)
-        assert health.recover_all(interrupted) == ([], [("under way", site, "another sitepatch")])
+        patch.setattr("patcher.store.transaction.recover", recover)
+        assert status.recover_all(interrupted) == ([], [("under way", site, "another sitepatch")])
     sentences = ["an interrupted run will be finished", ""]
     monkeypatch.setattr(Store, "interrupted", lambda store: sentences.pop(0))
-    assert (health.unfinished(interrupted), sentences) == ([], [])
+    assert (status.unfinished(interrupted), sentences) == ([], [])
 
 
 def test_where_the_kernel_does_not_tell_who_is_at_work_a_run_counts_as_interrupted(interrupted, monkeypatch):
     def holders(site):
         raise FileNotFoundError("/proc/locks")
 
-    monkeypatch.setattr(health, "holders", holders)
-    assert [word for word, _, _ in health.unfinished(interrupted)] == ["interrupted"]
+    monkeypatch.setattr("patcher.store.lock.holders", holders)
+    assert [word for word, _, _ in status.unfinished(interrupted)] == ["interrupted"]
 
 
 def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
     def recover(site, timeout):
         raise StoreError("why not")
 
-    monkeypatch.setattr(health, "recover", recover)
-    said, ((word, _, why),) = health.recover_all(interrupted)
+    monkeypatch.setattr("patcher.store.transaction.recover", recover)
+    said, ((word, _, why),) = status.recover_all(interrupted)
     assert (said, word) == ([], "interrupted")
     assert why.startswith("an interrupted run will be undone: ") and why.endswith(", when the store can be written: why not")
 
@@ -300,7 +299,7 @@ def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_reported(tmp_pat
     copy = f"{tmp_path}/.sitepatch/pristine/{digest}"
     problem = f"{copy}: is the pristine copy of {FILE}, which is changed and has no receipt"
     hint = f"put it back, then remove that copy: cp -p {copy} {tmp_path}/{FILE}"
-    assert health.unclaimed(env, [], [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * told]
+    assert status.unclaimed(env, [], [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * told]
 
 
 # bytecode -------------------------------------------------------------------------------------------------------------

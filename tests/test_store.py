@@ -20,7 +20,8 @@ import pytest
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt, Splice, Step
-from patcher.store import journal, tidy
+from patcher.store import journal
+from patcher.store import transaction as transactions
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.store.receipt import file_name
@@ -1070,7 +1071,7 @@ def test_a_failure_before_the_commit_point_is_undone_at_once_and_reported(site, 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "why")])
 def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
-    real = tidy.clean_up
+    real = transactions.clean_up
 
     def clean(*words):
         real(*words)

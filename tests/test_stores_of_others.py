@@ -11,13 +11,13 @@ import pytest
 
 from patcher.project.selection import choose
 from patcher.store.folder import Folder
-from patcher.store.health import recover_all
 from patcher.store.lock import locked
+from patcher.store.status import recover_all
 from patcher.store.transaction import transaction
-from patcher.survey.plans import plan_apply
 from patcher.target.interpreter import discover
 from tests.command import done, tree
 from tests.places import command, patchset
+from tests.plans import plan_apply
 from tests.stores import commit_plan
 from tests.test_environment import install
 from tests.users import ROOT_ONLY, as_user, give, theirs

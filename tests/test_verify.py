@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from patcher.model import PatchsetSource
+from patcher.model import FilePlan, PatchsetSource
 from patcher.patchset.manifest import load_patchset
 from patcher.system.process import relevant_lines
 from patcher.target.interpreter import discover
-from patcher.verify.checks import FileToVerify, VerifySettings
+from patcher.verify import VerifySettings
 from patcher.verify.namespace import Namespace
 from patcher.verify.run import _OWN, verify_files
 from tests.command import ROOT, environ, sitepatch, tree
@@ -421,14 +421,22 @@ SEEN_PAST = {"a child process": "starts a Python process", "exec(open())": "by i
 def test_where_nothing_can_be_mounted_what_looks_past_the_planned_text_is_named(tmp_path, name):
     venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": LOOKERS[name]})
     folder = venv.mine / venv.patchset("bad", "raise RuntimeError('boom')", imports=["demo.look"])
-    file = FileToVerify(str(venv.site), "demo/m.py", b"raise RuntimeError('boom')\n", PRISTINE["demo/m.py"].encode())
+    file = FilePlan(str(venv.site), "demo/m.py", PRISTINE["demo/m.py"].encode(), b"raise RuntimeError('boom')\n", None, ())
     settings = VerifySettings(discover(str(venv.python), None), 120)
     verified = verify_files([file], [load_patchset(folder, PatchsetSource("mine"))], settings, in_memory=True)
     assert [check.state for check in verified.checks] == ["ok", "ok"]
     (sentence,) = verified.unseen
     assert sentence.startswith("import demo.look ") and SEEN_PAST[name] in sentence
-    file = file._replace(now=b"three = 3\n")
+    file = file._replace(after=b"three = 3\n")
     assert verify_files([file], [load_patchset(folder, PatchsetSource("mine"))], settings, written=True).unseen == ()
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "soon"])
+def test_a_time_that_no_process_has_is_refused_before_anything_is_done(venv, text):
+    before = venv.tree()
+    done = venv("apply", venv.patchset("good", "three = 3"), SITEPATCH_VERIFY_TIMEOUT=text)
+    assert (done.code, venv.tree()) == (2, before) and f"SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds, above 0" in done.err
+    assert venv("apply", "good", "--verify", "none", SITEPATCH_VERIFY_TIMEOUT=text).code == 0
 
 
 # what was broken before -----------------------------------------------------------------------------------------------

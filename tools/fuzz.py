@@ -31,11 +31,10 @@ import tests.semantic
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
-from patcher.model import OptionValue, Rewrite
+from patcher.model import OptionValue, Rewrite, apply_splices
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.sources import choose_variant, pick_variants, resolve_options
-from patcher.splice import apply_splices
 from tests.semantic import corpus
 
 CPU_SECONDS = 10.0

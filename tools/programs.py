@@ -30,8 +30,7 @@ from patcher.engine.engine import rewrite
 from patcher.engine.explain.explain import explain_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
-from patcher.model import HunkText, Rewrite, State
-from patcher.splice import apply_splices
+from patcher.model import HunkText, Rewrite, State, apply_splices
 from tests.names import lost_names
 from tools import bindings, exchanged, generalised, headers
 

@@ -20,7 +20,8 @@ from patcher.errors import Location, PatchError, SitepatchError
 from patcher.model import Answer, Patchset, State, Variant
 from patcher.patchset.results import Request, rewrite_uncached
 from patcher.patchset.sources import matching_variants, resolve_options
-from patcher.planner.answers import answer_of, reconciled
+from patcher.planner.plan import reconciled
+from patcher.planner.resolve import answer_of
 from patcher.system.reading import TEXT, read_file
 from patcher.target.versions import is_version
 from patcher.text.diffs import diff_texts

@@ -19,8 +19,7 @@ from patcher.target.distribution import installed_distributions
 from patcher.target.environment import locate
 from patcher.target.interpreter import Environment
 from patcher.target.record import RecordRow, recorded_sources
-from patcher.text.listed import shortened
-from patcher.text.release import normalized
+from patcher.text.listed import normalized, shortened
 
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
 _BATCH = 200  # files between two reports of progress

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence, Tuple
 
-from patcher.model import Patchset, Requested, Step
+from patcher.model import Patchset, Requested, Step, apply_splices
 from patcher.patchset.toml import options_text
-from patcher.splice import apply_splices
 from patcher.text.diffs import diff_texts
 
 

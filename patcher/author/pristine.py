@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, 
 
 from patcher.author.changed import InstalledFile
 from patcher.errors import SitepatchError, StoreError, UsageError
-from patcher.splice import apply_splices
+from patcher.model import apply_splices
 from patcher.store.store import Store
 from patcher.system import ownership
 from patcher.system.archive import archive_errors, member

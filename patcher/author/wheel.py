@@ -14,7 +14,7 @@ from typing import IO, Dict, List, NamedTuple, Sequence, Tuple
 from patcher.author.export import PatchedFile
 from patcher.errors import SitepatchError
 from patcher.system.archive import archive_errors, member
-from patcher.text.release import normalized
+from patcher.text.listed import normalized
 
 _LOCAL = "sitepatch.1"
 _CHUNK = 1 << 20  # bytes that are read at a time: a wheel may be larger than the memory

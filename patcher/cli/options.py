@@ -12,7 +12,9 @@ from patcher.cli.console import Console
 from patcher.cli.translation import translated
 from patcher.errors import SitepatchError, UsageError
 from patcher.ops.place import Place
-from patcher.store.lock import patience
+from patcher.patchset.places import patchset_folders
+from patcher.store import patience
+from patcher.store.status import applied_names, statuses
 
 CommandFunction = Callable[..., int]
 """The function of a command: takes a Console and its options, and returns the exit code."""
@@ -105,34 +107,18 @@ class Number(click.FloatRange):
 
 
 def verify_option(default: str = "import") -> Callable[[CommandFunction], CommandFunction]:
-    """Give a command `--verify HOW`, which becomes its parameter `verify`; each process that verifies has two minutes."""
+    """Give a command `--verify HOW`, its parameter `verify`; each process that verifies has two minutes."""
 
     def decorate(function: CommandFunction) -> CommandFunction:
-        @wraps(function)
-        def run(how: str, **rest: Any) -> int:
-            from patcher.verify.checks import VerifyOptions  # which few commands need
-
-            chosen = VerifyOptions(_timeout(), no_verify=how == "none", compile_only=how == "compile", probe=how == "probe")
-            return function(verify=chosen, **rest)
-
         return click.option(
             "--verify",
-            "how",
             type=click.Choice(("none", "compile", "import", "probe")),
             default=default,
             show_default=True,
             help="Verify what is patched: compile it, import it too, run the patchsets' own probes too, if trusted.",
-        )(run)
+        )(function)
 
     return decorate
-
-
-def _timeout() -> float:
-    text = os.environ.get("SITEPATCH_VERIFY_TIMEOUT") or "120"
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(f"SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds") from None
 
 
 def writing_options(function: CommandFunction) -> CommandFunction:
@@ -192,3 +178,39 @@ def patient(function: CommandFunction) -> CommandFunction:
         show_envvar=True,
         help="How long to wait for another process that changes the environment.",
     )(run)
+
+
+# what a shell completes ------------------------------------------------------------------------------------------------
+def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
+    """The names of patchsets that begin so, also of those that are applied where that matters."""
+    try:
+        names = set(patchset_folders(ctx.params.get("patch_dir") or (), os.getcwd()))
+        if ctx.info_name in ("restore", "diff", "status"):
+            env = Place(ctx.params.get("python"), ctx.params.get("target"), (), bool(ctx.params.get("system"))).environment()
+            names.update(applied_names(statuses(env)))
+    except (SitepatchError, OSError):
+        return []
+    return sorted(name for name in names if name.startswith(begun))
+
+
+def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
+    """`NAME.option=` of the patchsets named so far, and the choices after it."""
+    from patcher.project.selection import settings_for_completion  # `status` has no use for it
+
+    dirs = ctx.params.get("patch_dir") or ()
+    named = [*(ctx.params.get("names") or ()), *ctx.args]  # click leaves them in args while --set waits for its value
+    try:
+        return settings_for_completion(begun, named, dirs)
+    except (SitepatchError, OSError):
+        return []
+
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    metavar="NAME.option=VALUE",
+    multiple=True,
+    shell_complete=complete_settings,
+    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
+)
+"""Gives a command its `--set`."""

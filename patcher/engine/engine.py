@@ -18,8 +18,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.side import Hunk
-from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State
-from patcher.splice import apply_splices
+from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State, apply_splices
 from patcher.text.lines import common_ends
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "change": ("ApplyRequest", "RestoreRequest", "apply", "restore"),
-    "events": ("Events",),
     "outcome": ("Outcome",),
+    "events": ("Events",),
     "place": ("Place",),
     "project": ("LockOutcome", "LockRequest", "ProjectFiles", "SyncRequest", "lock", "sync"),
     "verifying": ("VerifyOutcome", "VerifyRequest", "verify"),

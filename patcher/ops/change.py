@@ -6,25 +6,24 @@ import sys
 from typing import TYPE_CHECKING, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from patcher.errors import FormatError, OutdatedError, SitepatchError, StoreError, UsageError
-from patcher.hook.places import hooks_for
+from patcher.facts import Wanted
 from patcher.model import Change, FilePlan, Plan
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome, RestoreRequest
 from patcher.ops.place import Place
+from patcher.planner.survey import make_plan
 from patcher.project.selection import check_names, check_probes, check_sources, choose
-from patcher.store.health import describe_unfinished, unclaimed
 from patcher.store.retry import quiet, retry, settled
-from patcher.store.status import applied_names, divide_names, has_store, statuses, stores
+from patcher.store.status import applied_names, describe_unfinished, divide_names, has_store, statuses, stores, unclaimed
 from patcher.store.store import Store
-from patcher.store.transaction import FINISHED, Transaction, recover, transaction
-from patcher.survey.plans import plan_apply, plan_restore
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
 from patcher.text.listed import one_or_more
-from patcher.verify.checks import Verified, VerifyOptions, VerifySettings, files_to_verify
+from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings, seconds_for_each
 
 if TYPE_CHECKING:
     from patcher.model import Patchset, Requested
+    from patcher.store.transaction import Transaction
 
 
 def apply(request: ApplyRequest, events: Events = SILENT) -> Outcome:
@@ -48,7 +47,7 @@ def apply_requested(
     events.started(env, requested)
 
     def look() -> Outcome:
-        plan = plan_apply(env, requested, force=request.force)
+        plan = make_plan(env, Wanted(tuple(requested), force=request.force))
         plan = plan._replace(notes=(*notes, *plan.notes))
         return Outcome(place, env, plan, names, tuple(requested), request.dry_run)
 
@@ -83,10 +82,11 @@ def carry_out(
         return first
     _check_writable(first.changed if first else ())
     fresh = not any(map(has_store, sites))
+    from patcher.store.transaction import transaction  # only where something is to be written
 
     def change() -> Outcome:
         with transaction(sites) as run:
-            _report_recovered(run.recovered, recovered, events)
+            recovered.extend(_told_recovered(run.recovered, events))
             outcome = look()._replace(fresh=fresh, recovered=tuple(recovered))
             if run.holds(_sites(outcome)):
                 return _write(run, outcome, how, events)
@@ -99,15 +99,20 @@ def carry_out(
 def _recover(env: Environment, events: Events) -> List[str]:
     recovered: List[str] = []
     for store in stores(env):
-        sentence = recover(store.site)
-        _report_recovered({store.site: sentence} if sentence else {}, recovered, events)
+        if not store.tidy():
+            from patcher.store.transaction import recover
+
+            sentence = recover(store.site)
+            recovered += _told_recovered({store.site: sentence} if sentence else {}, events)
     return recovered
 
 
-def _report_recovered(sentences: Mapping[str, str], recovered: List[str], events: Events) -> None:
-    for site, sentence in sentences.items():
-        recovered.append(f"{site}: {sentence}")
-        events.note(recovered[-1], "recovered")
+def _told_recovered(sentences: Mapping[str, str], events: Events) -> List[str]:
+    """Report what was recovered in each site directory, and return that."""
+    lines = [f"{site}: {sentence}" for site, sentence in sentences.items()]
+    for line in lines:
+        events.note(line, "recovered")
+    return lines
 
 
 def _sites(outcome: Outcome) -> Set[str]:
@@ -131,6 +136,8 @@ def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], ev
     for file in changed:
         if file.aside:
             events.note(f"the edited {file.path} is kept as {run.save_edited(file.site, file.path, file.aside)}", "kept")
+    from patcher.store.transaction import FINISHED  # as above
+
     changes: Dict[str, List[Change]] = {}
     for file in changed:
         changes.setdefault(file.site, []).extend([file.change] if file.change else [])
@@ -141,7 +148,7 @@ def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], ev
 
 def _verified(outcome: Outcome, how: VerifySettings) -> Optional[Verified]:
     """What came of verifying the planned texts; None where no text is new."""
-    texts = files_to_verify(file for file in outcome.changed if file.change and file.change.old and not file.change.forget)
+    texts = [file for file in outcome.changed if file.change and file.change.old and not file.change.forget]
     if not texts:
         return None
     from patcher.verify.run import verify_files  # with subprocess: only where something is to be written
@@ -180,18 +187,20 @@ def _patchsets(outcome: Outcome) -> List[Patchset]:
 
 
 def verify_settings(
-    place: Place, env: Environment, options: VerifyOptions, patchsets: Sequence[Patchset], events: Events
+    place: Place, env: Environment, how: str, patchsets: Sequence[Patchset], events: Events
 ) -> Optional[VerifySettings]:
-    """The settings that options mean for an environment, None for not to verify.
+    """The settings that `--verify` means for an environment, None for not to verify.
 
     A directory given as `target` is no environment of its own: without `python` nobody knows which packages its modules run
     with, so its files are compiled only.
 
     Raises:
-        UsageError: a probe is requested that cannot be run there or is not trusted.
+        UsageError: a probe is requested that cannot be run there or is not trusted; see `seconds_for_each`.
     """
+    if how == NONE:
+        return None
     alone = place.target is not None and place.python is None
-    if options.probe:
+    if how == PROBE:
         if alone:
             raise UsageError("--verify probe and --target: found no interpreter to run a probe in", "name it with --python")
         check_probes(patchsets, place.patch_dirs)
@@ -202,11 +211,8 @@ def verify_settings(
         here = "{}.{}".format(*sys.version_info[:2])
         events.note(f"the Python of the image is not run: Python {here} of this machine compiles the files, and imports none")
     why = "an image is not run" if env.root else "--target names no interpreter to import them with; add --python"
-    reason = why if alone and not options.compile_only else ""
-    imports = not (alone or options.compile_only)
-    if options.no_verify:
-        return None
-    return VerifySettings(env, options.timeout, place.target is not None, imports, options.probe, reason, events.progress)
+    reason = why if alone and how != COMPILE else ""
+    return VerifySettings(env, seconds_for_each(), how, place.target is not None, reason, events.progress)
 
 
 def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
@@ -229,12 +235,16 @@ def restore(request: RestoreRequest, events: Events = SILENT) -> Outcome:
         idle, chosen = divide_names(applied, one_or_more(request.names))
         if idle:
             check_names(idle, applied, place.patch_dirs)
-        plan = plan_restore(items, chosen, force=request.force) if chosen else Plan((), ())
+        plan = make_plan(env, Wanted((), tuple(chosen), request.force), items)
         outcome = Outcome(place, env, plan, tuple(chosen), (), request.dry_run, idle=tuple(idle))
         return outcome._replace(damaged=tuple(unclaimed(env, items, bad)))
 
     outcome = carry_out(look, env, None, events, dry_run=request.dry_run)
-    return outcome._replace(hooks=tuple(hooks_for(env, outcome.patchsets))) if outcome.written else outcome
+    if not outcome.written:
+        return outcome
+    from patcher.hook.places import hooks_for  # not for a repeated apply
+
+    return outcome._replace(hooks=tuple(hooks_for(env, outcome.patchsets)))
 
 
 def note_interrupted(env: Environment, events: Events) -> None:

@@ -9,6 +9,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 from patcher.author.cases import CaseResult, find_cases, read_case, run_case
 from patcher.author.lint import ADVICE, ERROR, LintFinding, lint
 from patcher.errors import SitepatchError, UsageError
+from patcher.facts import Wanted
 from patcher.model import Answer, Patchset, Requested
 from patcher.ops.events import SILENT, Events
 from patcher.ops.explain import HunkExplanation, explanations
@@ -17,9 +18,9 @@ from patcher.ops.releases.against import check_against, check_releases
 from patcher.ops.releases.outcome import Checked, is_absent
 from patcher.patchset.places import patchset_folders
 from patcher.patchset.sources import find_patchsets
+from patcher.planner.survey import make_plan
 from patcher.project.selection import choose
 from patcher.store.retry import settled
-from patcher.survey.plans import plan_apply
 from patcher.text.listed import count
 
 
@@ -147,7 +148,7 @@ def _check_here(outcome: CheckOutcome, events: Events) -> CheckOutcome:
     notes: Dict[str, None] = {}
     groups = [outcome.requested] if request.names else [(wanted,) for wanted in outcome.requested]
     for number, group in enumerate(groups, 1):
-        plan = settled(env, partial(plan_apply, env, group))
+        plan = settled(env, partial(make_plan, env, Wanted(tuple(group))))
         every += plan.answers
         notes.update(dict.fromkeys(plan.notes))
         events.progress(number, len(groups), "patchsets checked")

@@ -7,21 +7,19 @@ from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.facts import Condition, FileStatus
+from patcher.facts import Condition, FileStatus, Wanted
 from patcher.model import Answer, OptionValue, Patchset, Requested
 from patcher.ops.events import SILENT, Events
 from patcher.ops.patchsets import compatibility_table
 from patcher.ops.place import Place
 from patcher.patchset.places import folders_by_name, named_places
 from patcher.patchset.sources import find_patchsets
+from patcher.planner.survey import make_plan, stored_patchset
 from patcher.project.pyproject import read_project
 from patcher.project.request import PROJECT
 from patcher.project.selection import choose, find_all
-from patcher.store.health import describe_unfinished
 from patcher.store.retry import settled
-from patcher.store.status import applied_names, before_and_after, statuses
-from patcher.survey.plans import plan_apply
-from patcher.survey.targets import stored_patchset
+from patcher.store.status import applied_names, before_and_after, describe_unfinished, statuses
 from patcher.target.interpreter import Environment
 from patcher.text.confusable import diff_remarks
 from patcher.text.diffs import FileDiff, diff_texts, plan_diffs
@@ -133,7 +131,7 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
 def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOutcome:
     """The outcome with what patchsets would change that are not applied; nothing where one of them does not fit."""
     requested, shadows = choose(names, (), place.patch_dirs)
-    plan = settled(outcome.env, lambda: plan_apply(outcome.env, requested))
+    plan = settled(outcome.env, lambda: make_plan(outcome.env, Wanted(tuple(requested))))
     diffs = () if plan.failed else tuple(plan_diffs(plan))
     notes = (*outcome.notes, *shadows, *plan.notes)
     return outcome._replace(planned=diffs, requested=tuple(requested), answers=plan.answers, notes=notes)

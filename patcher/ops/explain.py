@@ -11,14 +11,12 @@ from patcher.engine.explain.explain import Explanation, explain_hunks
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.errors import SitepatchError
-from patcher.facts import Assignment, TargetFile
-from patcher.model import Answer, Requested, Splice, State, Step
-from patcher.planner.answers import reconciled, refused_answers
-from patcher.planner.plan import order_in
-from patcher.planner.resolve import resolve
-from patcher.splice import apply_splices
+from patcher.facts import Assignment, TargetFile, Wanted
+from patcher.model import Answer, Requested, Splice, State, Step, apply_splices
+from patcher.planner.plan import reconciled, refused_answers
+from patcher.planner.resolve import application_order, resolve
+from patcher.planner.survey import REWRITER, read_facts
 from patcher.store.status import read_installed
-from patcher.survey.plans import REWRITER, read_facts
 from patcher.target.environment import locate
 from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
@@ -55,12 +53,12 @@ def explanations(env: Environment, requested: Requested) -> Tuple[List[HunkExpla
         PatchError: a hunk is wrong in itself.
         StoreError: a receipt is invalid.
     """
-    facts = read_facts(env, [requested])
+    facts = read_facts(env, Wanted((requested,)))
     hunks = [_without_a_file(env, answer) for answer in facts.answers]
     notes = list(facts.notes)
     for key, (assignment,) in facts.assignments.items():
-        notes += facts.targets[key].notes
-        hunks += _file(assignment, facts.targets[key])
+        notes += facts.files[key].notes
+        hunks += _file(assignment, facts.files[key])
     states = reconciled([one.answer for one in hunks])  # what the hunks of several files mean together (format rule 24)
     return [one._replace(answer=answer) for one, answer in zip(hunks, states)], list(dict.fromkeys(notes))
 
@@ -69,7 +67,7 @@ def _file(assignment: Assignment, found: TargetFile) -> List[HunkExplanation]:
     site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
     if found.problem:
         return [HunkExplanation(site, answer) for answer in refused_answers([assignment], found.problem)]
-    order = order_in(found, [assignment])
+    order = application_order(found.steps, [assignment])
     ahead = order[: order.index(name)]
     data, _, _ = resolve(site, path, found, ahead, {}, REWRITER)
     _, _, planned = resolve(site, path, found, [*ahead, name], {name: assignment}, REWRITER)

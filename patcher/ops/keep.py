@@ -22,15 +22,13 @@ from patcher.ops.events import Events
 from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.ops.place import Place
 from patcher.patchset.sources import pick_variants
-from patcher.store.folder import Folder
-from patcher.store.lock import patience
-from patcher.store.meta import Meta
+from patcher.store import patience
+from patcher.store.folder import Folder, Meta
 from patcher.system.flock import take_flock
 from patcher.target.environment import locate
 from patcher.target.interpreter import Environment
-from patcher.text.listed import count
-from patcher.text.release import normalized
-from patcher.verify.checks import VerifyOptions
+from patcher.text.listed import count, normalized
+from patcher.verify import COMPILE
 
 _TURN = 120.0  # seconds for other starts of the same hook, which end by themselves
 _PATIENCE = 1.0  # seconds for another sitepatch, or for uv, which may be waiting for this very process
@@ -173,8 +171,7 @@ def _keep(hook: Hook, item: Requested, rival: str, *, write: bool) -> Look:
             f"{name}: {rival} keeps it applied in another version or with other options; uninstall {rival} or {hook.name}"
         )
         return Look(name, problem=problem)
-    verify = VerifyOptions(compile_only=True)
-    request = ApplyRequest(Place(target=hook.site), (name,), verify=verify, dry_run=not write)
+    request = ApplyRequest(Place(target=hook.site), (name,), verify=COMPILE, dry_run=not write)
     try:
         with patience(_PATIENCE, lambda text: None):
             outcome = apply_requested(request, [item], (), _Recoveries())

@@ -8,7 +8,7 @@ from patcher.model import FilePlan, Plan, Requested
 from patcher.ops.place import Place
 from patcher.target.interpreter import Environment
 from patcher.text.listed import Texts
-from patcher.verify.checks import Verified, VerifyOptions
+from patcher.verify import IMPORT, Verified
 
 
 class ApplyRequest(NamedTuple):
@@ -21,7 +21,7 @@ class ApplyRequest(NamedTuple):
     place: Place
     names: Texts
     settings: Texts = ()
-    verify: VerifyOptions = VerifyOptions()
+    verify: str = IMPORT
     dry_run: bool = False
     force: bool = False
 
@@ -55,7 +55,7 @@ class VerifyRequest(NamedTuple):
 
     place: Place
     names: Texts = ()
-    verify: VerifyOptions = VerifyOptions()
+    verify: str = IMPORT
 
 
 class Effect(NamedTuple):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
+from patcher.facts import Wanted
 from patcher.model import FilePlan, Plan
 from patcher.ops.change import note_interrupted, requested_patchsets, verify_settings
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.overlay import make
+from patcher.planner.survey import make_plan
 from patcher.store.retry import retry, settled
-from patcher.survey.plans import plan_apply, plan_sync
-from patcher.verify.checks import Verified, VerifySettings, files_to_verify
+from patcher.verify import PROBE, Verified, VerifySettings
 
 if TYPE_CHECKING:
     from patcher.model import Requested
@@ -44,9 +45,9 @@ def make_overlay(request: Union[ApplyRequest, SyncRequest], events: Events = SIL
 
     def planned() -> Plan:
         if isinstance(request, ApplyRequest):
-            return plan_apply(env, requested)
-        plan, locked_files = plan_sync(env, requested)
-        refuse_other(request.project, asked_for, plan, locked_files, events)
+            return make_plan(env, Wanted(requested))
+        plan = make_plan(env, Wanted(requested, None))
+        refuse_other(request.project, asked_for, plan, events)
         return plan
 
     how = verify_settings(request.place, env, request.verify, [one.patchset for one in requested], events)
@@ -72,11 +73,11 @@ def _verified(
 ) -> Optional[Verified]:
     """The outcome of verifying the overlay; None where it was verified before, which is not repeated but for probes."""
     mark = folder / make.VERIFIED
-    if mark.exists() and not how.probes:
+    if mark.exists() and how.how != PROBE:
         return None
     from patcher.verify.run import verify_files  # with subprocess
 
-    verified = verify_files(files_to_verify(files), [one.patchset for one in requested], how, in_memory=True)
+    verified = verify_files(files, [one.patchset for one in requested], how, in_memory=True)
     if how.imports and not verified.failed:
         mark.touch()
     return verified

@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple, Optional, Tuple
 
 from patcher.patchset.places import AnyPath
-from patcher.target.interpreter import Environment, discover
+from patcher.target.interpreter import Environment, discover, image_root
 from patcher.text.listed import Texts, one_or_more
 
 
@@ -41,7 +41,7 @@ class Place(_Place):
             UsageError: there is no such directory, or it is no interpreter that answers, or no image with one Python.
         """
         found = None
-        if self.target:
+        if self.target and image_root(self.target):
             from patcher.target.rootfs import image
 
             found = image(self.target)

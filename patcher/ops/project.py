@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, LockError, SitepatchError
-from patcher.facts import FileStatus
+from patcher.facts import FileStatus, Wanted
 from patcher.hook.places import hook_folders, hook_name
 from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, verify_settings
@@ -14,16 +14,16 @@ from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import Effect, Outcome
 from patcher.ops.place import Place
 from patcher.patchset.toml import options_text
+from patcher.planner.survey import make_plan
 from patcher.project import lockfile
 from patcher.project.differing import lock_differences, same_result
 from patcher.project.request import ProjectFiles, ProjectRequest, read_request
 from patcher.store.retry import settled
 from patcher.store.status import applied_names, statuses
-from patcher.survey.plans import plan_sync
 from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
-from patcher.text.release import release_name
-from patcher.verify.checks import VerifyOptions
+from patcher.text.listed import release_name
+from patcher.verify import IMPORT
 
 
 class SyncRequest(NamedTuple):
@@ -31,7 +31,7 @@ class SyncRequest(NamedTuple):
 
     place: Place
     project: ProjectFiles = ProjectFiles()
-    verify: VerifyOptions = VerifyOptions()
+    verify: str = IMPORT
     dry_run: bool = False
     force: bool = False
 
@@ -83,8 +83,9 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     events.started(env, requested)
 
     def look() -> Outcome:
-        items, (plan, locked_files) = statuses(env), plan_sync(env, requested, force=request.force)
-        refuse_other(request.project, asked_for, plan, locked_files, events)
+        items = statuses(env)
+        plan = make_plan(env, Wanted(requested, None, request.force))
+        refuse_other(request.project, asked_for, plan, events)
         going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
         live = applied_names(item for item in items if item.live)
         reverted = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
@@ -97,12 +98,10 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
     return carry_out(look, env, how, events, dry_run=request.dry_run)
 
 
-def refuse_other(
-    project: ProjectFiles, asked_for: ProjectRequest, plan: Plan, locked_files: Sequence[LockedFile], events: Events
-) -> None:
+def refuse_other(project: ProjectFiles, asked_for: ProjectRequest, plan: Plan, events: Events) -> None:
     """Raise LockError where anything differs from the lock that the project asks for."""
     if asked_for.lock:
-        now = lockfile.make_lock(asked_for.patchsets, locked_files)
+        now = lockfile.make_lock(asked_for.patchsets, plan.locked)
         problems = lock_differences(asked_for.lock, now, complete=not plan.failed)
         if problems:
             path = project.lock_path
@@ -156,12 +155,12 @@ def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:
     env = request.place.environment()
     events.started(env)
     note_interrupted(env, events)
-    plan, locked_files = settled(env, lambda: plan_sync(env, asked_for.patchsets))
+    plan = settled(env, lambda: make_plan(env, Wanted(asked_for.patchsets, None)))
     plan = plan._replace(notes=(*asked_for.notes, *plan.notes))
     for note in plan.notes:
         events.note(note)
     old = lockfile.load_lock(path) if request.check or path.exists() else None
-    new = lockfile.make_lock(asked_for.patchsets, locked_files)
+    new = lockfile.make_lock(asked_for.patchsets, plan.locked)
     problems: List[str] = []
     if request.check and old:
         problems = [*lock_differences(old, new, complete=not plan.failed), *same_result(old, new)]

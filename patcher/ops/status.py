@@ -7,19 +7,17 @@ import time
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
-from patcher.facts import Condition, FileStatus
+from patcher.facts import Condition, FileStatus, Wanted
 from patcher.model import OptionValue, Requested, State, Step
 from patcher.ops.place import Place
 from patcher.patchset.places import folders_by_name, has_texts, search_places
 from patcher.patchset.toml import option_text
-from patcher.store.health import damaged, recover_all, unclaimed, unfinished
 from patcher.store.retry import settled
-from patcher.store.status import applied_names, divide_names, statuses, stores
+from patcher.store.status import applied_names, damaged, divide_names, recover_all, statuses, stores, unclaimed, unfinished
 from patcher.store.store import Store
 from patcher.target.backups import Backup, proven_backups
 from patcher.target.interpreter import Environment
-from patcher.text.listed import Texts, one_or_more
-from patcher.text.release import release_name
+from patcher.text.listed import Texts, one_or_more, release_name
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
 OUTDATED = "outdated"
@@ -235,15 +233,14 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
     import shlex
 
     from patcher.ops.releases.outcome import one_line, state_of  # what is as it was applied needs no plan
-    from patcher.survey.plans import plan_apply
-    from patcher.survey.targets import stored_patchset
+    from patcher.planner.survey import make_plan, stored_patchset
 
     item = items[0]
     names = (release_name(one.receipt.package, one.receipt.distribution, one.installed) for one in items)
     release = " and ".join(dict.fromkeys(names))
     try:
         patchset = stored_patchset(item.site, step)
-        plan = plan_apply(env, [Requested(patchset, step.options)])
+        plan = make_plan(env, Wanted((Requested(patchset, step.options),)))
     except SitepatchError as error:
         return item.condition.value, error.brief
     if plan.failed:

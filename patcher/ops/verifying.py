@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.facts import FileStatus
-from patcher.model import Patchset
+from patcher.model import FilePlan, Patchset
 from patcher.ops.change import verify_settings
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import VerifyRequest
+from patcher.planner.survey import stored_patchset
 from patcher.project.selection import check_names
-from patcher.store.health import describe_unfinished
 from patcher.store.retry import settled
-from patcher.store.status import applied_names, before_and_after, divide_names, statuses
-from patcher.survey.targets import stored_patchset
+from patcher.store.status import applied_names, before_and_after, describe_unfinished, divide_names, statuses
 from patcher.system.signals import stoppable
 from patcher.target.interpreter import Environment
 from patcher.text.listed import one_or_more
-from patcher.verify.checks import FileToVerify, Verified
+from patcher.verify import Verified
 from patcher.verify.run import verify_files as run_checks
 
 
@@ -58,7 +57,7 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
         assert how is not None
         here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
         files = [
-            FileToVerify(item.site, item.receipt.path, item.data, before_and_after(item.site, item.receipt, chosen)[0])
+            FilePlan(item.site, item.receipt.path, before_and_after(item.site, item.receipt, chosen)[0], item.data, None, ())
             for item in here
             if item.live
         ]

@@ -27,9 +27,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from patcher import __version__
 from patcher.errors import SitepatchError
-from patcher.model import HunkAnswer, HunkText, OptionValue, Requested, Rewrite, Splice, State
+from patcher.model import HunkAnswer, HunkText, OptionValue, Requested, Rewrite, Splice, State, apply_splices
 from patcher.patchset.places import builtin_table
-from patcher.splice import apply_splices
 from patcher.system import ownership
 from patcher.system.cache import HINT, KNOWN, cache_dir, check_private, private
 from patcher.system.reading import TEXT, read_file

@@ -23,8 +23,7 @@ from patcher.patchset.places import (
 from patcher.patchset.toml import option_text
 from patcher.system.decode import shown_value
 from patcher.target.versions import accepts, says_nothing
-from patcher.text.listed import listed, suggest
-from patcher.text.release import normalized
+from patcher.text.listed import listed, normalized, suggest
 
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 

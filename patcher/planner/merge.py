@@ -10,8 +10,7 @@ import warnings
 from bisect import bisect_right
 from typing import List, NamedTuple, Sequence, Tuple
 
-from patcher.model import Splice, Step
-from patcher.splice import apply_splices
+from patcher.model import Splice, Step, apply_splices
 from patcher.text.lines import line_edits
 
 _ENDS = (b"\n", b"\r")

@@ -1,4 +1,4 @@
-"""`Facts` -> `Plan`: what becomes of each file.
+"""`Facts` and what is wanted -> `Plan`: what becomes of each file. Pure.
 
 The state of a file is always derived from its pristine bytes (`patcher.planner.resolve`), so adding, updating and removing a
 patchset are the same operation, and their order does not matter.
@@ -6,85 +6,76 @@ patchset are the same operation, and their order does not matter.
 
 from __future__ import annotations
 
-from typing import Iterator, List, Sequence, Tuple
+from typing import Iterator, List, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.facts import AppliedFile, Assignment, Condition, Facts, FileStatus, TargetFile, sha256
+from patcher.facts import Assignment, Facts, TargetFile, Wanted, sha256
 from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, State, Step
-from patcher.planner.answers import reconciled, refused_answers
-from patcher.planner.resolve import Rewriter, apply_order, file_plan, resolve
+from patcher.planner.resolve import Rewriter, application_order, resolve
 
 
-def decide_apply(facts: Facts, rewriter: Rewriter, *, force: bool = False) -> Plan:
-    """A plan that applies the requested patchsets, and reverts them in files that an earlier version of them changed.
+def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
+    """What is to be done, with a failed answer for every patchset and file that does not fit.
 
     Args:
-        facts: with the requested patchsets' assignments.
+        facts: what was read.
+        wanted: what it was read for.
         rewriter: gives the results of hunks.
-        force: also where a file was edited by hand after it was patched.
 
     Raises:
         PatchError: a hunk is wrong in itself.
         StoreError: the receipt of a file, or the stored copy of a patchset, is invalid.
     """
-    reverted = [_left_behind(file, facts.reverted, rewriter, force=force) for file in facts.patched]
-    refused = tuple(answer for plan in reverted for answer in plan.answers)
-    plan, _ = decide_files(facts._replace(answers=(*facts.answers, *refused)), rewriter)
-    return plan._replace(files=(*(file for one in reverted for file in one.files), *plan.files))
-
-
-def decide_sync(facts: Facts, rewriter: Rewriter, *, force: bool = False) -> Tuple[Plan, Tuple[LockedFile, ...]]:
-    """A plan that applies the requested patchsets and reverts all others, and each file that they are for, sorted.
-
-    The arguments and errors are those of `decide_apply`.
-    """
-    others = decide_restore(facts.patched, (), rewriter, force=force)
-    plan, locked = decide_files(facts, rewriter, exact=True)
-    notes = tuple(dict.fromkeys((*plan.notes, *others.notes)))
-    return Plan((*others.files, *plan.files), (*others.answers, *plan.answers), notes), tuple(sorted(locked))
-
-
-def decide_files(facts: Facts, rewriter: Rewriter, *, exact: bool = False) -> Tuple[Plan, Tuple[LockedFile, ...]]:
-    """A plan for the target files of the assignments, and the same files in the same order as a lock has them.
-
-    Other patchsets that are applied in them stay applied, unless `exact`. The errors are those of `decide_apply`.
-    """
-    answers, notes = list(facts.answers), list(facts.notes)
-    made = list(_derived(facts, answers, notes, rewriter, exact=exact))
-    plan = Plan(tuple(file for file, _ in made), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
-    return plan, tuple(locked for _, locked in made)
-
-
-def _derived(
-    facts: Facts, answers: List[Answer], notes: List[str], rewriter: Rewriter, *, exact: bool
-) -> Iterator[Tuple[FilePlan, LockedFile]]:
-    """Plan each target file; `answers` and `notes` get what there is to say."""
-    for (site, path), here in sorted(facts.assignments.items()):
-        found = facts.targets[site, path]
-        notes += found.notes
-        if found.problem:
-            answers += refused_answers(here, found.problem)
+    answers, notes, files = list(facts.answers), list(facts.notes), []
+    for (site, path), file in facts.files.items():
+        here = facts.assignments.get((site, path), ())
+        notes += file.notes
+        going = [step.patchset for step in file.receipt.steps if wanted.goes(step.patchset)] if file.receipt else []
+        if file.problem:
+            answers += refused_answers(here, file.problem) if here else _refused(going, path, file.problem)
             continue
-        notes += _option_changes(found, here)
-        by_name = {assignment.requested.patchset.name: assignment for assignment in here}
-        order = order_in(found, here, exact=exact)
-        data, steps, hunk_answers = resolve(site, path, found, order, by_name, rewriter)
-        answers += hunk_answers
-        made = file_plan(here[0].located, path, found, data, steps)
-        notes += [found.if_changed] if found.if_changed and made[0].change else []
-        yield made
+        notes += _option_changes(file, here)
+        requests = {assignment.requested.patchset.name: assignment for assignment in here}
+        staying = [step for step in file.steps if not wanted.goes(step.patchset)]
+        data, steps, told = resolve(site, path, file, application_order(staying, here), requests, rewriter)
+        answers += told if here else [answer for answer in told if answer.state.failed]
+        try:
+            text = _with_edit(file, steps) if file.edited else data
+        except SitepatchError as error:
+            answers += _refused(going, path, error)
+            continue
+        change = _change(path, file, steps, sha256(data), text)
+        notes += [file.if_changed] if file.if_changed and change else []
+        aside = file.aside if change and file.aside != text else b""
+        files.append(FilePlan(site, path, file.now, text, change, steps, aside, _locked(file, here, sha256(data))))
+    return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
 
 
-def order_in(found: TargetFile, assignments: Sequence[Assignment], *, exact: bool = False) -> List[str]:
-    """The patchsets of a file in the order of application: those of the assignments and, unless `exact`, the applied ones."""
-    steps = {step.patchset: step for step in found.steps}
-    names = {assignment.requested.patchset.name: None for assignment in assignments}
-    return sorted(names if exact else {**steps, **names}, key=lambda name: apply_order(name, steps, assignments))
+def _change(path: str, file: TargetFile, steps: Tuple[Step, ...], current: str, text: bytes) -> Optional[Change]:
+    """The change that makes a file `text`, which `steps` lead to, and edits by hand; `current` is its sha256 without these."""
+    if text == file.now and steps == (file.receipt.steps if file.receipt else ()):
+        return None
+    old, pristine = "" if file.missing else sha256(file.now), sha256(file.pristine)
+    if steps:
+        assert file.blank is not None  # whoever reads a file for a patchset gives it one
+        receipt = file.blank._replace(pristine=pristine, current=current, steps=steps, origin=file.origin)
+        stored = file.now == file.pristine or (file.receipt is not None and file.receipt.pristine == pristine)
+        given = None if stored else file.pristine
+        return Change(path, old, text, receipt, merged=file.edited, pristine=given)
+    if text != file.pristine:
+        return Change(path, old, text, None, merged=True)
+    return Change(path, old, None, None, forget=file.forget or (text == file.now and not file.missing))
 
 
-def _option_changes(found: TargetFile, assignments: Sequence[Assignment]) -> Iterator[str]:
+def _locked(file: TargetFile, assignments: Sequence[Assignment], after: str) -> Optional[LockedFile]:
+    for located, path in ((assignment.located, assignment.path) for assignment in assignments):
+        return LockedFile(located.package, located.distribution, located.version, path, sha256(file.pristine), after)
+    return None
+
+
+def _option_changes(file: TargetFile, assignments: Sequence[Assignment]) -> Iterator[str]:
     """A remark on each option that is applied with another value, also in what a reinstall took away."""
-    before = {step.patchset: step.options for step in found.receipt.steps} if found.receipt else {}
+    before = {step.patchset: step.options for step in file.receipt.steps} if file.receipt else {}
     for patchset, options, _ in (assignment.requested for assignment in assignments):
         was = before.get(patchset.name, {})
         for key, value in options.items():
@@ -92,91 +83,65 @@ def _option_changes(found: TargetFile, assignments: Sequence[Assignment]) -> Ite
                 yield f"{patchset.name}: an option changes: {key} {was[key]!r} -> {value!r}"
 
 
-def decide_restore(files: Sequence[AppliedFile], names: Sequence[str], rewriter: Rewriter, *, force: bool = False) -> Plan:
-    """A plan that reverts the named patchsets, all if none is named.
-
-    Args:
-        files: in which patchsets are applied.
-        names: of patchsets; one that is applied nowhere does not occur in the plan.
-        rewriter: gives the results of hunks.
-        force: put the pristine file back where it was edited by hand, instead of keeping the edit in the file.
-
-    Raises:
-        StoreError: the receipt of a file, or the stored copy of a patchset, is invalid.
-    """
-    taken = [_restored(file, names, rewriter, force=force) for file in files]
-    return Plan(
-        tuple(file for plan in taken for file in plan.files),
-        tuple(answer for plan in taken for answer in plan.answers),
-        tuple(note for plan in taken for note in plan.notes),
-    )
-
-
-def _left_behind(file: AppliedFile, names: Sequence[str], rewriter: Rewriter, *, force: bool) -> Plan:
-    """A plan that reverts requested patchsets in a file that their present version does not change."""
-    if file.status.condition is Condition.EDITED and not force:
-        hint = "`sitepatch restore` takes our change out and keeps the edit, unless they overlap"
-        return _refusal(file.status, names, "the file was edited by hand after it was patched", hint)
-    return _restored(file, names, rewriter, force=force)
-
-
-def _restored(file: AppliedFile, names: Sequence[str], rewriter: Rewriter, *, force: bool) -> Plan:
-    """A plan that reverts the named patchsets (all without a name) in one file."""
-    item = file.status
-    receipt, site = item.receipt, item.site
-    staying = [step.patchset for step in receipt.steps if names and step.patchset not in names]
-    if len(staying) == len(receipt.steps):
-        return Plan((), ())
-    if item.deleted:
-        note = f"{receipt.path}: {item.why[0]}; it is put back as it was before it was patched"
-        change = Change(receipt.path, "", None, None)
-        return Plan((FilePlan(site, receipt.path, b"", file.pristine, change, ()),), (), (note,))
-    old = sha256(item.data) if item.condition is not Condition.MISSING else ""
-    if file.shipped or item.condition in (Condition.MISSING, Condition.OVERWRITTEN):
-        change = Change(receipt.path, old, None, None, forget=True)
-        why = item.why[0] if not file.shipped else f"{item.installed or 'what is installed'} has it as patched"
-        note = f"{receipt.path}: {why}; only the receipt is left to drop"
-        return Plan((FilePlan(site, receipt.path, item.data, item.data, change, (), file.aside),), (), (note,))
-    if item.condition is Condition.ASTRAY:
-        return _refusal(item, names, *item.why)
-    found = TargetFile(file.pristine, item.data, receipt.steps, receipt.current)
-    data, steps, hunk_answers = resolve(site, receipt.path, found, staying, {}, rewriter)
-    failed = tuple(answer for answer in hunk_answers if answer.state.failed)
-    new = receipt._replace(current=sha256(data), steps=steps) if steps else None
-    edited = item.condition is Condition.EDITED
-    if edited and not force:
-        try:
-            data = _edit_kept(item, file.pristine, steps)
-        except SitepatchError as error:
-            return _refusal(item, names, error.message, error.hint)
-    change = Change(receipt.path, old, None, None)
-    if new or data != file.pristine:
-        change = Change(receipt.path, old, data, new, merged=edited and not force)
-    aside = item.data if edited and force else b""
-    return Plan((FilePlan(site, receipt.path, item.data, data, change, steps, aside),), failed)
-
-
-def _refusal(item: FileStatus, names: Sequence[str], problem: str, hint: str) -> Plan:
-    """A conflict for each of the named patchsets (all without a name) that is applied in a file."""
-    going = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
-    return Plan((), tuple(Answer(name, item.receipt.path, "", State.CONFLICT, (), problem, hint) for name in going))
-
-
-def _edit_kept(item: FileStatus, pristine: bytes, made: Sequence[Step]) -> bytes:
-    """The bytes of a file that was edited by hand, with the steps `made` instead of those of its receipt.
+def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
+    """The bytes of a file that was edited by hand, with `steps` instead of those that are applied.
 
     Raises:
         SitepatchError: the edit and our change overlap.
     """
-    from patcher.planner.merge import Overlap, parses, replace_steps
+    from patcher.planner.merge import Overlap, parses, replace_steps  # with diff: only where a file was edited
 
     hint = "undo the edit there, or use --force: it puts the pristine file back and keeps a copy of the edited one"
     try:
-        data = replace_steps(pristine, item.receipt.steps, made, item.data)
+        data = replace_steps(file.pristine, file.steps, steps, file.now)
     except Overlap as overlap:
         problem = f"the file was edited by hand where it was patched, at line {overlap.line}: {overlap.text}"
         raise SitepatchError(problem, hint) from None
-    if parses(item.data) and not parses(data):
+    if parses(file.now) and not parses(data):
         problem = "the file was edited by hand after it was patched, and without our change it would be no valid Python"
         raise SitepatchError(problem, hint)
     return data
+
+
+# answers --------------------------------------------------------------------------------------------------------------
+def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) -> List[Answer]:
+    """A conflict, with the reason, for every scope of assignments that cannot be carried out."""
+    return [
+        answer._replace(scope=scope)
+        for assignment in assignments
+        for answer in _refused([assignment.requested.patchset.name], assignment.path, error)
+        for scope in dict.fromkeys(hunk.scope for hunk in assignment.hunks)
+    ]
+
+
+def _refused(names: Sequence[str], path: str, error: SitepatchError) -> List[Answer]:
+    return [Answer(name, path, "", State.CONFLICT, (), error.message, error.hint) for name in names]
+
+
+def reconciled(answers: Sequence[Answer]) -> List[Answer]:
+    """The answers after comparing the hunks of each patchset across files (format rules 24 and 25).
+
+    A patchset of which only a part is upstream is a conflict. A deletion of code that is gone is upstream where all other
+    changes of its patchset are.
+    """
+    answers = _deleted(answers)
+    changing = {answer.patchset for answer in answers if answer.state is State.APPLICABLE}
+    problem = "this part of the patchset stands there already and other parts do not: upstream did it another way"
+    hint = "compare the release with the patchset; mark hunks that may be there with `when-present`"
+    return [
+        answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
+        if answer.state is State.UPSTREAM and not answer.when_present and answer.patchset in changing
+        else answer
+        for answer in answers
+    ]
+
+
+def _deleted(answers: Sequence[Answer]) -> List[Answer]:
+    """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
+    there = {answer.patchset for answer in answers if answer.state is State.UPSTREAM}
+    there -= {one.patchset for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
+    problem = "the code to delete is gone, and every other change of the patchset stands there already"
+    return [
+        answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and answer.patchset in there else answer
+        for answer in answers
+    ]

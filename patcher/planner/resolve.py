@@ -1,15 +1,14 @@
-"""Derives the bytes of a file: its pristine bytes, then every patchset applied to it, in a fixed order."""
+"""What patchsets make of a file: its pristine bytes, then each of them in a fixed order. Pure."""
 
 from __future__ import annotations
 
-from typing import List, Mapping, Protocol, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from patcher.errors import StoreError
 from patcher.facts import Assignment, TargetFile, sha256
-from patcher.model import KINDS, Answer, Change, FilePlan, HunkAnswer, Located, LockedFile, Rewrite, State, Step
-from patcher.planner.answers import answer_of
-from patcher.planner.clash import Layer, with_conflicts
-from patcher.splice import apply_splices
+from patcher.model import KINDS, Answer, HunkAnswer, Rewrite, State, Step, apply_splices
+
+_LOST = (State.NOT_FOUND, State.AMBIGUOUS)
 
 
 class Rewriter(Protocol):
@@ -22,15 +21,22 @@ class Rewriter(Protocol):
         """The assignment of a step that is applied; StoreError where the stored copy of its patchset is invalid."""
 
 
-def apply_order(name: str, steps: Mapping[str, Step], assignments: Sequence[Assignment]) -> Tuple[int, str]:
-    """The sort key of a patchset in the fixed order of application to one file: its kind, then its name."""
-    every = (assignment.requested.patchset for assignment in assignments)
-    kind = next((patchset.kind for patchset in every if patchset.name == name), "")
-    return KINDS.index(kind or steps[name].kind), name
+class _Layer(NamedTuple):
+    """A patchset that is applied in a file, and the text that it found."""
+
+    step: Step
+    before: bytes
+
+
+def application_order(steps: Sequence[Step], assignments: Sequence[Assignment]) -> List[str]:
+    """The names of the patchsets of a file, applied or requested, in the order of application: by kind, then by name."""
+    kinds = {step.patchset: step.kind for step in steps}
+    kinds.update((patchset.name, patchset.kind) for patchset in (one.requested.patchset for one in assignments))
+    return sorted(kinds, key=lambda name: (KINDS.index(kinds[name]), name))
 
 
 def resolve(
-    site: str, path: str, found: TargetFile, order: Sequence[str], assignments: Mapping[str, Assignment], rewriter: Rewriter
+    site: str, path: str, file: TargetFile, order: Sequence[str], assignments: Mapping[str, Assignment], rewriter: Rewriter
 ) -> Tuple[bytes, Tuple[Step, ...], List[Answer]]:
     """Apply patchsets to the pristine bytes of a file.
 
@@ -39,84 +45,71 @@ def resolve(
     Args:
         site: the site directory.
         path: of the file, below it.
-        found: the file.
+        file: the file.
         order: the names of the patchsets, in the order of application.
         assignments: what to apply, by patchset; the others of `order` are applied as recorded.
         rewriter: see there.
 
     Returns:
-        the bytes, the steps that lead to them, and the answers for the hunks of `assignments`.
+        the bytes, the steps that lead to them, and the answers for the hunks that were looked at.
 
     Raises:
         PatchError: a hunk is wrong in itself.
         StoreError: the receipt, or the stored copy of a patchset, is invalid.
     """
-    recorded = {step.patchset: step for step in found.steps}
-    old_text, texts = found.pristine, {}
-    for step in found.steps:
-        texts[step.patchset] = old_text
-        old_text = apply_splices(old_text, step.splices)
-    if found.steps and sha256(old_text) != found.current:
-        raise StoreError(
-            f"{site}/{path}: its receipt does not lead to what was written there",
-            "reinstall the package it belongs to, then run this again",
-        )
-    data = found.pristine
-    steps: List[Step] = []
+    recorded = _recorded_layers(site, path, file)
+    data = file.pristine
+    layers: List[_Layer] = []
     answers: List[Answer] = []
-    layers: List[Layer] = []
-
-    def answers_in(text: bytes, asked: Assignment) -> Sequence[HunkAnswer]:
-        return rewriter.rewrite(text, asked).answers
 
     def assignment_of(step: Step) -> Assignment:
         return assignments.get(step.patchset) or rewriter.recorded(site, path, step)
 
     for name in order:
-        assignment, known = assignments.get(name), recorded.get(name)
-        if known is not None and texts[name] == data and (assignment is None or _is_current(known, assignment)):
-            layers.append(Layer(known, data))
-            data = apply_splices(data, known.splices)
-            steps.append(known)
-            answers += [] if assignment is None else _applied_answers(known, assignment)
-            continue
-        if assignment is None:
-            assert known is not None  # without an assignment it is applied already
-            assignment = rewriter.recorded(site, path, known)
-        result = rewriter.rewrite(data, assignment)
-        told = with_conflicts(result.answers, assignment, layers, answers_in, assignment_of)
-        answers += [answer_of(name, path, answer) for answer in told]
-        if result.splices:
-            patchset = assignment.requested.patchset
-            places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)
-            states = tuple(answer.state.value for answer in result.answers)
-            options = dict(assignment.requested.options)
-            head = Step(name, patchset.version, patchset.digest, patchset.kind, options, result.splices)
-            steps.append(head._replace(places=places, states=states))
-            layers.append(Layer(steps[-1], data))
-        data = result.data
-    return data, tuple(steps), answers
-
-
-def file_plan(
-    located: Located, path: str, found: TargetFile, data: bytes, steps: Tuple[Step, ...]
-) -> Tuple[FilePlan, LockedFile]:
-    """The plan that makes a file of a package `data`, the result of `steps`, and what a lock has of it."""
-    change = None
-    pristine, current = sha256(found.pristine), sha256(data)
-    applied = found.receipt.steps if found.receipt else ()
-    if data != found.now or applied != steps:
-        old = pristine if found.now == found.pristine else sha256(found.now)
-        if steps:
-            assert found.blank is not None  # whoever reads a file for a patchset gives it one
-            new = found.blank._replace(pristine=pristine, current=current, steps=steps, origin=found.origin)
-            stored = found.now == found.pristine or (found.receipt is not None and found.receipt.pristine == pristine)
-            change = Change(path, old, data, new, pristine=None if stored else found.pristine)
+        assignment, layer = assignments.get(name), recorded.get(name)
+        step = layer.step if layer and layer.before == data else None
+        if step and (assignment is None or _is_current(step, assignment)):
+            answers += [] if assignment is None else _applied_answers(step, assignment)
         else:
-            change = Change(path, old, None, None, forget=data == found.now)
-    aside = found.aside if change and found.aside != data else b""
-    file = FilePlan(located.site, path, found.now, data, change, steps, aside)
-    return file, LockedFile(located.package, located.distribution, located.version, path, pristine, current)
+            assignment = assignment or assignment_of(recorded[name].step)  # without a request it is applied already
+            result = rewriter.rewrite(data, assignment)
+            told = _with_conflicts(result.answers, assignment, layers, rewriter, assignment_of)
+            answers += [answer_of(name, path, answer) for answer in told]
+            step = _step(assignment, result) if result.splices else None
+        if step:
+            layers.append(_Layer(step, data))
+            data = apply_splices(data, step.splices)
+    return data, tuple(layer.step for layer in layers), answers
+
+
+def _recorded_layers(site: str, path: str, file: TargetFile) -> Dict[str, _Layer]:
+    layers, text = {}, file.pristine
+    for step in file.steps:
+        layers[step.patchset] = _Layer(step, text)
+        text = apply_splices(text, step.splices)
+    if file.steps and sha256(text) != file.current:
+        problem = f"{site}/{path}: its receipt does not lead to what was written there"
+        raise StoreError(problem, "reinstall the package it belongs to, then run this again")
+    return layers
+
+
+def _is_current(step: Step, assignment: Assignment) -> bool:
+    return step.digest == assignment.requested.patchset.digest and dict(step.options) == dict(assignment.requested.options)
+
+
+def _step(assignment: Assignment, result: Rewrite) -> Step:
+    patchset, options = assignment.requested.patchset, dict(assignment.requested.options)
+    places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)
+    states = tuple(answer.state.value for answer in result.answers)
+    head = Step(patchset.name, patchset.version, patchset.digest, patchset.kind, options, result.splices)
+    return head._replace(places=places, states=states)
+
+
+def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:
+    """The answer of a hunk, as a command reports it."""
+    hunk = answer.hunk
+    words = answer.problem, answer.hint, hunk.when_present, answer.gone, (hunk.origin, hunk.line)
+    return Answer(patchset, path, hunk.scope, answer.state, answer.places, *words)
 
 
 def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:
@@ -128,5 +121,33 @@ def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:
     return answers
 
 
-def _is_current(step: Step, assignment: Assignment) -> bool:
-    return step.digest == assignment.requested.patchset.digest and dict(step.options) == dict(assignment.requested.options)
+# conflicts of two patchsets -------------------------------------------------------------------------------------------
+def _with_conflicts(
+    answers: Sequence[HunkAnswer],
+    assignment: Assignment,
+    layers: Sequence[_Layer],
+    rewriter: Rewriter,
+    assignment_of: Callable[[Step], Assignment],
+) -> List[HunkAnswer]:
+    """The answers of an assignment's hunks; one that fits but for a patchset of `layers` is a conflict with that patchset."""
+    told = list(answers)
+    for layer in reversed(layers):
+        lost = [index for index, answer in enumerate(told) if answer.state in _LOST]
+        without = rewriter.rewrite(layer.before, assignment).answers if lost else ()
+        for index in lost:
+            if not without[index].state.failed:
+                others = rewriter.rewrite(layer.before, assignment_of(layer.step)).answers
+                texts = [(other, apply_splices(layer.before, other.splices)) for other in others if other.splices]
+                # the one that alone makes this hunk fail; it may take several of them
+                lasting = (other for other, text in texts if rewriter.rewrite(text, assignment).answers[index].state in _LOST)
+                told[index] = _conflict(told[index], layer.step.patchset, next(lasting, None))
+    return told
+
+
+def _conflict(answer: HunkAnswer, patchset: str, other: Optional[HunkAnswer]) -> HunkAnswer:
+    problem = f"{patchset} changes the same code"
+    if other is not None:
+        hunk = other.hunk
+        problem = f"{patchset} changes the same code, in its hunk {hunk.origin.rpartition('/')[2]}:{hunk.line}"
+    hint = "choose one of the two, or make one patchset of both"
+    return answer._replace(state=State.CONFLICT, places=(), problem=problem, hint=hint)

@@ -7,7 +7,7 @@ from typing import Dict, List, Mapping, Optional, Tuple
 from patcher.model import LockedFile
 from patcher.patchset.toml import written_toml
 from patcher.project.lockfile import Distribution, Lock, Pinned, Target, build, release_of
-from patcher.text.release import release_name
+from patcher.text.listed import release_name
 
 
 def lock_differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[str]:

@@ -1,1 +1,31 @@
-"""The store: the only writer into a site directory."""
+"""The store: the only writer into a site directory, and how long it waits for another one."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Callable, Iterator, NamedTuple
+
+
+class Patience(NamedTuple):
+    """How long to wait for a lock, in seconds, and what gets a message after a second."""
+
+    seconds: float = 60.0
+    report: Callable[[str], None] = lambda text: None
+
+
+_patience = [Patience()]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module
+
+
+@contextmanager
+def patience(seconds: float, report: Callable[[str], None]) -> Iterator[None]:
+    """Wait so long for every lock that is taken inside, and report after a second what is waited for."""
+    _patience.append(Patience(seconds, report))
+    try:
+        yield
+    finally:
+        _patience.pop()
+
+
+def patience_now() -> Patience:
+    """The patience in force."""
+    return _patience[-1]

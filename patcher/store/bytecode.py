@@ -10,8 +10,7 @@ import time
 from contextlib import suppress
 from typing import Iterator, Tuple
 
-from patcher.store.folder import Folder
-from patcher.store.meta import source_date
+from patcher.store.folder import Folder, source_date
 
 
 def purge(site: Folder, path: str) -> None:

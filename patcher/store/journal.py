@@ -14,12 +14,10 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, StoreError
 from patcher.store import bytecode
-from patcher.store.folder import Folder
+from patcher.store.folder import JOURNAL, Folder
 from patcher.store.receipt import decode_fields, encode_fields, file_name, path_below
 from patcher.system.decode import STRINGS, Items, Table, one_of, sha256_hex, string
 
-JOURNAL = "journal.json"
-SPARE = "spare"  # keeps room for the journal of a restore on a full disk
 PREPARING, COMMITTING = "preparing", "committing"
 WRITE, PUT, LINK, FORGET = "write", "put", "link", "forget"
 

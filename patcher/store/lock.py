@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Iterator, List, Optional, Tuple
 
 from patcher.errors import BusyError
-from patcher.store.folder import HOME, Folder, naming
-from patcher.store.meta import date, group_bits, set_owner, source_date
+from patcher.store import patience_now
+from patcher.store.folder import HOME, Folder, date, group_bits, naming, set_owner, source_date
 from patcher.system.flock import has_fcntl_lock, holder, lock_with_server
 from patcher.system.reading import look_again
 
@@ -19,26 +18,6 @@ _NAME = "lock"
 _OPEN = ".nfs"  # so begins what NFS makes of the name of a removed file as long as this machine has it open
 _PAUSE = 0.02  # seconds between two tries
 _SILENCE = 1.0  # seconds after which it is reported what is waited for
-
-
-class Patience(NamedTuple):
-    """How long to wait for a lock, in seconds, and what gets a message after a second."""
-
-    seconds: float = 60.0
-    report: Callable[[str], None] = lambda text: None
-
-
-_patience = [Patience()]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module
-
-
-@contextmanager
-def patience(seconds: float, report: Callable[[str], None]) -> Iterator[None]:
-    """Wait so long for every lock that is taken inside, and report after a second what is waited for."""
-    _patience.append(Patience(seconds, report))
-    try:
-        yield
-    finally:
-        _patience.pop()
 
 
 @contextmanager
@@ -87,7 +66,7 @@ class _Wait:
     """The wait of one commit for all of its locks: one deadline, and one message about each process that is waited for."""
 
     def __init__(self, site: str, timeout: Optional[float]) -> None:
-        seconds, self._report = _patience[-1]
+        seconds, self._report = patience_now()
         self._site = site
         self._seconds = seconds if timeout is None else timeout
         self._begun = time.monotonic()
@@ -136,7 +115,6 @@ def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
                         with suppress(PermissionError):  # its owner has done so
                             os.fchmod(fd, 0o660)
                     if _try(site, home, fd):
-                        _give_to_owner(site, home)
                         return home, fd
                     who = holder(os.fstat(fd)) or _noted(fd)
                 except BaseException:
@@ -158,20 +136,6 @@ def _gone() -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ESTALE):
             raise
-
-
-def _give_to_owner(site: Folder, home: Folder) -> None:
-    """As root, give a store that an earlier run as root left in the site directory of another user to that user."""
-    owner = os.fstat(site.fd)
-    if os.geteuid() or os.fstat(home.fd).st_uid or not owner.st_uid or owner.st_mode & stat.S_IWOTH:
-        return
-    for name in home.names():
-        if stat.S_ISDIR(os.stat(name, dir_fd=home.fd, follow_symlinks=False).st_mode):
-            with home.sub(name) as folder:
-                for each in folder.names() if name != "pristine" else ():  # a pristine copy has the owner of its file
-                    os.chown(each, owner.st_uid, owner.st_gid, dir_fd=folder.fd, follow_symlinks=False)
-        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=home.fd, follow_symlinks=False)
-    os.fchown(home.fd, owner.st_uid, owner.st_gid)  # last: this marks it as done
 
 
 def _try(site: Folder, home: Folder, fd: int) -> bool:

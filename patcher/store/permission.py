@@ -6,8 +6,8 @@ import errno
 import os
 import stat
 import sys
-from contextlib import contextmanager, suppress
-from typing import Container, Iterator, List, Sequence
+from contextlib import suppress
+from typing import Container, List, Sequence
 
 from patcher.errors import StoreError
 from patcher.store.folder import HOME, HOME_HINT, Folder
@@ -33,15 +33,6 @@ def store_error(site: str, error: OSError, after: str = "") -> StoreError:
     help_text = _HELP.get(error.errno or 0, "")
     what = f"{error.filename}: {error.strerror}" if str(error.filename or "").startswith(site) else f"{site}: {error}"
     return StoreError(what, "; ".join(text for text in (after, help_text) if text))
-
-
-@contextmanager
-def explained(site: str, after: str = "") -> Iterator[None]:
-    """Turn an OSError into the StoreError that explains it (see `store_error`)."""
-    try:
-        yield
-    except OSError as error:
-        raise store_error(site, error, after) from error
 
 
 def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:

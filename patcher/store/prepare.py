@@ -9,8 +9,8 @@ from patcher.errors import OutdatedError, StoreError
 from patcher.facts import sha256
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
-from patcher.store.folder import Folder
-from patcher.store.journal import FORGET, LINK, PUT, SPARE, WRITE, JournalEntry, backup, staged, temporary
+from patcher.store.folder import SPARE, Folder
+from patcher.store.journal import FORGET, LINK, PUT, WRITE, JournalEntry, backup, staged, temporary
 from patcher.system.decode import is_sha256
 
 # xfs asks for 200 KB of room before it makes a file, even an empty one.

@@ -8,9 +8,7 @@ import time
 from typing import Callable, List, Optional, Tuple, TypeVar
 
 from patcher.errors import OutdatedError, StoreError
-from patcher.store.folder import HOME
-from patcher.store.journal import JOURNAL
-from patcher.store.lock import holders
+from patcher.store.folder import HOME, JOURNAL
 from patcher.system.reading import look_again
 from patcher.target.interpreter import Environment
 
@@ -115,6 +113,8 @@ def _at_work(site: str) -> bool:
     """Whether a process that lives is in the middle of a commit; True where the kernel does not tell."""
     if not os.path.exists(os.path.join(site, HOME, JOURNAL)):
         return False
+    from patcher.store.lock import holders  # few look while another one is at work
+
     try:
         return bool(holders(site))
     except OSError:

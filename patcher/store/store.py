@@ -9,20 +9,31 @@ Only `patcher.store.transaction` writes there, with prepare.py, journal.py and f
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from typing import Container, Dict, Iterable, List, Optional, Sequence
+from contextlib import contextmanager, suppress
+from typing import Container, Dict, Iterable, Iterator, List, Optional, Sequence, Set
 
 from patcher.errors import Location, StoreError
 from patcher.facts import sha256
 from patcher.model import Receipt
-from patcher.store import journal, permission, receipt
-from patcher.store.folder import HOME, Folder
-from patcher.store.tidy import EDITED, claimed_names, is_tidy
+from patcher.store import receipt
+from patcher.store.folder import EDITED, HOME, JOURNAL, Folder
+from patcher.store.receipt import file_name
 from patcher.system.decode import Table, Values, is_sha256, string
 from patcher.system.reading import patchset_digest
 
 _REINSTALL = "install the package it belongs to again, the same build from where it came, then run this again"
 _PATCHSET = Table({"files": Values(string)})
+
+
+@contextmanager
+def explained(site: str, after: str = "") -> Iterator[None]:
+    """Turn an OSError into the StoreError that explains it; `after` says how the run ended."""
+    try:
+        yield
+    except OSError as error:
+        from patcher.store.permission import store_error
+
+        raise store_error(site, error, after) from error
 
 
 class Store:
@@ -47,7 +58,7 @@ class Store:
             StoreError: a receipt is damaged, forged or from a newer sitepatch (FormatError), and there is no `bad`.
         """
         found: Dict[str, Receipt] = {}
-        with permission.explained(self.site), suppress(FileNotFoundError), self._home("receipts") as folder:
+        with explained(self.site), suppress(FileNotFoundError), self._home("receipts") as folder:
             for name in folder.names():
                 if name.endswith(".json"):
                     try:
@@ -76,12 +87,12 @@ class Store:
             claimed: those of receipts that were read before; where it has them all, receipts are not read again.
         """
         bad: List[StoreError] = []
-        with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
+        with explained(self.site), suppress(FileNotFoundError), self._home() as home:
             with home.sub("pristine") as folder:
                 names = set(filter(is_sha256, folder.names())).difference(claimed)
             if names:
                 names -= claimed_names(self.receipts(bad).values())["pristine"]
-            return [] if bad or home.has(journal.JOURNAL) else sorted(names)
+            return [] if bad or home.has(JOURNAL) else sorted(names)
         return []
 
     def patchset_files(self, digest: str) -> Dict[str, str]:
@@ -96,7 +107,7 @@ class Store:
 
     def edited_copies(self, since: float = 0) -> List[str]:
         """Return the paths of the copies of edited texts that were made at the time `since` (Unix, seconds) or later."""
-        with permission.explained(self.site), suppress(FileNotFoundError), self._home(EDITED) as folder:
+        with explained(self.site), suppress(FileNotFoundError), self._home(EDITED) as folder:
             names = [name for name in folder.names() if not name.endswith(".tmp")]
             new = [name for name in names if os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_ctime >= since]
             return [f"{folder.path}/{name}" for name in new]
@@ -107,14 +118,17 @@ class Store:
 
         It is the same for a run that another process is in the middle of; `recover` waits for it and finds nothing to do.
         """
-        found: Optional[journal.Journal] = None
-        with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
-            found = journal.read_journal(home)
-        return journal.describe(found, done=False) if found else ""
+        with explained(self.site), suppress(FileNotFoundError), self._home() as home:
+            if home.has(JOURNAL):
+                from patcher.store.journal import describe, read_journal  # `status` does without where all is in order
+
+                journal = read_journal(home)
+                return describe(journal, done=False) if journal else ""
+        return ""
 
     def tidy(self) -> bool:
         """Whether nothing is to be finished, undone or removed here; True where nothing was ever changed."""
-        with permission.explained(self.site), suppress(FileNotFoundError), self._home() as home:
+        with explained(self.site), suppress(FileNotFoundError), self._home() as home:
             return is_tidy(home)
         return True
 
@@ -123,8 +137,10 @@ class Store:
 
         Those in `moved` are to be replaced by their pristine copies.
         """
-        with permission.explained(self.site), Folder.open(self.site) as site:
-            return permission.obstacles(site, paths, moved)
+        with explained(self.site), Folder.open(self.site) as site:
+            from patcher.store.permission import obstacles  # only where something is to be written
+
+            return obstacles(site, paths, moved)
 
     def _home(self, name: str = "") -> Folder:
         """Open `.sitepatch`, or the folder `name` in it."""
@@ -140,9 +156,32 @@ class Store:
         where = f"{self.site}/{HOME}/{folder_name}/{digest}{suffix}"
         if not is_sha256(digest):
             raise StoreError.at(Location(where), "expected a sha256 in hex")
-        with permission.explained(self.site):
+        with explained(self.site):
             try:
                 with self._home(folder_name) as folder:
                     return folder.own(digest + suffix, proven=True)  # by its hash
             except FileNotFoundError as error:
                 raise StoreError.at(Location(where), "is missing", hint) from error
+
+
+def claimed_names(receipts: Iterable[Receipt]) -> Dict[str, Set[str]]:
+    """The names in the folders of `.sitepatch` that these receipts claim, by folder."""
+    found: Dict[str, Set[str]] = {"receipts": set(), "pristine": set(), "patchsets": set()}
+    for one in receipts:
+        found["receipts"].add(file_name(one.path))
+        found["pristine"].add(one.pristine)
+        found["patchsets"].update(f"{step.digest}.json" for step in one.steps)
+    return found
+
+
+def is_tidy(home: Folder) -> bool:
+    """Whether nothing in `.sitepatch` is still to be finished, undone or removed."""
+    names = home.names()
+    if any(name.startswith(JOURNAL) for name in names):
+        return False
+    if EDITED in names:
+        with home.sub(EDITED) as edited:
+            copies = edited.names()
+        if not copies or any(name.endswith(".tmp") for name in copies):
+            return False
+    return bool({"receipts", "pristine", EDITED} & set(names))

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
 from patcher.errors import StoreError
 from patcher.facts import sha256
-from patcher.model import Change
+from patcher.model import Change, Receipt
 from patcher.store import journal, permission, prepare
-from patcher.store.folder import HOME, Folder
+from patcher.store.folder import EDITED, HOME, JOURNAL, SPARE, Folder, Meta
 from patcher.store.lock import locked
-from patcher.store.meta import Meta
-from patcher.store.store import Store
-from patcher.store.tidy import EDITED, clean_up, tidy_edited
+from patcher.store.store import Store, claimed_names, explained
+from patcher.system.decode import is_sha256
 from patcher.system.signals import ignored
 
 UNTOUCHED = "nothing was changed"
@@ -47,7 +46,7 @@ def transaction(sites: Iterable[str], timeout: Optional[float] = None) -> Iterat
     try:
         with ExitStack() as stack:
             for real, path in sorted(paths.items()):
-                with permission.explained(path, UNTOUCHED):
+                with explained(path, UNTOUCHED):
                     site = stack.enter_context(Folder.open(path))
                     run.places[real] = _Place(path, site, stack.enter_context(locked(site, timeout)))
             try:
@@ -192,7 +191,7 @@ class _Place:
         """Undo or finish what the journal says; returns the sentence about it, "" without a journal."""
         found = journal.read_journal(self.home)
         if found is None:
-            self.home.remove(f"{journal.JOURNAL}.tmp")
+            self.home.remove(f"{JOURNAL}.tmp")
             tidy_edited(self.home)
             return ""
         self.ended = journal.recover_run(self.site, self.home, found)
@@ -243,3 +242,56 @@ class _Place:
         with suppress(OSError, StoreError):
             if journal.roll_back(self.site, self.home, self._entries):
                 clean_up(self.home, self._entries, self._named, Store(self.path).receipts)
+
+
+def clean_up(
+    home: Folder,
+    entries: Sequence[journal.JournalEntry],
+    named: Sequence[str],
+    receipts: Callable[[List[StoreError]], Mapping[str, Receipt]],
+) -> None:
+    """Drop what the receipts named before a commit and name no more, then the journal.
+
+    A pristine copy that nothing of this commit explains stays: somebody may have removed the receipt that named it.
+
+    Args:
+        home: `.sitepatch`, locked.
+        entries: of the journal.
+        named: the pristine copies that the receipts of these files named before.
+        receipts: reads those of now (see `Store.receipts`).
+    """
+    bad: List[StoreError] = []
+    now = receipts(bad)
+    kept = claimed_names(now.values())
+    gone = {digest for entry in entries for digest in (entry.old, entry.new)}.union(named) - kept["pristine"]
+    rules: Dict[str, Callable[[str], bool]] = {
+        "receipts": lambda name: not name.endswith(".json"),
+        "pristine": lambda name: not is_sha256(name) or (name in gone and not bad),
+        "patchsets": lambda name: name not in kept["patchsets"] and not bad,
+    }
+    for folder_name, is_unwanted in rules.items():
+        with suppress(FileNotFoundError), home.sub(folder_name) as folder:
+            unwanted = [name for name in folder.names() if is_unwanted(name)]
+            for name in unwanted:
+                folder.remove(name)
+            if unwanted:
+                folder.sync()
+        home.remove_folder(folder_name)
+    loose = [name for name in (f"{SPARE}.tmp", f"{JOURNAL}.tmp") if home.has(name)]
+    if not now and not bad:
+        loose.append(SPARE)
+    for name in loose:
+        home.remove(name)
+    if loose:
+        home.sync()  # the journal is removed last: without it nobody would look for what a power cut brings back
+    home.remove(JOURNAL)
+    home.sync()
+
+
+def tidy_edited(home: Folder) -> None:
+    """Remove what `Store.save_edited` leaves where it is killed: half of a copy, or an empty folder."""
+    with suppress(FileNotFoundError), home.sub(EDITED) as edited:
+        for name in edited.names():
+            if name.endswith(".tmp"):
+                edited.remove(name)
+        home.remove_folder(EDITED)

@@ -11,7 +11,7 @@ from patcher.errors import SitepatchError
 from patcher.model import Located
 from patcher.system.reading import read_file
 from patcher.target.record import count_patched, count_recorded, lists, recorded_digest
-from patcher.text.release import normalized, untagged
+from patcher.text.listed import normalized, untagged
 
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
 

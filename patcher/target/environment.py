@@ -14,7 +14,7 @@ from patcher.system.reading import read_file
 from patcher.target.distribution import origin, owner
 from patcher.target.interpreter import Environment
 from patcher.target.record import recorded_sources
-from patcher.text.release import normalized, release_name
+from patcher.text.listed import normalized, release_name
 
 
 def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located:

@@ -202,3 +202,13 @@ def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
             "name a python executable or the directory of a virtual environment",
         )
     return found
+
+
+def image_root(target: str) -> str:
+    """The nearest directory from a path upwards that is the root of an image; "" if only this machine's own is."""
+    found = directory = os.path.abspath(target)
+    while not (os.path.isdir(f"{found}/usr") and os.path.isdir(f"{found}/etc")):
+        found, below = os.path.dirname(found), found
+        if found == below:
+            return ""
+    return "" if found == "/" != directory else found

@@ -26,7 +26,7 @@ from patcher.target.distribution import origin
 from patcher.target.index import Listing, Pip, WheelLink
 from patcher.target.record import recorded_hash, recorded_in
 from patcher.target.remote import open_url, sha256_on_page
-from patcher.text.release import normalized
+from patcher.text.listed import normalized
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")
 _YANKED = "yanked"

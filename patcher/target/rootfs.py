@@ -12,8 +12,8 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import UsageError
-from patcher.text.listed import shortened
-from patcher.text.release import normalized
+from patcher.target.interpreter import image_root
+from patcher.text.listed import normalized, shortened
 
 _DEPTH = 8  # ROOTFS/home/me/.local/share/uv/python/cpython-3.13/lib
 _LIBRARY = re.compile(r"(?:python|pypy)3(?:\.(\d+)t?)?")
@@ -45,7 +45,7 @@ def image(target: str) -> Optional[Image]:
         UsageError: there is no Python there or more than one; a link leads out of the image.
     """
     directory = os.path.abspath(target)
-    root = _root(directory)
+    root = image_root(directory)
     if not root or not os.path.isdir(directory):
         return None
     if not _inside(root, directory):
@@ -73,16 +73,6 @@ def image(target: str) -> Optional[Image]:
                 "seen from this machine they lead elsewhere: run sitepatch in the image, or replace them by what they mean",
             )
     return chosen
-
-
-def _root(directory: str) -> str:
-    """The nearest directory from here upwards that is the root of an image; "" if only this machine's own is."""
-    found = directory
-    while not (os.path.isdir(f"{found}/usr") and os.path.isdir(f"{found}/etc")):
-        found, below = os.path.dirname(found), found
-        if found == below:
-            return ""
-    return "" if found == "/" != directory else found
 
 
 def _inside(root: str, path: str) -> bool:

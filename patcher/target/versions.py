@@ -10,7 +10,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Tuple
 
-from patcher.text.release import untagged
+from patcher.text.listed import untagged
 
 if TYPE_CHECKING:
     from packaging.specifiers import Specifier, SpecifierSet

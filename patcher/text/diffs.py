@@ -7,7 +7,7 @@ from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.model import Plan
 from patcher.text.lines import LineEdit, line_edits
-from patcher.text.release import release_name
+from patcher.text.listed import release_name
 
 CONTEXT = 3
 

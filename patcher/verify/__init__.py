@@ -1,1 +1,85 @@
-"""Compile, import and probe files with a patch in the target interpreter, before they are written."""
+"""Compile, import and probe files with a patch in the target interpreter, before they are written: settings and results."""
+
+# without `from __future__ import annotations`, as `patcher.model`
+import os
+from contextlib import suppress
+from typing import NamedTuple, Tuple
+
+from patcher.errors import UsageError
+from patcher.model import Progress
+from patcher.target.interpreter import Environment
+
+NONE, COMPILE, IMPORT, PROBE = "none", "compile", "import", "probe"
+"""What `--verify` takes: each does what the one before does, too."""
+
+
+def seconds_for_each() -> float:
+    """How long a process that verifies may take: SITEPATCH_VERIFY_TIMEOUT, else two minutes.
+
+    Raises:
+        UsageError: it is no such time.
+    """
+    text = os.environ.get("SITEPATCH_VERIFY_TIMEOUT") or "120"
+    with suppress(ValueError):
+        if 0 < float(text) < float("inf"):  # not nan
+            return float(text)
+    raise UsageError(f"SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds, above 0")
+
+
+class VerifySettings(NamedTuple):
+    """How to verify: `how` is COMPILE, IMPORT or PROBE, `timeout` in seconds for each process.
+
+    With `ahead` the directories of `env.search` come before the interpreter's own `sys.path`, else they replace it. `reason`
+    is why modules cannot be imported, "" where they can; `progress` is called as it goes on.
+    """
+
+    env: Environment
+    timeout: float
+    how: str = IMPORT
+    ahead: bool = False
+    reason: str = ""
+    progress: Progress = lambda done, total, what: None
+
+    @property
+    def imports(self) -> bool:
+        """Whether modules are imported."""
+        return self.how != COMPILE and not self.reason
+
+
+class CheckResult(NamedTuple):
+    """The result for one file, module or probe (`name`).
+
+    `what` is COMPILE, IMPORT or PROBE; `problem` one line, "" for none; `output` the last lines of the traceback or of the
+    output; `before` whether it fails without the patch too.
+    """
+
+    what: str
+    name: str
+    problem: str = ""
+    output: str = ""
+    seconds: float = 0.0
+    before: bool = False
+
+    @property
+    def state(self) -> str:
+        """`ok`, `failed` or `broken before`."""
+        return "ok" if not self.problem else "broken before" if self.before else "failed"
+
+
+class Verified(NamedTuple):
+    """All results; `seconds` is the whole time that it took.
+
+    `left_out` are modules that were not imported, `reason` is why, "" where the user asked for that. `unseen` has a sentence
+    for each check that looked past the planned text, at the installed file, and so is worth nothing before it is written.
+    """
+
+    checks: Tuple[CheckResult, ...]
+    seconds: float
+    left_out: Tuple[str, ...] = ()
+    reason: str = ""
+    unseen: Tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> Tuple[CheckResult, ...]:
+        """The checks that fail with the patch only."""
+        return tuple(check for check in self.checks if check.state == "failed")

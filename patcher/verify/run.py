@@ -16,9 +16,9 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from patcher.model import Patchset
+from patcher.model import FilePlan, Patchset
 from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run_process
-from patcher.verify.checks import COMPILE, IMPORT, PROBE, CheckResult, FileToVerify, Verified, VerifySettings
+from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified, VerifySettings
 from patcher.verify.namespace import Namespace
 
 _AFTER = 0.1  # seconds after the limit at which a child that still runs shows where it is, and ends itself
@@ -27,7 +27,7 @@ _OWN = ("verify/child.py", "importlib/__init__.py")  # frames that are no part o
 
 
 def verify_files(
-    files: Sequence[FileToVerify],
+    files: Sequence[FilePlan],
     patchsets: Sequence[Patchset],
     how: VerifySettings,
     *,
@@ -37,7 +37,7 @@ def verify_files(
     """Compile files, import the modules that patchsets name, and run their probes: all of it, whatever fails.
 
     Args:
-        files: the files to verify.
+        files: `after` are the bytes with the patchsets in question, `before` those without them.
         patchsets: what changes them.
         how: how to verify.
         written: the files on the disk have the patchsets, else they do not.
@@ -51,10 +51,10 @@ def verify_files(
     tasks = [(COMPILE, path) for path in paths]
     if how.imports:
         tasks += [(IMPORT, name) for name in dict.fromkeys(name for one in patchsets for name in one.verify.imports)]
-    probed = [one for one in patchsets if how.probes and one.verify.probe]
+    probed = [one for one in patchsets if how.how == PROBE and one.verify.probe]
     total = len(tasks) + len(probed)
     how.progress(0, total, "files and modules verified")
-    now, before = {path: text.now for path, text in paths.items()}, {path: text.before for path, text in paths.items()}
+    now, before = {path: text.after for path, text in paths.items()}, {path: text.before for path, text in paths.items()}
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
         stage = _Stage(how, Path(folder), before if written else now, in_memory=in_memory)
         checks = stage.examine(tasks, now, shown=not written)

@@ -19,7 +19,6 @@ from patcher.ops.place import Place
 from patcher.store.store import Store
 from patcher.target import remote
 from patcher.target.index import Pip
-from patcher.verify.checks import VerifyOptions
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, environ
 from tests.faults.calls import in_child
@@ -185,8 +184,8 @@ def test_what_verification_refuses_leaves_the_edit(world, monkeypatch):
     made = capturing.capture(request(world))
     broken = made.plan.files[0]._replace(after=b"def (:\n")
     broken = broken._replace(change=broken.change._replace(data=b"def (:\n", merged=True))
-    monkeypatch.setattr(capturing, "plan_adopt", lambda *words: made.plan._replace(files=(broken,)))
-    outcome = capturing.adopt(made, VerifyOptions())
+    monkeypatch.setattr(capturing, "make_plan", lambda *words, **more: made.plan._replace(files=(broken,)))
+    outcome = capturing.adopt(made, "import")
     assert outcome.verified.failed and not outcome.written
     assert world.text() == EDIT
     assert "nothing is applied" in done(world("status")).out
@@ -200,7 +199,7 @@ def test_killed_at_every_call_the_file_is_edited_or_tracked(world, counted):
     outcomes, point, code = [], 1, 9
     while code:
         point += 1 if ALL else 3
-        code = in_child(lambda: capturing.adopt(made, VerifyOptions(no_verify=True)) and None, point, "before").code
+        code = in_child(lambda: capturing.adopt(made, "none") and None, point, "before").code
         store = Store(str(world.path))
         recover(world.path)
         receipts = store.receipts()
@@ -413,7 +412,7 @@ def test_edited_between_capture_and_adoption(world):
     made = capturing.capture(request(world))
     world.edit(EDIT + "# later\n")
     with pytest.raises(SitepatchError, match="edited again while") as caught:
-        capturing.adopt(made, VerifyOptions())
+        capturing.adopt(made, "import")
     assert "holds what was captured before" in caught.value.hint
     assert world.text() == EDIT + "# later\n"
     assert not Store(str(world.path)).receipts()

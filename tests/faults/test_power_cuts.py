@@ -13,8 +13,7 @@ import pytest
 from patcher.errors import StoreError
 from patcher.model import Change
 from patcher.store import prepare
-from patcher.store.folder import HOME
-from patcher.store.journal import JOURNAL
+from patcher.store.folder import HOME, JOURNAL
 from patcher.store.store import Store
 from tests import test_store as unit
 from tests.faults import calls

@@ -169,7 +169,7 @@ class Tiny:
 
 def become(change, uid):
     """Have `carry_out` go on as a user once it has looked: what it sees then is what it saw before."""
-    check, plan, plans = change._check_writable, change.plan_apply, []
+    check, plan, plans = change._check_writable, change.make_plan, []
 
     def as_user(changed):
         if os.getuid() != uid:
@@ -182,7 +182,7 @@ def become(change, uid):
         plans.append(plans[0] if plans else plan(*words, **more))
         return plans[0]
 
-    change._check_writable, change.plan_apply = as_user, planned
+    change._check_writable, change.make_plan = as_user, planned
 
 
 def tree(site):

@@ -16,7 +16,7 @@ from patcher.engine.engine import rewrite
 from patcher.engine.explain.explain import Explanation, explain_hunks
 from patcher.engine.explain.nearest import Mark
 from patcher.engine.spatch.hunk import parse_spatch
-from patcher.splice import apply_splices
+from patcher.model import apply_splices
 
 pytestmark = pytest.mark.once
 FILE = Path(__file__).with_name("explained.txt")

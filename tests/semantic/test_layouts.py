@@ -13,8 +13,7 @@ import pytest
 
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
-from patcher.model import Rewrite, State
-from patcher.splice import apply_splices
+from patcher.model import Rewrite, State, apply_splices
 
 REWRITE = "-old(a)\n+abs(a)\n"
 INSERTION = " x = old(a)\n+if x:\n+    print(x)\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from patcher.engine.engine import rewrite
-from patcher.splice import apply_splices
+from patcher.model import apply_splices
 from tools import programs
 
 pytestmark = [pytest.mark.once, pytest.mark.skipif(sys.version_info < (3, 11), reason="the programs have `except*`")]

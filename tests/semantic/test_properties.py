@@ -19,8 +19,7 @@ import pytest
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
-from patcher.model import Rewrite, State
-from patcher.splice import apply_splices
+from patcher.model import Rewrite, State, apply_splices
 from tests.semantic import corpus
 from tests.semantic.corpus import STATEMENT_KINDS, Function, Made
 

@@ -11,7 +11,7 @@ from patcher.engine.explain.explain import explain_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import HunkText, State
-from patcher.planner.known import KnownTable, Request, key_of, write_table
+from patcher.patchset.results import KnownTable, Request, key_of, write_table
 from tests.semantic.helpers import Case, Changed, Form, Refused, Stays, cases, hold, inside, stays
 
 AFTER_OR_ABOVE = " x = $M\n+c(x)\n@@ or @@\n+c(x)\n return x\n"

@@ -12,9 +12,9 @@ from patcher.author.diffs.apply import DiffResult, apply_hunks
 from patcher.author.diffs.unified import Section, UnifiedHunk
 from patcher.errors import AbsentError, SitepatchError
 from patcher.model import Located, Receipt
+from patcher.planner.survey import read_target
 from patcher.store.status import read_installed
 from patcher.store.store import Store
-from patcher.survey.targets import read_target
 from patcher.target.environment import blocker, locate
 from patcher.target.interpreter import Environment
 from patcher.target.record import recorded_sources

@@ -18,8 +18,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
-from patcher.model import HunkText, State
-from patcher.splice import apply_splices
+from patcher.model import HunkText, State, apply_splices
 
 
 class Tried(NamedTuple):

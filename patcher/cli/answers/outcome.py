@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List
 
-from patcher.cli.answers.diffs import show_diffs
 from patcher.cli.answers.plan import answer_rows, decoded, plan_json
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
@@ -12,7 +11,7 @@ from patcher.cli.translation import Verbatim, term
 from patcher.model import Plan, State
 from patcher.ops.outcome import Outcome
 from patcher.text.listed import count
-from patcher.verify.checks import COMPILE, IMPORT, PROBE, Verified
+from patcher.verify import COMPILE, IMPORT, PROBE, Verified
 
 if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff
@@ -47,6 +46,8 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
         for name in outcome.patchsets:
             console.info(f"{name}: nothing to do, {_why(plan, name)}")
     elif outcome.dry_run:
+        from patcher.cli.answers.diffs import show_diffs
+
         show_diffs(console, diffs)
         console.note(f"nothing was written; {count(len(changed), 'file')} would be changed", "dry run")
     if verified:

@@ -13,15 +13,13 @@ from patcher.cli.answers.outcome import (
     show_plan,
 )
 from patcher.cli.answers.plan import answer_rows
-from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, patient, writing_options
+from patcher.cli.options import common_options, complete_names, patient, settings_option, writing_options
 from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.model import FilePlan
 from patcher.ops import change as ops
 from patcher.ops.outcome import ApplyRequest, BackupRequest, Outcome, RestoreRequest
-from patcher.verify.checks import VerifyOptions
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run")
@@ -39,7 +37,7 @@ def apply(
     dry_run: bool,
     back: bool,
     force: bool,
-    verify: VerifyOptions,
+    verify: str,
 ) -> int:
     """Apply patchsets, all of them or none.
 
@@ -48,7 +46,7 @@ def apply(
     """
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
-    if back and verify.probe:
+    if back and verify == "probe":
         raise UsageError("--verify probe and --restore: found both", "a probe is part of verifying")
     if back:
         return report_restored(console, RestoreRequest(console.place, names, force, dry_run))

@@ -17,9 +17,8 @@ from patcher.cli.answers.releases import (
     of_releases,
     show_releases,
 )
-from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, format_option
+from patcher.cli.options import common_options, complete_names, format_option, settings_option
 from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.patchset.places import MANIFEST

@@ -8,9 +8,8 @@ import click
 
 from patcher.cli.answers.diffs import show_parts
 from patcher.cli.answers.plan import answer_json, answer_rows, decoded, diff_json
-from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
-from patcher.cli.options import common_options
+from patcher.cli.options import common_options, complete_names
 from patcher.cli.styles import titled
 from patcher.errors import UsageError
 from patcher.ops import diff as ops

@@ -10,9 +10,8 @@ import click
 
 from patcher.cli.commands import Group
 from patcher.cli.commands.apply import report_restored
-from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console, requirement
-from patcher.cli.options import common_options, patient
+from patcher.cli.options import common_options, complete_names, patient, settings_option
 from patcher.cli.styles import Row
 from patcher.errors import SitepatchError
 from patcher.ops import hooks as ops

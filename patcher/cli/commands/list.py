@@ -8,18 +8,16 @@ from typing import Any, Dict, Iterable, List, Sequence, Tuple
 import click
 
 from patcher.cli.answers.patchsets import broken_json, broken_rows, release_range, release_ranges, symptom_details
-from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
-from patcher.cli.options import common_options
+from patcher.cli.options import common_options, complete_names
 from patcher.cli.styles import Row, color_diff, style
 from patcher.cli.translation import term
 from patcher.model import Patchset, Symptom
 from patcher.ops import patchsets as ops
 from patcher.ops.patchsets import Availability, ListRequest, Proven, list_patchsets
 from patcher.patchset.toml import option_text
-from patcher.text.listed import count
+from patcher.text.listed import count, release_name
 from patcher.text.printable import Styled, join_styled, printable_lines
-from patcher.text.release import release_name
 
 
 @click.command("list", epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice")

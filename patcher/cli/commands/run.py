@@ -12,16 +12,14 @@ import click
 from patcher.cli.answers.outcome import show_plan, verified_json, verified_rows
 from patcher.cli.answers.plan import plan_json
 from patcher.cli.commands.apply import report_applied
-from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, patient, project_options, verify_option
+from patcher.cli.options import common_options, complete_names, patient, project_options, settings_option, verify_option
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
 from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.target import launch
 from patcher.text.listed import count
-from patcher.verify.checks import VerifyOptions
 
 if TYPE_CHECKING:
     from patcher.ops.project import SyncRequest
@@ -67,7 +65,7 @@ def run(
     lock_file: str,
     locked: bool,
     overlay: bool,
-    verify: VerifyOptions,
+    verify: str,
     command: Tuple[str, ...],
 ) -> int:
     """Apply patchsets, then run a command in place of sitepatch.

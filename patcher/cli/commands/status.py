@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import click
 
-from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
-from patcher.cli.options import common_options, verify_option
+from patcher.cli.options import common_options, complete_names, verify_option
 from patcher.cli.styles import Row, hint_lines, style
 from patcher.cli.translation import translated
 from patcher.errors import SitepatchError, UsageError
@@ -21,7 +20,6 @@ from patcher.text.printable import join_styled
 if TYPE_CHECKING:
     from patcher.ops.fleet import HostPatchset
     from patcher.ops.verifying import VerifyOutcome
-    from patcher.verify.checks import VerifyOptions
 
 _FEW = 4  # names of hosts that one line has
 
@@ -41,7 +39,7 @@ def status(
     console: Console,
     names: Tuple[str, ...],
     check: bool,
-    verify: VerifyOptions,
+    verify: str,
     fleet: Optional[str],
     lock: Optional[str],
 ) -> int:
@@ -56,7 +54,7 @@ def status(
     astray, and with --lock what differs from it; exit code 1 if anything is.
     """
     if fleet:
-        if names or not verify.no_verify:
+        if names or verify != "none":
             raise UsageError("--fleet: found a NAME or --verify too, which are for this environment")
         return _show_fleet(console, fleet, lock)
     if lock:
@@ -76,7 +74,7 @@ def status(
         console.note(f"{one.message}; put it back: sitepatch restore --from-backup {one.path}")
     for path in outcome.recent:
         console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
-    done = None if verify.no_verify else _verify(console, names, verify)
+    done = None if verify == "none" else _verify(console, names, verify)
     ok = not (outcome.unreadable or (check and (outcome.differs or outcome.idle)) or (done and not done.ok))
     fields: Dict[str, Any] = {"patchsets": [_patchset_json(each) for each in outcome.patchsets]}
     fields["files"] = [_file_json(each) for each in outcome.files]
@@ -88,13 +86,13 @@ def status(
     return console.answer(ok, {**fields, "recovered": list(outcome.recovered), "kept": list(outcome.kept)})
 
 
-def _verify(console: Console, names: Tuple[str, ...], options: VerifyOptions) -> VerifyOutcome:
+def _verify(console: Console, names: Tuple[str, ...], how: str) -> VerifyOutcome:
     """Verify what is applied, and show it."""
     from patcher.cli.answers.outcome import verified_rows
     from patcher.ops.outcome import VerifyRequest
     from patcher.ops.verifying import verify  # with subprocess
 
-    done = verify(VerifyRequest(console.place, names, options), console)
+    done = verify(VerifyRequest(console.place, names, how), console)
     console.rows(verified_rows(done.verified, quiet=console.quiet))
     return done
 

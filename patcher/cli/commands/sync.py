@@ -18,7 +18,6 @@ from patcher.ops.project import LockRequest, SyncRequest
 from patcher.project.lockfile import build
 from patcher.project.request import ProjectFiles
 from patcher.text.listed import count
-from patcher.verify.checks import VerifyOptions
 
 
 @click.command(epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked")
@@ -36,7 +35,7 @@ def sync(
     locked: bool,
     dry_run: bool,
     force: bool,
-    verify: VerifyOptions,
+    verify: str,
 ) -> int:
     """Make the environment what the project asks for.
 

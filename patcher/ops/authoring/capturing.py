@@ -13,6 +13,7 @@ from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
 from patcher.author.pristine import Original, find_originals
 from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.facts import Wanted
 from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove
 from patcher.ops.change import carry_out, note_interrupted, verify_settings
@@ -23,13 +24,12 @@ from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
+from patcher.planner.survey import HandEdit, HandEdits, make_plan
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
-from patcher.survey.plans import HandEdit, HandEdits, plan_adopt, plan_apply
 from patcher.target.interpreter import Environment
 from patcher.text.listed import shortened
-from patcher.verify.checks import VerifyOptions
 
 
 class CaptureRequest(NamedTuple):
@@ -169,10 +169,8 @@ def _drafted(outcome: CaptureOutcome, folder: Path, events: Events) -> Tuple[Cap
 
 def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
     """The outcome with the plan, and with what the patchset makes of each file."""
-    if outcome.request.copy:
-        plan = plan_apply(outcome.env, [requested])
-    else:
-        plan = plan_adopt(outcome.env, requested, _hand_edits(outcome.files))
+    edits = None if outcome.request.copy else _hand_edits(outcome.files)
+    plan = make_plan(outcome.env, Wanted((requested,), force=edits is not None), edits=edits)
     made = {(file.site, file.path): file.after for file in plan.files}
     done = tuple(one._replace(made=made.get((one.file.site, one.file.path), one.before.data)) for one in outcome.files)
     return outcome._replace(files=done, plan=plan)
@@ -199,7 +197,7 @@ def edit(request: EditRequest, events: Events = SILENT) -> Copies:
     return copy_out(env, request.package, request.file)
 
 
-def adopt(captured: CaptureOutcome, verify: VerifyOptions, events: Events = SILENT) -> Outcome:
+def adopt(captured: CaptureOutcome, verify: str, events: Events = SILENT) -> Outcome:
     """Apply a captured patchset in place of the edits, which are tracked from then on.
 
     Pristine copies, receipts and files are written in one commit. Where the patchset does not make an edited file byte for
@@ -223,7 +221,7 @@ def adopt(captured: CaptureOutcome, verify: VerifyOptions, events: Events = SILE
         except SitepatchError as error:
             hint = f"{captured.folder} holds what was captured before: remove it, then run this again"
             raise StoreError(error.message, hint) from error
-        plan = plan_adopt(env, requested, edits)
+        plan = make_plan(env, Wanted((requested,), force=True), edits=edits)
         return Outcome(place._replace(patch_dirs=dirs), env, plan, (name,), (requested,))
 
     return carry_out(look, env, how, events)

@@ -11,19 +11,20 @@ from patcher.author.draft import package_of
 from patcher.author.export import PatchedFile, patch
 from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repack
 from patcher.errors import SitepatchError, UsageError
+from patcher.facts import Wanted
 from patcher.model import Plan, State
 from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
+from patcher.planner.survey import make_plan
 from patcher.project.selection import choose
 from patcher.store.retry import settled
-from patcher.survey.plans import plan_pristine
 from patcher.system.output import open_output, write_output
 from patcher.target.environment import locate
 from patcher.target.index import NoWheel, Pip
 from patcher.target.interpreter import Environment
 from patcher.target.releases import fetch_wheel
-from patcher.text.release import normalized
+from patcher.text.listed import normalized
 
 WHEELS = "dist"
 """The folder that wheels are written to where none is named."""
@@ -74,13 +75,13 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
         return ExportOutcome(Plan((), (), tuple(notes)), written=_written({folder / one.name: one.pack() for one in packed}))
     env = request.place.environment()
     events.started(env)
-    plan, locked_files = settled(env, lambda: plan_pristine(env, requested))
+    plan = settled(env, lambda: make_plan(env, Wanted(tuple(requested), fresh=True)))
     plan = plan._replace(notes=(*notes, *plan.notes))
     if plan.failed:
         return ExportOutcome(plan)
     files = [
-        PatchedFile(one.path, one.distribution, one.version, file.before, file.steps)
-        for file, one in zip(plan.files, locked_files)
+        PatchedFile(locked.path, locked.distribution, locked.version, file.before, file.steps)
+        for file, locked in zip(plan.files, plan.locked)
         if file.before != file.after
     ]
     if not files:

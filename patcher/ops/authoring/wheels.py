@@ -6,7 +6,7 @@ from typing import Dict, List
 
 from patcher.hook.backend import Wheel
 from patcher.model import Patchset
-from patcher.patchset.entry_points import GROUP
+from patcher.patchset.places import GROUP
 from patcher.target.versions import canonical
 
 PREFIX = "sitepatch-patchset-"

@@ -20,11 +20,11 @@ from patcher.ops.hooks import installed_hooks
 from patcher.ops.place import Place
 from patcher.patchset.places import patchset_folders
 from patcher.project.selection import OTHERS_HINT, others_change
-from patcher.store.folder import HOME
-from patcher.store.health import UNDER_WAY, damaged, leftovers, orphans, unclaimed, unfinished
-from patcher.store.journal import JOURNAL, backup, temporary
+from patcher.store.folder import HOME, JOURNAL
+from patcher.store.journal import backup, temporary
 from patcher.store.lock import holders
 from patcher.store.retry import settled
+from patcher.store.status import UNDER_WAY, damaged, leftovers, orphans, unclaimed, unfinished
 from patcher.store.store import Store
 from patcher.system import cache, mounts
 from patcher.system.reading import read_file
@@ -32,7 +32,7 @@ from patcher.target.backups import is_backup, proven_backups
 from patcher.target.distribution import edited_message
 from patcher.target.environment import blocker
 from patcher.target.record import recorded_hash
-from patcher.text.release import normalized
+from patcher.text.listed import normalized
 
 _Found = Iterator[Tuple[str, str, str]]
 _LOCKS = Path("/proc/locks")

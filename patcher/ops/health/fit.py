@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple, Sequence, Tuple
 
-from patcher.facts import FileStatus
+from patcher.facts import FileStatus, Wanted
 from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
 from patcher.ops.releases.outcome import is_absent, state_of
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import option_text
+from patcher.planner.survey import make_plan
 from patcher.store.retry import settled
-from patcher.survey.plans import plan_apply
 from patcher.target.interpreter import Environment
-from patcher.text.release import release_name
+from patcher.text.listed import release_name
 
 APPLIES, APPLIED, ABSENT, MISFIT, UNKNOWN = "applies", "applied", "absent", "does not fit", "unknown"
 
@@ -44,7 +44,7 @@ def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
     settings = tuple(f"{name}={option_text(value)}" for name, value in symptom.options.items() if current.get(name) != value)
     if steps and not settings:
         return Fit(APPLIED, "it is applied here: if the log is of a run since then, the cause is another one")
-    plan = settled(env, lambda: plan_apply(env, [Requested(patchset, requested)]))
+    plan = settled(env, lambda: make_plan(env, Wanted((Requested(patchset, requested),))))
     if plan.failed:
         first = plan.failed[0]
         missing = is_absent(first)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
+from patcher.facts import Wanted
 from patcher.model import Located, Patchset, Plan, Requested, State
 from patcher.ops.events import SILENT, Events
 from patcher.ops.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
@@ -23,8 +24,8 @@ from patcher.ops.releases.outcome import (
     state_of,
 )
 from patcher.patchset.sources import choose_variant, pick_variants
-from patcher.survey.assignments import update_hint
-from patcher.survey.plans import plan_apply
+from patcher.planner.assignments import update_hint
+from patcher.planner.survey import make_plan
 from patcher.target.index import Listing, NoWheel
 from patcher.target.interpreter import Environment
 from patcher.target.releases import was_yanked
@@ -211,7 +212,7 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     _, site, distribution, version, *_ = release
     variants = tuple(pick_variants(requested.patchset)[release.package])
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
-    plan = plan_apply(Environment.alone(site), [only])
+    plan = make_plan(Environment.alone(site), Wanted((only,)))
     answers = tuple(one._replace(problem=one.problem.replace(site, "the wheel")) for one in plan.answers)
     if plan.failed:
         first, *others = plan.failed

@@ -27,7 +27,6 @@ from patcher.cli.options import common_options, patient, verify_option
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
 from patcher.text.diffs import FileDiff, diff_texts
-from patcher.verify.checks import VerifyOptions
 
 if TYPE_CHECKING:
     from patcher.ops.authoring.capturing import Captured, CaptureOutcome
@@ -76,7 +75,7 @@ def capture(
     pristine: str,
     copy: str,
     adopt: bool,
-    verify: VerifyOptions,
+    verify: str,
 ) -> int:
     """Make a patchset of what was edited in the environment.
 

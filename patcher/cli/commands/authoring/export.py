@@ -7,9 +7,8 @@ from typing import Tuple
 import click
 
 from patcher.cli.answers.plan import answer_json, answer_rows, decoded
-from patcher.cli.completion import complete_names, settings_option
 from patcher.cli.console import Console, requirement
-from patcher.cli.options import common_options
+from patcher.cli.options import common_options, complete_names, settings_option
 from patcher.cli.styles import color_diff
 from patcher.ops.authoring import exporting as ops
 

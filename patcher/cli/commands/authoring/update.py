@@ -8,10 +8,9 @@ import click
 
 from patcher.cli.answers.draft import hunks_json, left_json, left_rows, show_hunks
 from patcher.cli.answers.explanation import explanation_row, hunk_json
-from patcher.cli.completion import complete_names
 from patcher.cli.console import Console
 from patcher.cli.editor import edit_copies
-from patcher.cli.options import common_options
+from patcher.cli.options import common_options, complete_names
 from patcher.cli.styles import Row
 
 if TYPE_CHECKING:

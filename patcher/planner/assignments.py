@@ -58,15 +58,15 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
         AbsentError: none is for it.
         SitepatchError: several fit equally well.
     """
-    found = matching_variants(variants, located.version)
-    if len(found) == 1:
-        return found[0]
-    known = [_variant_traces(requested, variant, located) for variant in found]
-    best = [variant for variant, each in zip(found, known) if each == max(known)]
+    matching = matching_variants(variants, located.version)
+    if len(matching) == 1:
+        return matching[0]
     ranges = ", ".join(variant.versions for variant in variants)
     have = f"{located.package} {located.version or '(version unknown)'} is installed"
-    if not any(matched for _, matched, _ in known):
+    scores = [_variant_score(requested, variant, located) for variant in matching]
+    if not any(matched for _, matched, _ in scores):
         raise AbsentError(f"{have}; this patchset is for {located.package} {ranges}", update_hint(requested, located.version))
+    best = [variant for variant, score in zip(matching, scores) if score == max(scores)]
     if len(best) > 1:
         problem = f"{have}, a version that says nothing, and its code fits the variants for {ranges} alike"
         raise SitepatchError(problem, "install a build that has its version")
@@ -78,21 +78,20 @@ def update_hint(requested: Requested, version: str) -> str:
     return f"does it hold for it? sitepatch update {requested.patchset.name} --to {version}" if version else ""
 
 
-def _variant_traces(requested: Requested, variant: Variant, located: Located) -> Tuple[int, int, int]:
-    every = []
+def _variant_score(requested: Requested, variant: Variant, located: Located) -> Tuple[int, int, int]:
+    scores = []
     for patch in variant.patches:
-        found = find_file(located, patch.paths)
-        every.append(max((_traces(requested, located, path, patch) for path in found), default=(-len(patch.hunks), 0, 0)))
-    missing, matched, scopes = map(sum, zip(*every))
+        paths = find_file(located, patch.paths)
+        scores.append(max((_score(requested, located, path, patch) for path in paths), default=(-len(patch.hunks), 0, 0)))
+    missing, matched, scopes = map(sum, zip(*scores))
     return missing, matched, scopes
 
 
-def _traces(requested: Requested, located: Located, path: str, patch: FilePatch) -> Tuple[int, int, int]:
+def _score(requested: Requested, located: Located, path: str, patch: FilePatch) -> Tuple[int, int, int]:
     """How well a patch fits the pristine bytes of a file (`patcher.engine.engine.FitScore`)."""
     from patcher.engine.engine import fit_score  # imports libcst: only where paths and versions are ambiguous
 
-    store = Store(located.site)
-    data = read_file(Path(located.site) / path)
+    store, data = Store(located.site), read_file(Path(located.site) / path)
     receipt = store.receipts().get(path)
     if receipt is not None and receipt.current == sha256(data):
         data = store.pristine(receipt.pristine)
@@ -103,14 +102,14 @@ def _path(env: Environment, requested: Requested, located: Located, patch: FileP
     """The one of the alternative paths that is meant; "" (and an answer) where there is none or several."""
     state, problem, hint = State.CONFLICT, "", ""
     try:
-        found = _likeliest(requested, located, patch, find_file(located, patch.paths))
-        if len(found) == 1:
-            check_not_shared(located, found[0], env)
-            problem = blocker(located, found[0], env) or ""
+        paths = _likeliest(requested, located, patch, find_file(located, patch.paths))
+        if len(paths) == 1:
+            check_not_shared(located, paths[0], env)
+            problem = blocker(located, paths[0], env) or ""
             if not problem:
-                return found[0]
-        elif found:
-            state, problem = State.AMBIGUOUS, f"the code to change is in several places of this file: {', '.join(found)}"
+                return paths[0]
+        elif paths:
+            state, problem = State.AMBIGUOUS, f"the code to change is in several places of this file: {', '.join(paths)}"
             hint = "name the one that is meant in a variant of its own"
         elif all(hunk.when_present for hunk in patch.hunks):
             state = State.NOT_NEEDED
@@ -121,16 +120,16 @@ def _path(env: Environment, requested: Requested, located: Located, patch: FileP
             hint = f"the nearest name there is {near}: write that path if it is meant" if near else hint
     except SitepatchError as error:
         problem, hint = error.message, error.hint
-    scopes = dict.fromkeys(hunk.scope for hunk in patch.hunks)
     answer = Answer(requested.patchset.name, patch.paths[0], "", state, (), problem, hint)
-    answers += [answer._replace(scope=scope, written=(patch.hunks[0].origin, patch.line)) for scope in scopes]
+    answer = answer._replace(written=(patch.hunks[0].origin, patch.line))
+    answers += [answer._replace(scope=scope) for scope in dict.fromkeys(hunk.scope for hunk in patch.hunks)]
     return ""
 
 
-def _likeliest(requested: Requested, located: Located, patch: FilePatch, found: Sequence[str]) -> Sequence[str]:
+def _likeliest(requested: Requested, located: Located, patch: FilePatch, paths: Sequence[str]) -> Sequence[str]:
     """The one of several existing paths that the hunks fit best; several only where they fit equally well."""
-    if len(found) < 2:
-        return found
-    known = {path: _traces(requested, located, path, patch) for path in found}
-    best = [path for path in found if known[path] == max(known.values())]
-    return best if known[best[0]][1] else best[:1]  # the first, where none has the code: its answers say so
+    if len(paths) < 2:
+        return paths
+    scores = {path: _score(requested, located, path, patch) for path in paths}
+    best = [path for path in paths if scores[path] == max(scores.values())]
+    return best if scores[best[0]][1] else best[:1]  # the first, where none has the code: its answers say so

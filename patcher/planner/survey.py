@@ -1,0 +1,220 @@
+"""Environment + what is wanted -> a plan: reads the facts, and has `patcher.planner.plan` decide."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.errors import Location, SitepatchError, StoreError
+from patcher.facts import Assignment, Condition, Facts, FileStatus, TargetFile, Wanted, sha256
+from patcher.model import Answer, Located, Patchset, PatchsetSource, Plan, Receipt, Requested, Rewrite, Step
+from patcher.patchset.manifest import load_patchset
+from patcher.planner.assignments import assignments_of
+from patcher.planner.plan import plan
+from patcher.store.folder import HOME
+from patcher.store.receipt import new_receipt
+from patcher.store.status import classify, read_installed, recorded_now, statuses
+from patcher.store.store import Store
+from patcher.target.distribution import edited_message
+from patcher.target.interpreter import Environment
+from patcher.target.record import recorded_hash
+
+
+class _Rewriter:
+    """A `patcher.planner.resolve.Rewriter` of known results, the engine, and the copies in the store."""
+
+    def rewrite(self, data: bytes, assignment: Assignment) -> Rewrite:
+        """The result of an assignment's hunks on a text."""
+        from patcher.patchset import results  # with json, which a `restore` of nothing need not import
+
+        return results.rewrite_cached(data, results.request_of(assignment.requested, assignment.hunks, assignment.names))
+
+    def recorded(self, site: str, path: str, step: Step) -> Assignment:
+        """The assignment of an applied step, from the copy of its patchset in the store."""
+        patchset = stored_patchset(site, step)
+        for variant in patchset.variants:
+            hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
+            if hunks:
+                located = Located(variant.package, site, "", "", "")
+                return Assignment(Requested(patchset, step.options), located, path, hunks, variant.names)
+        problem = f"the stored copy of {step.patchset} does not mention this file"
+        raise SitepatchError.at(Location(path), problem, "restore all patchsets")
+
+
+REWRITER = _Rewriter()
+PLAIN = Wanted()
+"""What is wanted of a file that is only looked at."""
+
+
+class HandEdit(NamedTuple):
+    """A file that was edited by hand: its pristine bytes, and its bytes now, with the edit."""
+
+    pristine: bytes
+    now: bytes
+
+
+HandEdits = Mapping[Tuple[str, str], HandEdit]
+"""By site directory and path."""
+
+
+def make_plan(
+    env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None, edits: Optional[HandEdits] = None
+) -> Plan:
+    """Read an environment, and plan what is wanted of it; the arguments and errors are those of `read_facts` and `plan`."""
+    return plan(read_facts(env, wanted, items, edits), wanted, REWRITER)
+
+
+def read_facts(
+    env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None, edits: Optional[HandEdits] = None
+) -> Facts:
+    """What the planner needs.
+
+    Args:
+        env: the environment.
+        wanted: what is to become of it.
+        items: the files in which patchsets are applied (`statuses`); None to look.
+        edits: the edit of every file that the requested patchset was made of, and is to replace.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: a receipt or a pristine copy is invalid.
+    """
+    answers: List[Answer] = []
+    notes: List[str] = []
+    assignments: Dict[Tuple[str, str], Tuple[Assignment, ...]] = {}
+    for requested in wanted.requested:
+        for assignment in assignments_of(env, requested, answers, notes):
+            key = (assignment.located.site, assignment.path)
+            assignments[key] = (*assignments.get(key, ()), assignment)
+    receipts = {site: Store(site).receipts() for site in {site for site, _ in assignments}}
+    files = {}
+    for (site, path), (assignment, *_) in sorted(assignments.items()):
+        edit = None if edits is None else edits.get((site, path), _NOT_EDITED)
+        files[site, path] = read_target(assignment.located, path, receipts[site].get(path), wanted, edit)
+    others: Sequence[FileStatus] = ()
+    failed = wanted.reverted == () and any(answer.state.failed for answer in answers)  # then nothing is written
+    if not (wanted.fresh or edits is not None or failed):
+        others = statuses(env, but=assignments) if items is None else items
+    going = [item for item in others if any(wanted.goes(step.patchset) for step in item.receipt.steps)]
+    patched = {(item.site, item.receipt.path): _read_patched(item, force=wanted.force) for item in going}
+    return Facts(assignments, {**patched, **files}, tuple(answers), tuple(notes))
+
+
+# files that patchsets are for -----------------------------------------------------------------------------------------
+_NOT_EDITED = HandEdit(b"", b"")
+
+
+def read_target(
+    located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted = PLAIN, edit: Optional[HandEdit] = None
+) -> TargetFile:
+    """A file that patchsets are for.
+
+    Its `problem` is that it was changed by hand, or that its receipt cannot be trusted, so that its pristine bytes are not
+    known.
+
+    Args:
+        located: the package.
+        path: of the file, below the site directory.
+        receipt: of the file, if there is one.
+        wanted: with `force` a file is accepted that was edited by hand: before it was patched, with the edit; after that,
+            without it.
+        edit: the edit that is to be replaced.
+    """
+    notes: List[str] = []
+    try:
+        file = _read(located, path, receipt, notes, force=wanted.force, edit=edit)
+    except SitepatchError as error:
+        return TargetFile(b"", b"", problem=error, notes=tuple(notes))
+    if wanted.fresh:
+        file, receipt = TargetFile(file.pristine, file.pristine), None
+    same = receipt is not None and (file.steps or receipt.pristine == sha256(file.pristine))
+    blank = new_receipt(located, path, receipt if same else None)
+    return file._replace(receipt=receipt, blank=blank, notes=tuple(notes))
+
+
+def _read(
+    located: Located, path: str, receipt: Optional[Receipt], notes: List[str], *, force: bool, edit: Optional[HandEdit]
+) -> TargetFile:
+    site = located.site
+    data = edit.now if edit else read_installed(site, path) or b""
+    if edit is _NOT_EDITED:
+        raise SitepatchError("the patchset is for this file too, and it was not edited")
+    if receipt is not None:
+        item = classify(site, receipt, data)
+        if item.condition is Condition.ASTRAY:
+            raise SitepatchError(*item.why)
+        if item.condition is Condition.EDITED and not force:
+            raise SitepatchError(
+                "the file was edited by hand after it was patched",
+                "`sitepatch restore` takes our change out and keeps the edit, unless they overlap; "
+                "--force drops the edit and keeps a copy of it",
+            )
+        if item.live:
+            aside = data if item.condition is Condition.EDITED else b""
+            pristine = Store(site).pristine(receipt.pristine)
+            return TargetFile(pristine, data, receipt.steps, receipt.current, receipt.origin, aside)
+        lost = ", ".join(step.patchset for step in receipt.steps)
+        notes.append(f"{path}: {item.replacement} and took {lost} away; what is named now is for the new file")
+    recorded = recorded_hash(located, path)
+    if edit:
+        origin = "recorded" if recorded == sha256(edit.pristine) else "unrecorded"
+        return TargetFile(edit.pristine, data, origin=origin, aside=data)
+    file = TargetFile(data, data, aside=_edit_before_patch(site, receipt, data))
+    if recorded is None:
+        if located.recorded:  # else a note about the whole package says so
+            notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
+        return file._replace(origin="unrecorded")
+    if recorded != sha256(data):
+        if force:
+            where = f"{site}/{HOME}/pristine/{sha256(data)}"
+            kept = f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}"
+            return file._replace(origin="edited", if_changed=kept)
+        what, hint = edited_message(located, path)
+        raise SitepatchError(what, f"{hint}; or keep it: --force")
+    return file
+
+
+# files in which patchsets are to be reverted --------------------------------------------------------------------------
+def _read_patched(item: FileStatus, *, force: bool) -> TargetFile:
+    """A file in which patchsets are to be reverted.
+
+    Raises:
+        StoreError: its pristine copy is needed and missing or damaged.
+    """
+    site, receipt = item.site, item.receipt
+    missing, edited = item.condition is Condition.MISSING, item.condition is Condition.EDITED
+    shipped = item.condition is Condition.APPLIED and sha256(item.data) in recorded_now(site, receipt.path)
+    file = TargetFile(b"", item.data, (), receipt.current, receipt.origin, receipt=receipt, blank=receipt, missing=missing)
+    if item.condition is Condition.ASTRAY:
+        return file._replace(problem=SitepatchError(*item.why))
+    if item.deleted:
+        note = f"{receipt.path}: {item.why[0]}; it is put back as it was before it was patched"
+        return file._replace(pristine=Store(site).pristine(receipt.pristine), notes=(note,))
+    if item.live and not shipped:
+        aside = item.data if edited and force else b""
+        file = file._replace(pristine=Store(site).pristine(receipt.pristine), steps=receipt.steps, aside=aside)
+        return file._replace(edited=edited and not force)
+    why = item.why[0] if not shipped else f"{item.installed or 'what is installed'} has it as patched"
+    note = f"{receipt.path}: {why}; only the receipt is left to drop"
+    aside = _edit_before_patch(site, receipt, item.data)
+    return file._replace(pristine=item.data, aside=aside, notes=(note,), forget=True)
+
+
+def _edit_before_patch(site: str, receipt: Optional[Receipt], now: bytes) -> bytes:
+    """The bytes of a file that was edited by hand before it was patched, where only the store has them; else b""."""
+    if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(now):
+        return b""
+    with suppress(StoreError):  # `status` reports that it is lost
+        return Store(site).pristine(receipt.pristine)
+    return b""
+
+
+def stored_patchset(site: str, step: Step) -> Patchset:
+    """The patchset of an applied step, from its copy in the store; its `source` is `the store`.
+
+    Raises:
+        StoreError: the copy is missing or damaged.
+    """
+    folder = Path(site) / HOME / "patchsets" / step.digest / step.patchset
+    return load_patchset(folder, PatchsetSource("the store"), Store(site).patchset_files(step.digest))
