@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence
 
-from patcher.errors import BusyError, OutdatedError, SitepatchError
+from patcher.errors import BusyError, SitepatchError
 from patcher.hook.boot import recorded_problems, signature, write_stderr
 from patcher.hook.installed import Hook, load_hook, loaded_hooks
 from patcher.hook.places import HOOK
@@ -132,11 +132,7 @@ def _check(hook: Hook, *, write: bool) -> List[str]:
         before = _signatures(hook)
         first = first or before
         _outlast(first, before)
-        try:
-            looks = keep(hook, write=write)
-        except OutdatedError:  # an installer or another sitepatch was at work: what was found is out of date
-            time.sleep(0.1)
-            continue
+        looks = keep(hook, write=write)
         if not any(look.written for look in looks) and _signatures(hook) == before:
             break
     else:
@@ -156,7 +152,6 @@ def keep(hook: Hook, *, write: bool) -> List[Look]:
     packages nothing is installed is no failure.
 
     Raises:
-        OutdatedError: a file was changed meanwhile; look again.
         StoreError: another hook was written by a newer sitepatch.
     """
     rivals = _rivals(hook)
@@ -175,8 +170,6 @@ def _keep(hook: Hook, item: Requested, rival: str, *, write: bool) -> Look:
     try:
         with patience(_PATIENCE, lambda text: None):
             outcome = apply_requested(request, [item], (), _Recoveries())
-    except OutdatedError:
-        raise
     except SitepatchError as error:
         return Look(name, problem=f"{name}: not applied in {hook.site}: {_line(error)}", certain=False)
     files = len(outcome.changed)
