@@ -21,8 +21,9 @@ from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.system import flock
 from tests.command import ROOT
-from tests.users import open_descriptors
+from tests.users import ROOT_ONLY, give, open_descriptors
 
+OWNER, GROUP = 1001, 1500
 NOTED = f"{os.getpid()} on {os.uname().nodename}\n"
 
 
@@ -137,6 +138,34 @@ def test_in_a_directory_that_a_group_shares_the_group_can_lock(tmp_path, site, m
         monkeypatch.setattr(os, "fchmod", lambda *_: (_ for _ in ()).throw(PermissionError()))
         with locked(site):
             pass
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize(
+    ("owner", "store", "mode", "given"),
+    [(OWNER, 0, 0o755, True), (OWNER, OWNER, 0o755, False), (0, 0, 0o755, False), (OWNER, 0, 0o777, False), (OWNER, 0, 0o1777, False)],
+)
+def test_what_root_left_in_the_directory_of_somebody_becomes_that_users(tmp_path, site, owner, store, mode, given):
+    home = tmp_path / ".sitepatch"
+    for name in ("receipts/r", "pristine/p", "spare"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/x").write_text("")
+    (home / "receipts/link").symlink_to("../../outside/x")
+    (home / "link").symlink_to("../outside")
+    tmp_path.chmod(mode)
+    give(tmp_path, 0)
+    os.chown(str(tmp_path), owner, GROUP)
+    os.chown(str(home), store, 0)
+    with locked(site):
+        pass
+    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if os.lstat(str(path)).st_uid == OWNER}
+    inside = {".sitepatch", *(f".sitepatch/{name}" for name in ("lock", "spare", "receipts", "receipts/r", "receipts/link", "pristine", "link"))}
+    expected = inside if given else {".sitepatch", ".sitepatch/lock"} if store else set()
+    assert names == expected
+    if given:
+        assert {os.lstat(str(tmp_path / name)).st_gid for name in names} == {GROUP}
 
 
 # waiting --------------------------------------------------------------------------------------------------------------

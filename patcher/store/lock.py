@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Iterator, List, Optional, Tuple
@@ -115,6 +116,7 @@ def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
                         with suppress(PermissionError):  # its owner has done so
                             os.fchmod(fd, 0o660)
                     if _try(site, home, fd):
+                        _give_to_owner(site, home)
                         return home, fd
                     who = holder(os.fstat(fd)) or _noted(fd)
                 except BaseException:
@@ -136,6 +138,20 @@ def _gone() -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ESTALE):
             raise
+
+
+def _give_to_owner(site: Folder, home: Folder) -> None:
+    """As root, give a store that an earlier run as root left in the site directory of another user to that user."""
+    owner = os.fstat(site.fd)
+    if os.geteuid() or os.fstat(home.fd).st_uid or not owner.st_uid or owner.st_mode & stat.S_IWOTH:
+        return
+    for name in home.names():
+        if stat.S_ISDIR(os.stat(name, dir_fd=home.fd, follow_symlinks=False).st_mode):
+            with home.sub(name) as folder:
+                for each in folder.names() if name != "pristine" else ():  # a pristine copy has the owner of its file
+                    os.chown(each, owner.st_uid, owner.st_gid, dir_fd=folder.fd, follow_symlinks=False)
+        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=home.fd, follow_symlinks=False)
+    os.fchown(home.fd, owner.st_uid, owner.st_gid)  # last: this marks it as done
 
 
 def _try(site: Folder, home: Folder, fd: int) -> bool:
