@@ -26,6 +26,7 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
 NOTHING_SAID = {  # what is no message, though it has two words
     "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.",
     "# edited by hand",
+    "Content-Type: text/plain; charset=UTF-8",
     "DistributedDataParallel device_ids and output_device",
     "No module named 'torch'",
     "overlapping splices",
@@ -54,6 +55,7 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "{} -m pip install --upgrade pip",
     "{}, as the only line on stderr before the command runs",
     "{}def {}({}):",
+    "{} (sha256:{}, fetched {})",
     "{}; script-src '{}'",
 }
 _PARSES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "replace", "find", "get", "getenv", "index"}

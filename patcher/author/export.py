@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime, timezone
+from email.header import Header
+from email.utils import format_datetime, parseaddr
 from typing import NamedTuple, Sequence, Tuple
 
+from patcher.author.diffs.patchfile import Patch
 from patcher.model import Patchset, Requested, Step, apply_splices
 from patcher.patchset.toml import options_text
 from patcher.text.diffs import diff_texts
+
+_NOBODY = "unknown"
+_MIME = ("MIME-Version: 1.0", "Content-Type: text/plain; charset=UTF-8", "Content-Transfer-Encoding: 8bit")
 
 
 class PatchedFile(NamedTuple):
@@ -25,6 +33,38 @@ class PatchedFile(NamedTuple):
         for step in self.steps:
             text = apply_splices(text, step.splices)
         return text
+
+
+class LayerFile(NamedTuple):
+    """One file before and after a patch of a series."""
+
+    path: str
+    before: bytes
+    after: bytes
+
+
+def mail(name: str, head: Patch, number: int, total: int, files: Sequence[LayerFile]) -> bytes:
+    """A patch of a series as a mail for `git am`, which `patch -p1` takes, too.
+
+    What `head` says of it beside its author, its date and its subject are fields (DEP-3) below its prose.
+    """
+    fields = head.fields
+    author, address = parseaddr(fields.pop("Author", ""))
+    sender = f"{_encoded(author or address or _NOBODY)} <{address or _NOBODY}>"
+    day = fields.pop("Last-Update", "")
+    lines = [f"From {'0' * 40} Mon Sep 17 00:00:00 2001", f"From: {sender}"]
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", day):
+        lines.append(f"Date: {format_datetime(datetime.strptime(day, '%Y-%m-%d').replace(tzinfo=timezone.utc))}")
+    lines += [f"Subject: {_encoded(f'[PATCH {number}/{total}] {head.subject or name}')}", *_MIME, ""]
+    lines += [head.prose, ""] if head.prose else []
+    lines += [*(f"{key}: {value}" for key, value in fields.items()), "---", ""]
+    diffs = (diff_texts("", file.path, file.before, file.after).text for file in files)
+    return b"".join(["\n".join(lines).encode("utf-8", "surrogateescape"), *diffs, b"-- \nsitepatch\n\n"])
+
+
+def _encoded(text: str) -> str:
+    """The text of a header of a mail."""
+    return text if text.isascii() else Header(text, "utf-8", maxlinelen=998).encode()
 
 
 def patch(requested: Requested, files: Sequence[PatchedFile]) -> bytes:

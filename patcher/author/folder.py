@@ -7,14 +7,17 @@ import tempfile
 from pathlib import Path
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
+from patcher.author.diffs.patchfile import Patch
 from patcher.author.draft import Draft, package_of
+from patcher.author.ranges import with_variant, with_versions
 from patcher.errors import UsageError
 from patcher.model import Patchset, PatchsetSource
 from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
 from patcher.patchset.places import MANIFEST
-from patcher.patchset.toml import written_toml
+from patcher.patchset.toml import decode_toml, written_toml
 from patcher.system.decode import shown_value
 from patcher.system.output import write_output
+from patcher.system.reading import read_file
 
 PATCHSETS = "patchsets"
 
@@ -46,10 +49,42 @@ def output_folder(name: str, output: Optional[str] = None) -> Path:
     """
     if not re.fullmatch(NAME, name):
         raise UsageError(f"found the name {shown_value(name)}, expected {NAME_FORM}")
-    folder = Path(output if output is not None else PATCHSETS)
-    folder = folder if folder.absolute().name == name else folder / name
+    folder = _folder(name, output)
     _check_free(folder)
     return folder
+
+
+def _folder(name: str, output: Optional[str]) -> Path:
+    folder = Path(output if output is not None else PATCHSETS)
+    return folder if folder.absolute().name == name else folder / name
+
+
+class SeriesFolder(NamedTuple):
+    """A series that is there already: its patchset, the text of its manifest, and its `.spatch` files by name, in order."""
+
+    folder: Path
+    patchset: Patchset
+    manifest: str
+    patches: Mapping[str, str]
+
+
+def find_series(name: str, output: Optional[str] = None) -> Optional[SeriesFolder]:
+    """The series in the folder of that name, to which patches can be added; None where there is none.
+
+    Raises:
+        PatchError: it is invalid.
+    """
+    folder = _folder(name, output)
+    if not (folder / MANIFEST).is_file():
+        return None
+    patchset = load_patchset(folder, PatchsetSource(str(folder)))
+    packages = {variant.package for variant in patchset.variants}
+    if not all(variant.series for variant in patchset.variants) or len(packages) < len(patchset.variants):
+        return None
+    manifest = read_file(folder / MANIFEST).decode("utf-8").replace("\r\n", "\n")
+    tables = decode_toml(manifest, folder / MANIFEST)["variant"]
+    names = dict.fromkeys(name for table in tables for name in table["patches"])
+    return SeriesFolder(folder, patchset, manifest, {name: patchset.files[name] for name in names})
 
 
 def _check_free(folder: Path) -> None:
@@ -64,19 +99,71 @@ def patchset_files(head: Head, draft: Draft, targets: Sequence[PackageRange]) ->
     """The texts of a patchset's folder by file name: a `.spatch` for each import package, with the prose in the first."""
     texts: Dict[str, str] = {}
     variants: List[str] = []
-    prose = re.sub(r"^(?=--- |@@)", "  ", re.sub(r"\r\n?", "\n", head.prose), flags=re.MULTILINE)  # else they begin a patch
     for target in targets:
         files = tuple(file for file in draft.files if file.hunks and package_of(file.paths[0]) == target.package)
         name = f"{head.name if len(targets) == 1 else target.package}.spatch"
-        texts[name] = Draft(files).spatch("" if texts else prose)
+        texts[name] = Draft(files).spatch("" if texts else _prose(head.prose))
         variants.append(variant_text(target, [name]))
-    modules = dict.fromkeys(filter(None, (_module(file.paths[0]) for file in draft.files if file.hunks)))
+    return {MANIFEST: _manifest(head, variants, [file.paths[0] for file in draft.files if file.hunks]), **texts}
+
+
+def spatch_text(head: Patch, draft: Draft) -> str:
+    """The `.spatch` of a patch in a series."""
+    return draft.spatch(_prose(head.head))
+
+
+def series_files(
+    head: Head, patches: Mapping[str, str], paths: Sequence[str], targets: Sequence[PackageRange]
+) -> Dict[str, str]:
+    """The texts of a series' folder: `patches` are the `.spatch` files by name, in order; they change the files `paths`."""
+    variants = [_series_variant(target, patches) for target in targets]
+    return {MANIFEST: _manifest(head, variants, paths), **patches}
+
+
+def _series_variant(target: PackageRange, patches: Iterable[str]) -> str:
+    return variant_text(target, []).replace("patches = []", f"patches = {_column(patches)}") + "series = true\n"
+
+
+def _column(texts: Iterable[str]) -> str:
+    """Texts as an array of TOML with a line for each."""
+    return "[\n" + "".join(f"    {written_toml(text)},\n" for text in texts) + "]"
+
+
+def more_series_files(
+    series: SeriesFolder, patches: Mapping[str, str], paths: Sequence[str], targets: Sequence[PackageRange]
+) -> Dict[str, str]:
+    """The texts of a series' folder with further patches and ranges, its manifest changed in those lines alone.
+
+    Raises:
+        SitepatchError: the manifest is not written in the usual form.
+    """
+    manifest = series.manifest
+    known = [variant.package for variant in series.patchset.variants]
+    manifest = re.sub(r"^patches\s*=\s*\[[^\]]*\]", lambda _: f"patches = {_column(patches)}", manifest, flags=re.MULTILINE)
+    for target in targets:
+        if target.package in known:
+            manifest = with_versions(manifest, known.index(target.package), target.versions)
+        else:
+            manifest = with_variant(manifest, _series_variant(target, patches))
+    modules = dict.fromkeys([*series.patchset.verify.imports, *filter(None, map(_module, paths))])
+    imports = f"imports = {written_list(modules)}"
+    manifest = re.sub(r"^imports\s*=\s*\[[^\]]*\]", lambda _: imports, manifest, count=1, flags=re.MULTILINE)
+    return {MANIFEST: manifest, **patches}
+
+
+def _prose(text: str) -> str:
+    """The text above the first patch of a `.spatch`, without lines that would begin one."""
+    return re.sub(r"^(?=--- |@@)", "  ", re.sub(r"\r\n?", "\n", text), flags=re.MULTILINE)
+
+
+def _manifest(head: Head, variants: Sequence[str], paths: Sequence[str]) -> str:
+    modules = dict.fromkeys(filter(None, map(_module, paths)))
     top = {"name": head.name, "version": head.version, "kind": head.kind, "summary": " ".join(head.summary.split())}
     tables = ["schema = 1\n" + _items(top)]
     tables += [f"[provenance]\n{_items(head.provenance)}"] if head.provenance else []
     tables += variants
     tables += [f"[verify]\nimports = {written_list(modules)}\n"] if modules else []
-    return {MANIFEST: "\n".join(tables), **texts}
+    return "\n".join(tables)
 
 
 def variant_text(target: PackageRange, patches: Iterable[str]) -> str:
@@ -133,3 +220,9 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
         folder.parent.mkdir(parents=True, exist_ok=True)
         made.rename(folder)
     return load_patchset(folder, PatchsetSource(str(folder)))
+
+
+def remove_files(folder: Path, names: Iterable[str]) -> None:
+    """Remove files of a patchset's folder that its manifest does not name any more."""
+    for name in names:
+        (folder / name).unlink()

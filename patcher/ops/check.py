@@ -97,7 +97,7 @@ def check(request: CheckRequest, events: Events = SILENT) -> CheckOutcome:
         SitepatchError: as `check_releases`; no such environment.
     """
     place = request.place
-    check_against(request.against)
+    check_against(request.against, folders=True)
     if request.explain and (len(request.names) != 1 or request.against):
         found = "--against" if request.against else count(len(request.names), "patchset")
         raise UsageError(f"--explain: found {found}, expected one patchset, which is explained for this environment")

@@ -13,6 +13,7 @@ from patcher.engine.source import Source, in_scope
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, TargetFile, Wanted
 from patcher.model import Answer, Requested, Splice, State, Step, apply_splices
+from patcher.patchset.layers import layers_of
 from patcher.planner.plan import reconciled, refused_answers
 from patcher.planner.resolve import application_order, resolve
 from patcher.planner.survey import REWRITER, read_facts
@@ -71,8 +72,12 @@ def _file(assignment: Assignment, found: TargetFile) -> List[HunkExplanation]:
     ahead = order[: order.index(name)]
     data, _, _ = resolve(site, path, found, ahead, {}, REWRITER)
     _, _, planned = resolve(site, path, found, [*ahead, name], {name: assignment}, REWRITER)
-    alone = explain_hunks(data, assignment.hunks, assignment.requested.options, assignment.names)
-    return [_explained(assignment, found, data, answer, one) for answer, one in zip(planned, alone)]
+    options, names = assignment.requested.options, assignment.names
+    alone: List[Tuple[bytes, Explanation]] = []
+    for hunks in layers_of(assignment.hunks):  # each with the text that its hunks are matched against
+        alone += [(data, one) for one in explain_hunks(data, hunks, options, names)]
+        data = REWRITER.rewrite(data, assignment._replace(hunks=hunks)).data
+    return [_explained(assignment, found, text, answer, one) for answer, (text, one) in zip(planned, alone)]
 
 
 def _explained(assignment: Assignment, found: TargetFile, data: bytes, planned: Answer, one: Explanation) -> HunkExplanation:

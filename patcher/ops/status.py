@@ -228,6 +228,39 @@ def _applied_patchset(
     return AppliedPatchset(*about, state, releases, files, step.options, tuple(problems), advice)
 
 
+def series_states(one: AppliedPatchset, files: Sequence[FileState]) -> Dict[str, Tuple[str, Tuple[str, ...]]]:
+    """The state of each patch of an applied series, and the files that it changes; nothing of a patchset that is no series.
+
+    A patch that changed nothing when the series was applied is `upstream` or `not needed`, as it was then.
+    """
+    from patcher.planner.survey import stored_patchset  # costs more than the rest of `status`
+
+    found: Dict[str, Dict[str, List[str]]] = {}  # patch -> state -> files
+    steps = ((each.file, step, state) for each in files for step, state in zip(each.file.receipt.steps, each.states))
+    for item, step, state in steps:
+        if (item.site, step.patchset, step.digest) != (one.site, one.name, one.digest):
+            continue
+        try:
+            patchset = stored_patchset(item.site, step)
+        except SitepatchError:  # `damaged` says so
+            return {}
+        path = item.receipt.path
+        hunks = [
+            hunk
+            for variant in patchset.variants
+            if variant.series and variant.package == item.receipt.package
+            for patch in variant.patches
+            if path in patch.paths
+            for hunk in patch.hunks
+        ]
+        for hunk, was in zip(hunks, step.states):
+            word = state if was == State.APPLICABLE.value else was
+            name = hunk.origin.replace("\\", "/").rpartition("/")[2].rpartition(".")[0]
+            found.setdefault(name, {}).setdefault(word, []).append(path)
+    words = {name: min(states, key=_severity) for name, states in found.items()}
+    return {name: (words[name], tuple(dict.fromkeys(found[name][words[name]]))) for name in found}
+
+
 def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> Tuple[str, str]:
     """The word and the advice for a patchset over which other releases were installed: do those need it?"""
     import shlex

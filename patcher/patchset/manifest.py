@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, PatchError, SitepatchError
@@ -13,7 +13,19 @@ from patcher.model import KINDS, FilePatch, Option, Patchset, PatchsetSource, Va
 from patcher.patchset.places import MANIFEST, AnyPath
 from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
 from patcher.patchset.toml import decode_text, decode_toml
-from patcher.system.decode import STRINGS, Reader, Table, Values, anything, integer, one_of, shown_value, string, tables
+from patcher.system.decode import (
+    STRINGS,
+    Reader,
+    Table,
+    Values,
+    anything,
+    boolean,
+    integer,
+    one_of,
+    shown_value,
+    string,
+    tables,
+)
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import check_size, patchset_digest, read_file
 from patcher.target.versions import is_range, is_version
@@ -29,8 +41,15 @@ TABLES: Dict[str, Table] = {
         {"type": one_of(*OPTION_TYPES), "default": anything, "help": string, "choices": anything}, optional=("choices",)
     ),
     "variant": Table(
-        {"package": string, "versions": string, "patches": STRINGS, "names": STRINGS, "distributions": STRINGS},
-        optional=("names", "distributions"),
+        {
+            "package": string,
+            "versions": string,
+            "patches": STRINGS,
+            "names": STRINGS,
+            "distributions": STRINGS,
+            "series": boolean,
+        },
+        optional=("names", "distributions", "series"),
     ),
     "verify": Table({"imports": STRINGS, "probe": string}, optional=("imports", "probe")),
     "symptom": SYMPTOM,
@@ -99,8 +118,9 @@ def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mappi
     variants = []
     if top.get("variant") == []:
         reader.wrong("variant", "an empty list", "at least one [[variant]]")
+    packages = {table.get("package") for table in top.get("variant", ())}
     for index, table in enumerate(top.get("variant", ())):
-        variants.append(_variant(reader, table, f"variant[{index}]", files, parsed))
+        variants.append(_variant(reader, table, f"variant[{index}]", files, parsed, packages))
     verify = top.get("verify", {})
     for index, module in enumerate(verify.get("imports", ())):
         _check_name(reader, f"verify.imports[{index}]", module, "a dotted module name", module.split("."))
@@ -166,8 +186,12 @@ def _variant(
     where: str,
     files: Dict[str, str],
     parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]],
+    packages: AbstractSet[object],
 ) -> Variant:
-    """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it."""
+    """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it.
+
+    A series takes of each .spatch the patches of its own package; they are for one of `packages`.
+    """
     package, versions = table.get("package", "x"), table.get("versions", "")
     _check_name(reader, f"{where}.package", package, "the name that is imported, without dots", [package])
     if not (_short(versions) and is_range(versions)):
@@ -180,7 +204,7 @@ def _variant(
         good = re.fullmatch(r"(?ai)[a-z0-9]([a-z0-9._-]*[a-z0-9])?", name)
         reader.check(f"{where}.distributions[{index}]", name, good, "a name that pip installs")
     patches: List[FilePatch] = []
-    listed = table.get("patches", ["x"])
+    listed, series = table.get("patches", ["x"]), table.get("series", False)
     if not listed:
         reader.wrong(f"{where}.patches", "an empty list", "at least one .spatch file")
     for index, name in enumerate(listed if "patches" in table else ()):
@@ -198,7 +222,10 @@ def _variant(
                     except PatchError as error:
                         reader.problems.append(error)
             for patch in parsed[name][1]:
-                patches.append(patch)
+                if series and re.sub(r"(?:\.py)?(?:/.*)?$", "", patch.paths[0], count=1) in packages - {package}:
+                    continue
+                hunks = tuple(hunk._replace(layer=index if series else 0) for hunk in patch.hunks)
+                patches.append(patch._replace(hunks=hunks))
                 for line, path in enumerate(patch.paths, patch.line):
                     ahead, _, rest = path.partition("/")
                     if ahead in ("a", "b") and ahead != package and rest.startswith(f"{package}/"):
@@ -207,7 +234,7 @@ def _variant(
                         reader.problems.append(PatchError.at(here, problem))
                     elif "package" in table and ahead not in (package, f"{package}.py"):
                         reader.wrong(place, f"{shown_value(path)} (line {patch.line})", f"a file of the package {package}")
-    return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions))
+    return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions), series)
 
 
 def _short(text: str) -> bool:

@@ -23,11 +23,12 @@ from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher import __version__
 from patcher.errors import SitepatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Requested, Rewrite, Splice, State, apply_splices
+from patcher.patchset.layers import rewrite_layers
 from patcher.patchset.places import builtin_table
 from patcher.system import ownership
 from patcher.system.cache import HINT, KNOWN, cache_dir, check_private, private
@@ -72,6 +73,10 @@ def rewrite_cached(data: bytes, request: Request) -> Rewrite:
     Raises:
         PatchError: a hunk is wrong in itself.
     """
+    return _in_layers(data, request, _cached)
+
+
+def _cached(data: bytes, request: Request) -> Rewrite:
     known = shipped_result(data, request)
     if known is None:
         key = key_of(data, request, _MAKER)
@@ -86,6 +91,21 @@ def rewrite_cached(data: bytes, request: Request) -> Rewrite:
 
 def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
     """`rewrite_cached` without known results: always by the engine."""
+    return _in_layers(data, request, _computed)
+
+
+def _in_layers(data: bytes, request: Request, rewrite: Callable[[bytes, Request], Rewrite]) -> Rewrite:
+    """The result layer by layer; that of a layer depends on its own hunks alone, so that it is known when others change."""
+
+    def of_layer(text: bytes, hunks: Tuple[HunkText, ...]) -> Rewrite:
+        layers = {hunk.layer for hunk in hunks}
+        every = tuple(hunk for hunk in request.every if hunk.layer in layers)
+        return rewrite(text, request._replace(hunks=hunks, every=every))
+
+    return rewrite_layers(data, request.hunks, of_layer)
+
+
+def _computed(data: bytes, request: Request) -> Rewrite:
     from patcher.engine.engine import rewrite  # imports libcst: it costs more than all the rest together
     from patcher.engine.spatch.compile import compile_hunks
 

@@ -119,29 +119,34 @@ def _refused(names: Sequence[str], path: str, error: SitepatchError) -> List[Ans
 
 
 def reconciled(answers: Sequence[Answer]) -> List[Answer]:
-    """The answers after comparing the hunks of each patchset across files (format rules 24 and 25).
+    """The answers after comparing the hunks of each patchset, or patch of a series, across files (format rules 24 and 25).
 
     A patchset of which only a part is upstream is a conflict. A deletion of code that is gone is upstream where all other
     changes of its patchset are.
     """
     answers = _deleted(answers)
-    changing = {answer.patchset for answer in answers if answer.state is State.APPLICABLE}
+    changing = {_owner(answer) for answer in answers if answer.state is State.APPLICABLE}
     problem = "this part of the patchset stands there already and other parts do not: upstream did it another way"
     hint = "compare the release with the patchset; mark hunks that may be there with `when-present`"
     return [
         answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
-        if answer.state is State.UPSTREAM and not answer.when_present and answer.patchset in changing
+        if answer.state is State.UPSTREAM and not answer.when_present and _owner(answer) in changing
         else answer
         for answer in answers
     ]
 
 
+def _owner(answer: Answer) -> Tuple[str, int]:
+    """The patchset, and the patch of a series."""
+    return answer.patchset, answer.layer
+
+
 def _deleted(answers: Sequence[Answer]) -> List[Answer]:
     """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
-    there = {answer.patchset for answer in answers if answer.state is State.UPSTREAM}
-    there -= {one.patchset for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
+    there = {_owner(answer) for answer in answers if answer.state is State.UPSTREAM}
+    there -= {_owner(one) for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
     problem = "the code to delete is gone, and every other change of the patchset stands there already"
     return [
-        answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and answer.patchset in there else answer
+        answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and _owner(answer) in there else answer
         for answer in answers
     ]

@@ -108,7 +108,7 @@ def _step(assignment: Assignment, result: Rewrite) -> Step:
 def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:
     """The answer of a hunk, as a command reports it."""
     hunk = answer.hunk
-    words = answer.problem, answer.hint, hunk.when_present, answer.gone, (hunk.origin, hunk.line)
+    words = answer.problem, answer.hint, hunk.when_present, answer.gone, (hunk.origin, hunk.line), hunk.layer
     return Answer(patchset, path, hunk.scope, answer.state, answer.places, *words)
 
 

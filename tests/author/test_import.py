@@ -10,8 +10,9 @@ import pytest
 from patcher.author.draft import Draft, DraftFile, DraftHunk
 from patcher.author.folder import Head
 from patcher.errors import SitepatchError, UsageError
-from patcher.ops.authoring import importing, proving
-from patcher.ops.authoring.importing import ImportRequest, import_
+from patcher.ops.authoring import proving, series
+from patcher.ops.authoring.importing import ImportRequest
+from patcher.ops.authoring.series import import_
 from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
 from patcher.target.environment import locate
@@ -38,7 +39,7 @@ def diff(before=M, after=EDIT, path="a/demo/m.py", to=""):
 def run(world, text, name="mine", **more):
     data = text if isinstance(text, bytes) else text.encode()
     place = Place(target=str(world.path))
-    return import_(ImportRequest(place, "fix.patch", name, data, **{"output": str(world.cwd / "patchsets"), **more}))
+    return import_(ImportRequest(place, ("fix.patch",), name, data, **{"output": str(world.cwd / "patchsets"), **more}))
 
 
 def another(world, files):
@@ -309,7 +310,7 @@ def test_a_file_that_is_patched_counts_as_upstream_shipped_it(world):
 
 def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monkeypatch):
     wrong = Draft((DraftFile(("demo/m.py",), (DraftHunk("@@ load @@\n-build(path)\n+build(None)\n", 5, "made up"),)),))
-    monkeypatch.setattr(importing, "generalise", lambda edits, others: wrong)
+    monkeypatch.setattr(series, "generalise", lambda edits, others: wrong)
     with pytest.raises(SitepatchError, match=r"demo/m\.py: the hunks do not make the edited file: other code comes of them"):
         run(world, diff())
     located = locate(discover(None, str(world.path)), "demo")
@@ -319,38 +320,6 @@ def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monke
     assert proving.made_there(trial, release, {"demo/m.py": right}).word == "applies"
     told = proving.made_there(trial, release, {"demo/m.py": EDIT.encode()})
     assert (told.word, told.problem) == ("conflict", "demo/m.py: other code comes of it than of the diff")
-
-
-# series ---------------------------------------------------------------------------------------------------------------
-def test_patches_of_a_series_follow_one_on_the_other(world):
-    folder = world.cwd / "debian" / "patches"
-    folder.mkdir(parents=True)
-    third = EDIT.replace('"loaded"', '"read"')
-    (folder / "series").write_text("# ours\none.patch\ntwo.patch -p1\n")
-    (folder / "one.patch").write_text("Description: Say it\nAuthor: Max\n\n" + diff())
-    (folder / "two.patch").write_text("Description: Say it well\nAuthor: Zoe\n\n" + diff(EDIT, third))
-    for number, path in enumerate((world.cwd, folder, folder / "series")):
-        made = import_(ImportRequest(Place(target=str(world.path)), str(path), f"mine{number}", output=str(world.cwd / "made")))
-        assert made.ok and made.patchset.provenance == {"author": "Max, Zoe"} and made.patchset.summary == "Say it"
-        assert made.patchset.prose == "Say it\n\nSay it well"
-        assert "+    print(\"read\", model)  # where is it?\n" in made.files[0].text.decode()
-        assert (made.files[0].added, made.files[0].removed) == (1, 0)
-    (folder / "series").write_text("one.patch\ngone.patch\nalso-gone.patch\ntwo.patch -R\n")
-    with pytest.raises(UsageError) as error:
-        import_(ImportRequest(Place(target=str(world.path)), str(folder), "other"))
-    assert [line.split("patches/")[-1] for line in error.value.message.split("\n")] == [
-        "series:4: two.patch is to be applied in reverse (-R)",
-        "gone.patch: found no readable file (No such file or directory), expected a diff",
-        "also-gone.patch: found no readable file (No such file or directory), expected a diff",
-    ]
-
-
-def test_of_a_directory_without_a_series_the_message_says_how_its_mails_are_imported(world):
-    (world.cwd / "mails").mkdir()
-    with pytest.raises(UsageError) as error:
-        import_(ImportRequest(Place(target=str(world.path)), str(world.cwd / "mails"), "mine"))
-    assert error.value.message.endswith("mails: found no quilt series in this directory")
-    assert "cat DIR/*.patch | sitepatch import - --name NAME" in error.value.hint
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from patcher.author.diffs.patchfile import merge_patches, read_patches, read_series
+from patcher.author.diffs.patchfile import read_head, read_patches, read_series
 
 DIFF = "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -83,6 +83,7 @@ def test_the_head_of_a_patch_is_read(text, subject, prose, provenance, end):
     assert problems == []
     assert (found.subject, found.prose, dict(found.provenance)) == (subject, prose, provenance)
     assert [(each.path, len(each.hunks)) for each in found.sections] == [("m.py", 1)]
+    assert read_head(found.head) == found._replace(sections=())
 
 
 def test_the_body_of_a_mail_is_decoded():
@@ -103,15 +104,11 @@ def test_the_body_of_a_mail_is_decoded():
     assert found.subject.startswith("=?undefined?q?Do_not?=")
 
 
-def test_mails_of_a_series_are_one_patchset():
+def test_mails_of_a_series_are_patches_in_their_order():
     second = MAIL.replace("Zo=C3=AB", "Max").replace("1/2", "2/2").replace("Do not", "Do").replace("2 Jan", "3 Jan").replace("-x = 1\n+x = 2", "-x = 2\n+x = 3")
     cover = f"From {SHA} Mon Sep 17 00:00:00 2001\nFrom: Max <z@example.com>\nSubject: [PATCH 0/2] Both\n\nWhy both.\n\n-- \n2.39\n"
     found, problems = read_patches((cover + MAIL + second).encode())
     assert problems == [] and [len(each.sections) for each in found] == [0, 1, 1]
-    one = merge_patches(found)
-    assert one.subject == "Both" and one.prose.startswith("Both\n\nWhy both.") and f"Do not wait: forever\n\n{BODY}\n\nDo wait: forever" in one.prose
-    assert one.provenance == {"origin": f"commit {SHA}", "author": "Max <z@example.com>, Zoë <z@example.com>", "last_update": "2024-01-03"}
-    assert [each.hunks[0].lines[1][1] for each in one.sections] == [b"x = 2\n", b"x = 3\n"]
     broken = MAIL.replace("@@ -1 +1 @@", "@@ -1,9 +1 @@")
     _, problems = read_patches((broken + broken).encode())
     assert [each.line for each in problems] == [20, 20 + MAIL.count("\n")]

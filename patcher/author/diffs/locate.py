@@ -94,6 +94,13 @@ class InstalledSources:
                 return self._apply(fits[0], section)
         return self._missing(section, parts, [each for each in found if each.whole])
 
+    def text(self, path: str) -> Optional[Tuple[Located, bytes]]:
+        """The package of a file, and its text for the sections that follow; None where it is not installed."""
+        located = self._package(path)
+        if not isinstance(located, Located) or not (Path(located.site) / path).is_file():
+            return None
+        return located, self._text(_Candidate(path, located, 0, whole=True))
+
     def _is_shipped(self, section: Section, parts: Sequence[str]) -> bool:
         """Whether the package has the file of a section, or has the folder of one that comes or is in another release.
 

@@ -17,16 +17,35 @@ _FIELD = re.compile(r"([A-Za-z][A-Za-z-]*):(?:\s+|$)(.*)")
 _DEP3 = ("description", "subject", "origin", "bug", "forwarded", "author", "from", "last-update", "applied-upstream")
 _MAIL_HEAD = ("date", "to", "cc", "message-id", "mime-version", "return-path", "received", "delivered-to", "reply-to")
 _COMMIT = re.compile(r"(?:commit|From|# Node ID) ([0-9a-f]{7,40})\b.*")
+_APPLIED = "applied upstream: "
 _TAGS = re.compile(r"(?:\s*\[[^\]]*\]|\s*Re:)*\s*")
 
 
 class Patch(NamedTuple):
-    """One patch: its subject in one line ("" for none), its prose, the keys of `[provenance]`, and a section for each file."""
+    """One patch: its subject in one line ("" for none), its prose, the keys of `[provenance]`, and a section for each file.
+
+    `problems` are what is wrong with its diff.
+    """
 
     subject: str
     prose: str
     provenance: Mapping[str, str]
     sections: Tuple[Section, ...]
+    problems: Tuple[DiffProblem, ...] = ()
+
+    @property
+    def fields(self) -> Dict[str, str]:
+        """The provenance by the names that DEP-3 has."""
+        names = {key: key.replace("_", "-").title() for key in self.provenance}
+        names["remove_when"] = "Applied-Upstream"
+        return {names[key]: value.replace(_APPLIED, "", 1) for key, value in self.provenance.items()}
+
+    @property
+    def head(self) -> str:
+        """All that is said around the diff: a header of fields (DEP-3), which `read_head` reads again, and the prose."""
+        fields = [("Description", self.subject), *self.fields.items()]
+        header = "".join(f"{name}: {value}\n" for name, value in fields if value)
+        return "\n".join(filter(None, (header, self.prose)))
 
 
 def read_patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
@@ -46,8 +65,13 @@ def read_patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
         text, charset = _decoded(data[start:end])
         sections, wrong, length = parse_diff(text, first)
         problems += wrong
-        found.append(_patch(_text(text[:length], charset), tuple(sections)))
+        found.append(_patch(_text(text[:length], charset), tuple(sections))._replace(problems=tuple(wrong)))
     return found, problems
+
+
+def read_head(text: str) -> Patch:
+    """The patch whose `head` is this text, without its sections."""
+    return _patch(text, ())
 
 
 def read_series(text: str) -> Tuple[List[str], List[DiffProblem]]:
@@ -61,19 +85,6 @@ def read_series(text: str) -> Tuple[List[str], List[DiffProblem]]:
             if {"-R", "--reverse"} & set(options):
                 problems.append(DiffProblem(number, f"{name} is to be applied in reverse (-R)"))
     return names, problems
-
-
-def merge_patches(every: Sequence[Patch]) -> Patch:
-    """Consecutive patches as one; the subject is that of the first one that has any."""
-    texts = ["\n\n".join(filter(None, (each.subject, each.prose))) for each in every]
-    provenance: Dict[str, Dict[str, None]] = {}
-    for each in every:
-        for key, value in each.provenance.items():
-            provenance.setdefault(key, {})[value] = None
-    joined = {key: max(values) if key == "last_update" else ", ".join(values) for key, values in provenance.items()}
-    sections = tuple(section for each in every for section in each.sections)
-    subject = next((each.subject for each in every if each.subject), "")
-    return Patch(subject, "\n\n".join(filter(None, texts)), joined, sections)
 
 
 def _decoded(mail: bytes) -> Tuple[bytes, str]:
@@ -122,6 +133,8 @@ def _split(text: str) -> Tuple[Dict[str, List[str]], str]:
         name = field.group(1).lower() if field else ""
         if line.rstrip() == "---":
             break
+        if commit and head and not commit.group(1).strip("0"):
+            continue  # a mail that no commit was made of
         if commit and head:
             fields.setdefault("commit", []).append(commit.group(1))
         elif field and (name in _DEP3 or name.startswith("bug-") or (head and (fields or name in _MAIL_HEAD))):
@@ -155,7 +168,7 @@ def _provenance(fields: Mapping[str, List[str]]) -> Dict[str, str]:
         "forwarded": all_of("forwarded"),
         "author": all_of("author") or all_of("from"),
         "last_update": all_of("last-update") or next(_days(fields.get("date", ())), ""),
-        "remove_when": f"applied upstream: {applied}" if applied else "",
+        "remove_when": f"{_APPLIED}{applied}" if applied else "",
     }
     return {key: value for key, value in found.items() if value}
 

@@ -38,7 +38,8 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
 def answer_json(answer: Answer) -> Dict[str, Any]:
     """An answer as JSON."""
     fields = {**answer._asdict(), "state": answer.state.value, "places": list(answer.places)}
-    return {key: value for key, value in fields.items() if key not in ("gone", "written")}  # `mixed` has made use of the first
+    own = ("gone", "written", "layer")  # `mixed` has made use of the first
+    return {key: value for key, value in fields.items() if key not in own}
 
 
 def diff_json(diff: FileDiff) -> Dict[str, Any]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
 from patcher.cli.answers.annotations import ERROR, NOTICE, annotation
+from patcher.cli.answers.explanation import explanation_row, hunk_json
 from patcher.cli.answers.plan import diff_json
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
 from patcher.cli.translation import term
 from patcher.model import Answer, State
-from patcher.ops.releases.outcome import NO_RELEASE, Checked, ReleaseOutcome
+from patcher.ops.releases.outcome import HOLDS, NO_RELEASE, Checked, PatchState, ReleaseOutcome
 from patcher.text.listed import count
 from patcher.text.printable import Styled
 
 _Releases = Tuple[ReleaseOutcome, ...]
+_FEW_LINES = 12  # about the hunks of a patch that do not fit, without --verbose
 
 
 # text -----------------------------------------------------------------------------------------------------------------
@@ -77,7 +79,65 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
     for number, checked in enumerate(releases):
         console.out(("\n" if number else "") + checked_heading(checked))
         console.rows(checked_rows(checked, each=console.verbose))
+        console.rows(series_rows(checked, verbose=console.verbose))
+        since = upstream_since(checked).items()
+        console.info_rows([Row(State.UPSTREAM.value, (name, f"since {release}: it can go")) for name, release in since])
     console.hints(one.hint for checked in releases for one in checked.outcomes)
+
+
+# a series -------------------------------------------------------------------------------------------------------------
+def series_columns(checked: Checked) -> List[_Releases]:
+    """The releases of which the patches of a series are known; neighbours in which all are the same together."""
+    found: List[_Releases] = []
+    for one in (outcome for outcome in checked.outcomes if outcome.patches):
+        last = found[-1][-1] if found else None
+        if last and last.distribution == one.distribution and _words(last) == _words(one):
+            found[-1] = (*found[-1], one)
+        else:
+            found.append((one,))
+    return found
+
+
+def _words(outcome: ReleaseOutcome) -> List[Tuple[str, str]]:
+    return [(patch.word, patch.problem) for patch in outcome.patches]
+
+
+def column_name(releases: _Releases) -> str:
+    """The release of a column, or the first and the last one."""
+    return releases[0].version if len(releases) == 1 else f"{releases[0].version} to {releases[-1].version}"
+
+
+def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
+    """A row for each patch of a series and a column for each release, the totals, and why a patch does not fit."""
+    columns = series_columns(checked)
+    if not columns:
+        return []
+    names = [patch.name for patch in columns[0][0].patches]
+    table = list(zip(names, zip(*(column[0].patches for column in columns))))
+    rows = [Row("patch", tuple(map(column_name, columns)))]
+    rows += [Row(name, tuple(patch.word for patch in patches)) for name, patches in table]
+    good = (*HOLDS, State.NOT_NEEDED.value)
+    fits = [sum(patch.word in good for patch in column[0].patches) for column in columns]
+    rows += [Row("total", tuple(f"{number} of {len(names)}" for number in fits))]
+    for column in columns:
+        for patch in column[0].patches:
+            if patch.problem:
+                lines = [line for hunk in patch.hunks for line in explanation_row(hunk, 0).details[:-1]]
+                details = (patch.problem.split("\n")[0], *(lines if verbose else lines[:_FEW_LINES]))
+                rows.append(Row(patch.word, (patch.name, f"{column[0].distribution} {column_name(column)}"), details))
+    return rows
+
+
+def upstream_since(checked: Checked) -> Dict[str, str]:
+    """What the last release has itself, the patchset or patches of a series, and since which of those that were looked at."""
+    since: Dict[str, str] = {}
+    for one in (outcome for outcome in checked.outcomes if outcome.answers):
+        for name, word in [(patch.name, patch.word) for patch in one.patches] or [(checked.patchset.name, one.word)]:
+            if word != State.UPSTREAM.value:
+                since.pop(name, None)
+            else:
+                since.setdefault(name, f"{one.distribution} {one.version}")
+    return since
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
@@ -94,10 +154,18 @@ def checked_json(checked: Checked) -> Dict[str, Any]:
             "problem": one.problem,
             "hint": one.hint,
             "files": [diff_json(each) for each in one.diffs],
+            **({"patches": list(map(_patch_json, one.patches))} if one.patches else {}),
         }
         for one in checked.outcomes
     ]
-    return {"name": checked.patchset.name, "version": checked.patchset.version, "releases": releases}
+    head = {"name": checked.patchset.name, "version": checked.patchset.version}
+    series = {"upstream_since": upstream_since(checked)} if any(one.patches for one in checked.outcomes) else {}
+    return {**head, "releases": releases, **series}
+
+
+def _patch_json(patch: PatchState) -> Dict[str, Any]:
+    hunks = [hunk_json(hunk) for hunk in patch.hunks]
+    return {"name": patch.name, "state": patch.word, "problem": patch.problem, "other": patch.other, "hunks": hunks}
 
 
 # for CI ---------------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ SECTIONS = {
     "Write a patchset": {
         "edit": ("authoring.capture", "Edit a copy of installed files, and make a patchset of that."),
         "capture": ("authoring.capture", "Make a patchset of what was edited in the environment."),
-        "import": ("authoring.importing", "Make a patchset of a diff."),
+        "import": ("authoring.importing", "Make a patchset of a diff, or of a series of patches."),
         "update": ("authoring.update", "Make a patchset hold for further releases."),
         "export": (
             "authoring.export",

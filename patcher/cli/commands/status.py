@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple
 
 import click
 
 from patcher.cli.console import Console
 from patcher.cli.options import common_options, complete_names, verify_option
 from patcher.cli.styles import Row, hint_lines, style
-from patcher.cli.translation import translated
+from patcher.cli.translation import term, translated
 from patcher.errors import SitepatchError, UsageError
 from patcher.ops import status as ops
 from patcher.ops.status import AppliedPatchset, FileState
@@ -65,7 +65,9 @@ def status(
     console.notes((error.brief for error in outcome.broken.values()), "broken")
     rows = [Row(word, (site,), (problem,)) for word, site, problem in outcome.interrupted]
     rows += [Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in outcome.damaged]
-    rows += [_row(one, verbose=console.verbose) for one in outcome.patchsets]
+    for patchset in outcome.patchsets:
+        patches = ops.series_states(patchset, outcome.files) if console.verbose else {}
+        rows.append(_row(patchset, patches, verbose=console.verbose))
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
     if not rows and not outcome.idle:
         console.info(f"nothing is applied in {', '.join(outcome.env.own)}")
@@ -103,10 +105,11 @@ def _verified_json(done: VerifyOutcome) -> Dict[str, Any]:
     return verified_json(done.verified)
 
 
-def _row(one: AppliedPatchset, *, verbose: bool) -> Row:
+def _row(one: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool) -> Row:
     bad = sum(state != "applied" for _, _, state in one.files)
     files = f"{bad} of {count(len(one.files), 'file')}" if 0 < bad < len(one.files) else count(len(one.files), "file")
     details = [f"{path}:{','.join(map(str, places))}" for path, places, _ in one.files] if verbose else []
+    details = [f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()] or details
     details += [*one.problems, *hint_lines(one.advice)]
     cells = (f"{one.name} {one.version}", ", ".join(one.releases), files, options_text(one.options))
     return Row(one.state, cells, tuple(details))

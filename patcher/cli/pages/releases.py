@@ -8,12 +8,12 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
-from patcher.cli.answers.releases import checked_heading, version
+from patcher.cli.answers.releases import checked_heading, column_name, series_columns, upstream_since, version
 from patcher.cli.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.cli.pages.html import Html, html_document, join, lines, localized, tag
 from patcher.cli.translation import term, translated
 from patcher.model import Answer, State
-from patcher.ops.releases.outcome import APPLIES, OUT_OF_RANGE, Checked, ReleaseOutcome
+from patcher.ops.releases.outcome import APPLIES, OUT_OF_RANGE, Checked, PatchState, ReleaseOutcome
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 from patcher.text.view import View
@@ -60,6 +60,8 @@ def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
     if columns:
         yield tag("ol", *(tag("li", tag("code", f"{path} {scope}".rstrip())) for path, scope, _ in columns), class_="columns")
     named = _named(checked, given)
+    if any(outcome.patches for outcome in checked.outcomes):
+        yield _series(checked)
     for name, several in groupby(checked.outcomes, lambda outcome: outcome.distribution):
         yield _matrix(name, columns, list(several), named)
     if named.reasons:
@@ -121,6 +123,23 @@ def _reason(one: Union[Answer, ReleaseOutcome]) -> str:
 def _change(diff: FileDiff) -> object:
     """The inserted and deleted lines of a file, wherever they are: two releases with the same have one change."""
     return diff.path, tuple(line for line in diff.text.split(b"\n")[2:] if line[:1] in (b"+", b"-"))
+
+
+# the table of a series ------------------------------------------------------------------------------------------------
+def _series(checked: Checked) -> Html:
+    columns = series_columns(checked)
+    since = upstream_since(checked)
+    head = [tag("th", "patch", scope="col"), *(tag("th", column_name(column), scope="col") for column in columns)]
+    rows = []
+    for number, patch in enumerate(columns[0][0].patches):
+        name = tag("th", patch.name, scope="row", title=f"upstream since {since[patch.name]}" if patch.name in since else "")
+        rows.append(tag("tr", name, *(_patch_cell(column[0].patches[number]) for column in columns)))
+    return tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="matrix")
+
+
+def _patch_cell(patch: PatchState) -> Html:
+    kind, mark = _MARKS.get(patch.word, _FAILED)
+    return tag("td", mark, tag("span", f" {term(patch.word)}", class_="word"), class_=kind, title=patch.problem)
 
 
 # the table ------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from patcher.author.pristine import Original, find_originals
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import Wanted
 from patcher.model import Located, PatchsetSource, Plan, Requested
-from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove
+from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove_draft
 from patcher.ops.change import carry_out, note_interrupted, verify_settings
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import Outcome
@@ -163,7 +163,7 @@ def _drafted(outcome: CaptureOutcome, folder: Path, events: Events) -> Tuple[Cap
         return outcome, {}
     kept = [one for one in files if one.file.path in written]
     homes, head = list(_packages(kept)), _head(request, kept)
-    proof = prove(folder, head, draft, homes, ((each, {}) for each in releases))
+    proof = prove_draft(folder, head, draft, homes, ((each, {}) for each in releases))
     return outcome._replace(releases=proof.releases), proof.texts
 
 

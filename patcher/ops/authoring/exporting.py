@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
+from patcher.author.diffs.patchfile import read_head
 from patcher.author.draft import package_of
-from patcher.author.export import PatchedFile, patch
+from patcher.author.export import LayerFile, PatchedFile, mail, patch
 from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repack
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
-from patcher.model import Plan, State
+from patcher.model import Plan, Requested, State
 from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
-from patcher.planner.survey import make_plan
+from patcher.ops.releases.against import check_against, distributions, named_releases
+from patcher.ops.releases.patches import is_series, patch_name, patch_names
+from patcher.patchset.layers import layers_of
+from patcher.patchset.sources import choose_variant, pick_variants
+from patcher.planner.survey import REWRITER, make_plan, read_facts
 from patcher.project.selection import choose
 from patcher.store.retry import settled
 from patcher.system.output import open_output, write_output
@@ -33,7 +40,8 @@ WHEELS = "dist"
 class ExportRequest(NamedTuple):
     """Which patchsets are exported for which environment, and as what; `output` is a folder for wheels.
 
-    `wheels` are those of the releases as they are installed; without the one that is needed pip fetches it.
+    `wheels` are those of the releases as they are installed; without the one that is needed pip fetches it. A patch is for the
+    release of the index `against`, else for what is installed.
     """
 
     place: Place
@@ -42,6 +50,7 @@ class ExportRequest(NamedTuple):
     settings: Tuple[str, ...] = ()
     output: str = ""
     wheels: Tuple[str, ...] = ()
+    against: str = ""
 
 
 class ExportOutcome(NamedTuple):
@@ -68,13 +77,16 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
         raise UsageError("--format patch: found several patchsets, expected one", "export one after the other")
     if request.format == "patchset-wheel" and (request.settings or request.wheels):
         raise UsageError("--format patchset-wheel: takes neither --set nor --wheel", "options are given where it is applied")
+    if request.against:
+        check_against([request.against])
+        if request.format != "patch":
+            raise UsageError(f"--format {request.format}: takes no --against", "it is made of what is installed")
     requested, notes = choose(request.names, request.settings, request.place.patch_dirs)
     if request.format == "patchset-wheel":
         packed = [patchset_wheel(one.patchset) for one in requested]
         folder = Path(request.output or WHEELS)
         return ExportOutcome(Plan((), (), tuple(notes)), written=_written({folder / one.name: one.pack() for one in packed}))
-    env = request.place.environment()
-    events.started(env)
+    env, requested = _environment(request, requested, events)
     plan = settled(env, lambda: make_plan(env, Wanted(tuple(requested), fresh=True)))
     plan = plan._replace(notes=(*notes, *plan.notes))
     if plan.failed:
@@ -92,8 +104,71 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
     plan = plan._replace(notes=(*plan.notes, *(f"{name} changes nothing here and is left out" for name in idle)))
     if request.format == "wheel":
         return ExportOutcome(plan, written=tuple(_wheels(request, env, files, events)))
+    if is_series(requested[0].patchset):
+        return _series(request, plan, env, requested[0])
     text = patch(requested[0], files)
     return ExportOutcome(plan, written=_written({Path(request.output): text})) if request.output else ExportOutcome(plan, text)
+
+
+def _environment(
+    request: ExportRequest, requested: List[Requested], events: Events
+) -> Tuple[Environment, List[Requested]]:
+    """The environment; with `against` the release of the index, for which the patchset then is whatever its ranges say.
+
+    Raises:
+        SitepatchError: there is no such release, or it cannot be fetched.
+    """
+    if not request.against:
+        env = request.place.environment()
+        events.started(env)
+        return env, requested
+    (wanted,) = requested
+    packages = pick_variants(wanted.patchset)
+    if len(packages) > 1:
+        raise UsageError(f"--against: found patches of {' and '.join(packages)}, expected one package", "install the releases")
+    ((package, variants),) = packages.items()
+    paths = {path for variant in variants for patch in variant.patches for path in patch.paths}
+    releases = named_releases(dict.fromkeys(distributions(wanted.patchset, package), paths), [request.against], events)
+    folders = {key: folder for key, folder in releases.items() if isinstance(folder, Path)}
+    if len(folders) != 1:
+        failed = [(key, error) for key, error in releases.items() if isinstance(error, SitepatchError)]
+        found = f"found {', '.join(' '.join(key) for key in folders)}"
+        found = found if folders else "\n".join(f"{' '.join(key)}: {error.message}" for key, error in failed)
+        raise SitepatchError(f"--against {request.against}: {found}", "name one release")
+    (((_, version), folder),) = folders.items()
+    variant = choose_variant(variants, version) or variants[-1]
+    patchset = wanted.patchset._replace(variants=(variant._replace(versions=""),))
+    return Environment.alone(str(folder)), [wanted._replace(patchset=patchset)]
+
+
+def _series(request: ExportRequest, plan: Plan, env: Environment, requested: Requested) -> ExportOutcome:
+    """A mail for each patch of a series that changes something, in their order.
+
+    Raises:
+        UsageError: the folder has other patches, which somebody would take for some of these.
+    """
+    changed: Dict[str, List[LayerFile]] = {name: [] for name in patch_names(requested.patchset)}
+    pristine = {(file.site, file.path): file.before for file in plan.files}
+    for (site, path), (assignment,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items():
+        text = pristine[site, path]
+        for layer in layers_of(assignment.hunks):
+            after = REWRITER.rewrite(text, assignment._replace(hunks=layer)).data
+            changed[patch_name(layer[0].origin)] += [LayerFile(path, text, after)] if after != text else []
+            text = after
+    texts = {name: text for name, text in requested.patchset.files.items() if name.endswith(".spatch")}
+    heads = {patch_name(name): read_head(parse_spatch(text, name)[0]) for name, text in texts.items()}
+    names = [name for name, files in changed.items() if files]
+    idle = [f"{name} changes nothing there and is left out" for name in changed if name not in names]
+    plan = plan._replace(notes=(*plan.notes, *idle))
+    mails = {name: mail(name, heads[name], number, len(names), changed[name]) for number, name in enumerate(names, 1)}
+    if not request.output:
+        return ExportOutcome(plan, b"".join(mails.values()))
+    folder = Path(request.output)
+    paths = {folder / f"{number:04}-{re.sub('^[0-9]+-', '', name)}.patch": mails[name] for number, name in enumerate(names, 1)}
+    others = sorted(path.name for path in folder.glob("*.patch") if path not in paths)
+    if others:
+        raise UsageError(f"{folder}: found other patches there, {', '.join(others)}", "name another folder, or remove them")
+    return ExportOutcome(plan, written=_written(paths))
 
 
 def _written(texts: Dict[Path, bytes]) -> Tuple[Tuple[str, str], ...]:

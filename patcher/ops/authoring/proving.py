@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.author.changed import python_files
 from patcher.author.draft import Draft, FileEdit
@@ -12,10 +13,11 @@ from patcher.author.hunks.trial import same_code
 from patcher.author.ranges import proven_range
 from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError, UsageError
-from patcher.model import Located, Patchset, PatchsetSource, Requested, State
+from patcher.model import FilePatch, Located, Patchset, PatchsetSource, Requested, State
 from patcher.ops.events import Events
 from patcher.ops.releases.against import named_releases, try_release
 from patcher.ops.releases.outcome import APPLIES, HOLDS, ReleaseOutcome, one_line
+from patcher.patchset.layers import rewrite_layers
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.system.reading import read_file
@@ -127,8 +129,12 @@ def trial_patchset(folder: Path, head: Head, draft: Draft, homes: Sequence[Locat
     Raises:
         PatchError: it is invalid.
     """
-    files = patchset_files(head, draft, [PackageRange(home.package, home.distribution, "") for home in homes])
-    return load_patchset(folder, PatchsetSource(str(folder)), {MANIFEST: "", **files})
+    return _trial(folder, partial(patchset_files, head, draft), homes)
+
+
+def _trial(folder: Path, files: Callable[[Sequence[PackageRange]], Dict[str, str]], homes: Sequence[Located]) -> Patchset:
+    texts = files([PackageRange(home.package, home.distribution, "") for home in homes])
+    return load_patchset(folder, PatchsetSource(str(folder)), {MANIFEST: "", **texts})
 
 
 def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> bytes:
@@ -163,26 +169,38 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
 
 
 class Proof(NamedTuple):
-    """A patchset that is not written yet: for any release, what it does to the further ones, and the texts of its folder."""
+    """A patchset that is not written yet: for any release, what it does to the further ones, its texts, and its ranges."""
 
     trial: Patchset
     releases: Tuple[ReleaseOutcome, ...]
     texts: Dict[str, str]
+    targets: Tuple[PackageRange, ...]
+
+
+def prove_draft(
+    folder: Path, head: Head, draft: Draft, homes: Sequence[Located], releases: Iterable[Tuple[Release, Mapping[str, bytes]]]
+) -> Proof:
+    """Try a draft on further releases, as `prove`."""
+    return prove(folder, partial(patchset_files, head, draft), homes, releases)
 
 
 def prove(
-    folder: Path, head: Head, draft: Draft, homes: Sequence[Located], releases: Iterable[Tuple[Release, Mapping[str, bytes]]]
+    folder: Path,
+    files: Callable[[Sequence[PackageRange]], Dict[str, str]],
+    homes: Sequence[Located],
+    releases: Iterable[Tuple[Release, Mapping[str, bytes]]],
 ) -> Proof:
-    """Try a draft on further releases; its ranges are those for which it is proven.
+    """Try a patchset, whose texts `files` gives for ranges, on further releases; its ranges are those for which it is proven.
 
     Each of `releases` comes with the files that the patchset must make there, by path, as far as they are known.
 
     Raises:
         PatchError: it is invalid.
     """
-    trial, packages = trial_patchset(folder, head, draft, homes), [home.package for home in homes]
+    trial, packages = _trial(folder, files, homes), [home.package for home in homes]
     tried = tuple(made_there(trial, one, expected) for one, expected in releases if one.located.package in packages)
-    return Proof(trial, tried, patchset_files(head, draft, [_proven(home, tried) for home in homes]))
+    targets = tuple(_proven(home, tried) for home in homes)
+    return Proof(trial, tried, files(targets), targets)
 
 
 def _proven(home: Located, tried: Sequence[ReleaseOutcome]) -> PackageRange:
@@ -195,6 +213,11 @@ def _proven(home: Located, tried: Sequence[ReleaseOutcome]) -> PackageRange:
 
 def _rewritten(path: str, text: bytes, trial: Patchset) -> Tuple[bytes, str]:
     """A text with the hunks for its path, and why some cannot be applied, "" for none."""
-    patched = [patch for variant in trial.variants for patch in variant.patches if path in patch.paths]
-    made = rewrite(text, [hunk for patch in patched for hunk in patch.hunks], {})
+    return with_patches(path, text, [patch for variant in trial.variants for patch in variant.patches])
+
+
+def with_patches(path: str, text: bytes, patches: Sequence[FilePatch]) -> Tuple[bytes, str]:
+    """A text with the hunks for its path, and why some cannot be applied, "" for none."""
+    hunks = [hunk for patch in patches if path in patch.paths for hunk in patch.hunks]
+    made = rewrite_layers(text, hunks, lambda data, layer: rewrite(data, layer, {}))
     return made.data, "; ".join(one_line(answer.problem) for answer in made.answers if answer.state.failed)

@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from shlex import quote
-from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.author.copies import Copies, laid_out
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import PackageRange, variant_text, write_folder, written_list
+from patcher.author.folder import (
+    PackageRange,
+    find_series,
+    more_series_files,
+    remove_files,
+    variant_text,
+    write_folder,
+    written_list,
+)
 from patcher.author.hunks.generalise import generalise
-from patcher.author.ranges import ended, widened, with_variant, with_versions
+from patcher.author.ranges import ended, proven_range, widened, with_variant, with_versions
 from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
@@ -22,6 +30,7 @@ from patcher.ops.authoring.proving import made_here
 from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
 from patcher.ops.releases.against import ALL, check_against
+from patcher.ops.releases.patches import patch_name
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, patchset_folders
 from patcher.patchset.sources import find_patchset, pick_variants, resolve_options
@@ -36,13 +45,15 @@ class UpdateRequest(NamedTuple):
     """Make a patchset hold for further releases.
 
     `to` are versions, ranges, `all` and `newest`; without any it is the release that is installed. `edited` is a directory
-    with edited copies (`copies`) of the files of the one release that it does not fit, "" to make no variant.
+    with edited copies (`copies`) of the files of the one release that it does not fit, "" to make no variant. With
+    `drop_upstream` the patches of a series go that all of these releases have, and it is for these releases alone.
     """
 
     place: Place
     name: str
     to: Tuple[str, ...] = ()
     edited: str = ""
+    drop_upstream: bool = False
 
 
 class UpdateOutcome(NamedTuple):
@@ -55,6 +66,7 @@ class UpdateOutcome(NamedTuple):
         ranges: (package, range before, range now) of each variant whose range changed.
         draft: the hunks of the variant that was added.
         added: the name of its .spatch file, "" where none was added.
+        dropped: the patches of a series that were taken out.
         written: whether the folder was changed.
         problems: a message for each release that cannot be fetched.
         notes: remarks for the user.
@@ -66,6 +78,7 @@ class UpdateOutcome(NamedTuple):
     ranges: Tuple[Tuple[str, str, str], ...] = ()
     draft: Draft = Draft(())
     added: str = ""
+    dropped: Tuple[str, ...] = ()
     written: bool = False
     problems: Tuple[str, ...] = ()
     notes: Tuple[str, ...] = ()
@@ -86,6 +99,8 @@ def update(request: UpdateRequest, events: Events = SILENT) -> UpdateOutcome:
         PatchError: the patchset is invalid.
     """
     outcome = _tried(request, events)
+    if request.drop_upstream:
+        return _without_upstream(outcome)
     return _with_variant(outcome, request) if request.edited else _wider(outcome, request.to)
 
 
@@ -96,6 +111,7 @@ def copies(request: UpdateRequest, events: Events = SILENT) -> Copies:
         SitepatchError: as for `update`; or it fits every release, or several do not fit.
     """
     outcome = _tried(request, events)
+    _check_no_series(outcome)
     one = _unfit(outcome.releases)
     return laid_out(one.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, one).items()})
 
@@ -140,6 +156,43 @@ def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
                     f"all of them with --to {quote(wide)}"
                 )
     return _written(outcome._replace(notes=tuple(notes)), variants, {})
+
+
+def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
+    """Take the patches out of a series that all releases have; none where one of the releases does not fit."""
+    series = find_series(outcome.patchset.name, str(outcome.folder))
+    if series is None:
+        what = f"--drop-upstream: {outcome.patchset.name} is no series of patches"
+        raise SitepatchError(what, "a patchset that all releases have is removed whole")
+    if outcome.problems or not outcome.releases or not all(one.holds for one in outcome.releases):
+        return outcome
+    words: Dict[str, Set[str]] = {}
+    for patch in (patch for one in outcome.releases for patch in one.outcome.patches):
+        words.setdefault(patch.name, set()).add(patch.word)
+    there = {State.UPSTREAM.value}
+    dropped = tuple(name for name, found in words.items() if there <= found <= {*there, State.NOT_NEEDED.value})
+    patches = {name: text for name, text in series.patches.items() if patch_name(name) not in dropped}
+    if not dropped:
+        return outcome._replace(notes=("these releases have no patch of it",))
+    if not patches:
+        raise SitepatchError("these releases have every patch of it", f"remove {outcome.folder}")
+    targets = []
+    for number, variant in enumerate(outcome.patchset.variants):
+        proven = [one.located.version for one in outcome.releases if one.variant == number]
+        targets += [PackageRange(variant.package, "", proven_range(proven))] if proven else []
+    old = outcome.patchset.variants
+    patchset = write_folder(outcome.folder, more_series_files(series, patches, (), targets), replace=True)
+    remove_files(outcome.folder, set(series.patches) - set(patches))
+    ranges = tuple((was.package, was.versions, now.versions) for was, now in zip(old, patchset.variants))
+    return outcome._replace(patchset=patchset, ranges=ranges, dropped=dropped, written=True)
+
+
+def _check_no_series(outcome: UpdateOutcome) -> None:
+    """Refuse to edit a series: a variant would be one patch of all."""
+    failed = next((patch.name for one in outcome.releases for patch in one.outcome.patches if patch.problem), "")
+    if failed:
+        what = f"{outcome.patchset.name} is a series: its patches are not edited together"
+        raise SitepatchError(what, f"correct the first one that does not fit: {outcome.folder / failed}.spatch")
 
 
 def _all_tried(versions: str, proven: Sequence[str], to: Sequence[str]) -> bool:

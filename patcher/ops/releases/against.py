@@ -19,15 +19,18 @@ from patcher.ops.releases.outcome import (
     NOT_FETCHED,
     OUT_OF_RANGE,
     Checked,
+    PatchState,
     ReleaseOutcome,
     one_line,
     state_of,
 )
+from patcher.ops.releases.patches import is_series, patch_states
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.planner.assignments import update_hint
 from patcher.planner.survey import make_plan
+from patcher.target.environment import locate
 from patcher.target.index import Listing, NoWheel
-from patcher.target.interpreter import Environment
+from patcher.target.interpreter import Environment, discover
 from patcher.target.releases import was_yanked
 from patcher.target.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
 from patcher.text.diffs import FileDiff, diff_texts
@@ -48,14 +51,17 @@ class _Pick(NamedTuple):
     inside: bool
 
 
-def check_against(against: Sequence[str], option: str = "--against") -> None:
+def check_against(against: Sequence[str], option: str = "--against", *, folders: bool = False) -> None:
     """Refuse what `--against`, or another option of that kind, cannot take; everything wrong at once.
+
+    With `folders` the directories of packages are taken, too.
 
     Raises:
         UsageError: a text that is neither `all` nor `newest` nor a version nor a specifier set.
     """
     words = (ALL, NEWEST)
     wrong = [text for text in against if text not in words and not is_version(text) and not (text.strip() and is_range(text))]
+    wrong = [text for text in wrong if not (folders and text and Path(text).is_dir())]
     if wrong:
         lines = [f'{option} "{text}": expected a version, a range such as ">=2.4,<3", {ALL} or {NEWEST}' for text in wrong]
         raise UsageError("\n".join(lines), "versions and ranges are those of PEP 440")
@@ -79,19 +85,26 @@ def check_releases(
         NoPip: pip is not there or too old.
         OSError: the cache cannot be written.
     """
+    folders_given = [text for text in against if not is_version(text) and Path(text).is_dir()]
+    against = [text for text in against if text not in folders_given]
+    if not against:
+        return [Checked(one.patchset, tuple(_in_folders(one, folders_given))) for one in requested]
     names = dict.fromkeys(
         name for one in requested for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
     )
     with fetching(jobs, events) as fetcher:
         listings = list_releases(fetcher, list(names), against)
         chosen = {one.patchset.name: _choose(one.patchset, against, listings) for one in requested}
+        tried_outside = {one.patchset.name for one in requested if is_series(one.patchset)}
         paths = {name: _paths([*(one.patchset for one in requested), *known], name) for name in names}
-        needed = dict.fromkeys(key for picks in chosen.values() for _, key, inside in picks if inside)
+        needed = dict.fromkeys(
+            key for name, picks in chosen.items() for _, key, inside in picks if inside or name in tried_outside
+        )
         folders = fetch_all(fetcher, list(needed), listings, paths)
     total, tried = sum(map(len, chosen.values())), count(1)
     checked = []
     for one in requested:
-        outcomes = []
+        outcomes = list(_in_folders(one, folders_given))
         for outcome in _outcomes(one, against, chosen[one.patchset.name], listings, folders, fetcher.cache):
             outcomes.append(outcome)
             events.progress(next(tried), total, "releases checked")
@@ -183,7 +196,7 @@ def _outcomes(
     last = {name: version for _, (name, version), inside in chosen if not inside}
     for package, (name, version), inside in chosen:
         listing, folder = listings[name], folders.get((name, version), cache)
-        if not inside:
+        if not inside and not is_series(requested.patchset):
             ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
             word = State.NOT_FOUND.value if NEWEST in against else OUT_OF_RANGE  # `apply` would answer so, and CI asks early
             problem = f"the patchset is for {package} {ranges}"
@@ -194,6 +207,8 @@ def _outcomes(
             outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
         else:
             outcome = try_release(requested, Located(package, str(folder), name, version, ""))
+            hint = update_hint(requested, version) if version == last.get(name) else ""
+            outcome = outcome if inside else outcome._replace(hint=outcome.hint or hint)
         listed = isinstance(listing, Listing) and version in listing.yanked
         yield outcome._replace(yanked=listed or was_yanked(cache, name, version))
     yield from _nothing_found(requested.patchset, against, chosen, listings)
@@ -211,6 +226,8 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     """
     _, site, distribution, version, *_ = release
     variants = tuple(pick_variants(requested.patchset)[release.package])
+    if variants[0].series and not choose_variant(variants, version):  # what would become of it there is asked early
+        variants = (variants[-1]._replace(versions=""),)
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
     plan = make_plan(Environment.alone(site), Wanted((only,)))
     answers = tuple(one._replace(problem=one.problem.replace(site, "the wheel")) for one in plan.answers)
@@ -219,13 +236,30 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
         where = f"{first.path}: {first.scope}: " if first.scope else f"{first.path}: " if "/" in first.path else ""
         more = f" (and {len(others)} more)" if others else ""
         problem = where + one_line(first.problem).replace(site, "the wheel") + more
-        return ReleaseOutcome(distribution, version, first.state.value, (), problem, first.hint, answers=answers)
+        patches = _patch_states(only, release, plan)
+        return ReleaseOutcome(distribution, version, first.state.value, (), problem, first.hint, False, (), answers, patches)
     state = state_of(plan)
     diffs = [
         _diff(file.path, file.before, file.after, requested.patchset.name) for file in plan.files if file.before != file.after
     ]
     word = APPLIES if state is State.APPLICABLE else state.value
-    return ReleaseOutcome(distribution, version, word, _places(plan, state), diffs=tuple(diffs), answers=answers)
+    patches = _patch_states(only, release, plan)
+    places = _places(plan, state)
+    return ReleaseOutcome(distribution, version, word, places, diffs=tuple(diffs), answers=answers, patches=patches)
+
+
+def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[ReleaseOutcome]:
+    """What a patchset does to the packages in directories."""
+    for folder in folders:
+        env = discover(None, folder)
+        for package, variants in pick_variants(requested.patchset).items():
+            paths = [path for variant in variants for patch in variant.patches for path in patch.paths]
+            outcome = try_release(requested, locate(env, package, paths))
+            yield outcome._replace(version=outcome.version or folder)
+
+
+def _patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[PatchState, ...]:
+    return patch_states(requested, release, plan) if is_series(requested.patchset) else ()
 
 
 @lru_cache(maxsize=256)  # many releases have the same text of a file

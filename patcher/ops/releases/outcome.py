@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import TYPE_CHECKING, NamedTuple, Tuple
 
 from patcher.model import Answer, Patchset, Plan, State
 from patcher.text.diffs import FileDiff
 
+if TYPE_CHECKING:
+    from patcher.ops.explain import HunkExplanation
+
 APPLIES, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = "applies", "out of range", "no release", "no wheel", "not fetched"
 HOLDS = (APPLIES, State.APPLIED.value, State.UPSTREAM.value)
 _GOOD = (*HOLDS, State.NOT_NEEDED.value, OUT_OF_RANGE)
+
+
+class PatchState(NamedTuple):
+    """What a patch of a series is in a release; `word` is that of a `ReleaseOutcome`.
+
+    `problem` is why it does not fit, with `other` the patch that changes the same code; `hunks` explain those that do not fit.
+    """
+
+    name: str
+    word: str
+    problem: str = ""
+    other: str = ""
+    hunks: Tuple[HunkExplanation, ...] = ()
 
 
 class ReleaseOutcome(NamedTuple):
@@ -17,7 +33,7 @@ class ReleaseOutcome(NamedTuple):
 
     `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are the
     files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one line.
-    `answers` are those about each hunk, none where the release was not looked at.
+    `answers` are those about each hunk, none where the release was not looked at; `patches` what each patch of a series is.
     """
 
     distribution: str
@@ -29,6 +45,7 @@ class ReleaseOutcome(NamedTuple):
     yanked: bool = False
     diffs: Tuple[FileDiff, ...] = ()
     answers: Tuple[Answer, ...] = ()
+    patches: Tuple[PatchState, ...] = ()
 
     @property
     def failed(self) -> bool:

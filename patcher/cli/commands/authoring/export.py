@@ -10,14 +10,14 @@ from patcher.cli.answers.plan import answer_json, answer_rows, decoded
 from patcher.cli.console import Console, requirement
 from patcher.cli.options import common_options, complete_names, settings_option
 from patcher.cli.styles import color_diff
-from patcher.ops.authoring import exporting as ops
 
 _FORMATS = ("patch", "wheel", "patchset-wheel")
 
 
 @click.command(
     epilog="\b\nExamples:\n  sitepatch export mmengine-ddp-debug > ddp.patch\n"
-    "  sitepatch export mmengine-ddp-debug --format wheel --output wheels"
+    "  sitepatch export mmengine-ddp-debug --format wheel --output wheels\n"
+    "  sitepatch export vendor --output patches --against 0.10.0"
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
 @click.option(
@@ -27,8 +27,9 @@ _FORMATS = ("patch", "wheel", "patchset-wheel")
     "--output",
     metavar="PATH",
     default="",
-    help="A file; for wheels a folder.  [default: standard output; dist]",
+    help="A file; for wheels and series a folder.  [default: standard output; dist]",
 )
+@click.option("--against", metavar="RELEASE", default="", help="The release of the index that a patch is for.")
 @click.option("--wheel", "wheels", metavar="FILE", multiple=True, help="The wheel of the release; else pip fetches it.")
 @settings_option
 @common_options()
@@ -37,18 +38,21 @@ def export(
     names: Tuple[str, ...],
     form: str,
     output: str,
+    against: str,
     wheels: Tuple[str, ...],
     settings: Tuple[str, ...],
 ) -> int:
     """Export what patchsets make of the release that is installed, for those without sitepatch.
 
-    As a patch for git apply and patch -p1, or the wheel of the release with the files changed and a local version
-    (+sitepatch.1).
+    As a patch for git apply and patch -p1, of a series a mail for each of its patches, for git am as well; or the wheel of the
+    release with the files changed and a local version (+sitepatch.1).
 
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
     sitepatch, which then lists it.
     """
-    request = ops.ExportRequest(console.place, names, form, settings, output, wheels)
+    from patcher.ops.authoring import exporting as ops  # with the engine
+
+    request = ops.ExportRequest(console.place, names, form, settings, output, wheels, against)
     made = ops.export(request, console)
     console.notes(made.plan.notes)
     console.rows(answer_rows(made.plan.failed), err=True)

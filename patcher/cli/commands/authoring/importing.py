@@ -13,19 +13,21 @@ from patcher.cli.answers.patchsets import release_ranges
 from patcher.cli.answers.plan import decoded
 from patcher.cli.console import Console
 from patcher.cli.options import common_options
-from patcher.cli.styles import Row, color_diff
+from patcher.cli.styles import Row, color_diff, hint_lines
 from patcher.errors import UsageError
 
 if TYPE_CHECKING:
-    from patcher.ops.authoring.importing import ImportOutcome
+    from patcher.ops.authoring.importing import ImportOutcome, PatchResult
 
 
 @click.command(
     "import",
     epilog="\b\nExamples:\n  sitepatch import fix.patch --name runner-fix\n"
-    "  git show 1a2b3c | sitepatch import - --name runner-fix --also 0.10.5",
+    "  git show 1a2b3c | sitepatch import - --name runner-fix --also 0.10.5\n"
+    "  sitepatch import debian/patches --name vendor\n"
+    "  sitepatch import https://github.com/open-mmlab/mmengine/pull/1.diff --name fix",
 )
-@click.argument("patch", metavar="FILE", type=click.Path())
+@click.argument("patches", metavar="FILE|DIR|URL...", nargs=-1, required=True, type=click.Path())
 @click.option("--name", required=True, help="The name of the new patchset.")
 @click.option("--output", metavar="DIR", type=click.Path(), help="Where its folder goes (default ./patchsets).")
 @click.option(
@@ -47,43 +49,57 @@ if TYPE_CHECKING:
     default=2,
     help="How many lines of context may differ at either end of a hunk (default 2).",
 )
+@click.option("--hash", "digest", metavar="sha256:HEX", default="", help="The hash that the file at the URL must have.")
 @click.option("--explain", is_flag=True, help="Show the forms of each hunk that were not chosen, and why.")
 @common_options(sources=False)
 def import_(
     console: Console,
-    patch: str,
+    patches: Tuple[str, ...],
     name: str,
     output: Optional[str],
     also: Tuple[str, ...],
     leave_out: Tuple[str, ...],
     fuzz: int,
+    digest: str,
     explain: bool,
 ) -> int:
-    """Make a patchset of a diff.
+    """Make a patchset of a diff, or of a series of patches.
 
-    FILE is what git diff, git format-patch or diff -u write, a quilt series or its directory, or - for standard input. Its
-    subject, prose and DEP-3 header become those of the patchset, its changes hunks that are matched by syntax. They are
-    proven on what is installed, and on each release of --also. The environment is not touched.
+    FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt series; URL
+    is that of a diff, over http or https (of a pull request: with .diff at its end). The subject, prose and DEP-3 header of a
+    patch become those of the patchset, its changes hunks that are matched by syntax. They are proven on what is installed,
+    and on each release of --also. The environment is not touched.
+
+    Of several patches each becomes a .spatch of its own, which is read after those before it. One that cannot be imported is
+    named, and the others are; the same command, once it is mended, imports what is not in the patchset yet.
     """
-    from patcher.ops.authoring import importing as ops  # with the engine
+    from patcher.ops.authoring.importing import ImportRequest  # with the engine
+    from patcher.ops.authoring.series import import_ as import_series
 
     data = None
-    if patch == "-":
+    if "-" in patches:
+        if len(patches) > 1:
+            raise UsageError("standard input: found other files beside it, expected it alone", "name files, or - alone")
         if sys.stdin is None:
             raise UsageError("standard input is closed", "name a file")
-        data = sys.stdin.buffer.read()
-    source = "standard input" if data is not None else patch
-    made = ops.import_(ops.ImportRequest(console.place, source, name, data, output, also, leave_out, fuzz), console)
+        data, patches = sys.stdin.buffer.read(), ("standard input",)
+    made = import_series(ImportRequest(console.place, patches, name, data, output, also, leave_out, fuzz, digest), console)
     console.notes(made.notes)
-    show_hunks(console, made.draft, explain=explain)
-    console.rows(_rows(console, made))
+    if not made.patches or console.verbose or explain:
+        show_hunks(console, made.draft, explain=explain)
+    console.rows([*_rows(console, made), *(release_rows(made.releases) if made.patches else ())])
     console.hints(one.hint for one in made.problems)
     if made.patchset:
-        what = f"{number_of_hunks(made.draft)} in {made.folder}, for {release_ranges(made.patchset.variants)}"
+        good = sum(result.state in ("imported", "in place") for result in made.patches)
+        number = f"{good} of {len(made.patches)} patches" if made.patches else number_of_hunks(made.draft)
+        what = f"{number} in {made.folder}, for {release_ranges(made.patchset.variants)}"
         console.info_rows([Row("imported", (what,))])
         more = [] if str(made.folder.parent) == "patchsets" else ["--patch-dir", str(made.folder.parent)]
         console.info(f"apply it with: {console.command('apply', made.patchset.name, *more)}")
-    else:
+    if made.patches and not made.ok:
+        failed = sum(result.failed for result in made.patches)
+        console.note(f"{failed} of {len(made.patches)} patches; once mended, the same command imports them", "not imported")
+    elif not made.patchset:
         rest = made.missing and any(file.hunks for file in made.draft.files)
         words = " ".join(f"--leave-out {quote(one.name)}" for one in made.missing)
         console.note(f"no patchset was written{f'; one of the rest is made with {words}' if rest else ''}", "stopped")
@@ -91,6 +107,8 @@ def import_(
 
 
 def _rows(console: Console, made: ImportOutcome) -> List[Row]:
+    if made.patches:
+        return [_patch_row(result) for result in made.patches if result.failed or not console.quiet]
     rows = [] if console.quiet else [Row("changes", (one.path, f"+{one.added} -{one.removed}")) for one in made.files]
     rows += release_rows(made.releases)
     rows += [Row("left out", (left.name, left.why)) for left in made.left_out]
@@ -98,6 +116,12 @@ def _rows(console: Console, made: ImportOutcome) -> List[Row]:
     for one in made.problems:
         rows.append(Row("does not fit", (one.path or one.section.path,), tuple(one.problem.split("\n"))))
     return rows
+
+
+def _patch_row(result: PatchResult) -> Row:
+    what = (number_of_hunks(result.draft),) if any(file.hunks for file in result.draft.files) else ()
+    details = (*result.problem.split("\n"), *hint_lines(result.hint)) if result.problem else ()
+    return Row(result.state, (result.name, *what), details)
 
 
 def _json(made: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
@@ -117,6 +141,16 @@ def _json(made: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
         "problems": [
             {"path": one.section.path, "installed": one.path, "problem": one.problem, "hint": one.hint}
             for one in made.problems
+        ],
+        "patches": [
+            {
+                "name": result.name,
+                "subject": result.subject,
+                "state": result.state,
+                "problem": result.problem,
+                "hint": result.hint,
+            }
+            for result in made.patches
         ],
         "remarks": list(made.notes),
     }

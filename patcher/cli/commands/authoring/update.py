@@ -29,19 +29,23 @@ if TYPE_CHECKING:
     help="A version, a range, newest or all (default: the installed one); repeatable.",
 )
 @click.option("--edit", is_flag=True, help="Edit the files of the one release that it does not fit, and add a variant for it.")
+@click.option("--drop-upstream", is_flag=True, help="Take the patches out of a series that these releases have themselves.")
 @click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that were edited with --edit before.")
 @common_options()
-def update(console: Console, name: str, to: Tuple[str, ...], edit: bool, copy: str) -> int:
+def update(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_upstream: bool, copy: str) -> int:
     """Make a patchset hold for further releases.
 
     Where it fits, the range of its variant is widened to there. Where it does not, the code is shown that came in the place
     of what it looks for; with --edit the files of that release are opened in $VISUAL or $EDITOR, and what is edited becomes
     a further variant, so that one patchset holds on both sides of the change. The environment is not touched.
+
+    With --drop-upstream the patches of a series go that all of these releases have themselves; it is then for these releases
+    alone. Where one of them does not fit nothing is changed.
     """
     from patcher.ops.authoring import updating as ops  # with the engine
 
-    request = ops.UpdateRequest(console.place, name, to, copy)
-    if copy or not edit:
+    request = ops.UpdateRequest(console.place, name, to, copy, drop_upstream)
+    if copy or drop_upstream or not edit:
         return _report(console, request, ops.update(request, console))
     made = ops.copies(request, console)
     words = ("update", name, *(word for each in to for word in ("--to", each)), "--from", str(made.folder))
@@ -62,7 +66,8 @@ def _report(console: Console, request: UpdateRequest, made: UpdateOutcome) -> in
     rows = left_rows(made.draft)
     rows += [Row("not fetched", (problem,)) for problem in made.problems]
     if not console.quiet:
-        word = "changed" if made.added else "widened"
+        word = "changed" if made.added or made.dropped else "widened"
+        rows += [Row("dropped", (f"{patch}.spatch", "upstream has it")) for patch in made.dropped]
         rows += [Row(word, (f"{package} {before}", f"now {now}")) for package, before, now in made.ranges]
         added = made.patchset.variants[-1]
         rows += [Row("added", (f"{made.folder / made.added}, for {added.package} {added.versions}",))] if made.added else []
@@ -105,6 +110,7 @@ def _json(request: UpdateRequest, made: UpdateOutcome) -> Dict[str, Any]:
         "releases": releases,
         "ranges": [{"package": package, "before": before, "now": now} for package, before, now in made.ranges],
         "added": made.added,
+        "dropped": list(made.dropped),
         "hunks": hunks_json(made.draft),
         "left": left_json(made.draft),
         "problems": list(made.problems),

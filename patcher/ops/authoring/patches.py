@@ -1,0 +1,138 @@
+"""What `import` is given, files, directories and quilt series, as patches in their order, each with a name of its own."""
+
+from __future__ import annotations
+
+import re
+import time
+from hashlib import sha256
+from itertools import chain, count
+from pathlib import Path
+from typing import Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set
+from urllib.parse import urlsplit
+
+from patcher.author.diffs.patchfile import Patch, read_patches, read_series
+from patcher.errors import Location, UsageError
+from patcher.system.reading import read_file
+from patcher.target.download import download, is_url
+
+SERIES = "series"
+_SUFFIX = re.compile(r"\.(?:patch|diff|mbox|eml|txt)$", re.IGNORECASE)
+_PATTERNS = ("*.patch", "*.diff")
+_HINT = "expected what diff -u, git diff and git format-patch write"
+
+
+class GivenPatch(NamedTuple):
+    """A patch, the name of the `.spatch` that is made of it (without the suffix), and `error`, why it cannot be read."""
+
+    name: str
+    patch: Patch
+    error: Optional[UsageError] = None
+
+
+def given_patches(words: Sequence[str], data: Optional[bytes] = None, digest: str = "") -> List[GivenPatch]:
+    """The patches in files, in quilt series, in directories and at URLs; with `data` those in it, which the words name.
+
+    `digest` is the sha256 (`sha256:HEX`) of the file at the one URL, "" for any.
+
+    Raises:
+        UsageError: none of them can be read, or a directory has none; a hash that is none, or is of no single URL.
+        SitepatchError: a URL cannot be fetched, or has another hash.
+    """
+    if digest and not (re.fullmatch("sha256:[0-9a-fA-F]{64}", digest) and len(words) == 1 and is_url(words[0])):
+        raise UsageError(f"--hash {digest}: expected one URL and its sha256:HEX, 64 digits")
+    if digest:
+        return _named(_of_url(words[0], digest[len("sha256:") :]))
+    found = chain.from_iterable(_of_word(word) if data is None else _of_text(word, word, data) for word in words)
+    return _named(found)
+
+
+def _named(found: Iterable[GivenPatch]) -> List[GivenPatch]:
+    """Patches, each with a name of its own; refused where none can be read."""
+    given: List[GivenPatch] = []
+    names: Set[str] = set()
+    for patch in found:
+        name = re.sub(r"[^A-Za-z0-9._+-]+", "-", _SUFFIX.sub("", patch.name)).strip("-.") or "patch"
+        numbered = (f"{name}-{number}" for number in count(2))
+        name = name if name not in names else next(other for other in numbered if other not in names)
+        names.add(name)
+        given.append(patch._replace(name=name))
+    errors = [patch.error for patch in given if patch.error]
+    if len(errors) == len(given):
+        raise UsageError.joined(errors, next((error.hint for error in errors if error.hint), ""))
+    return given
+
+
+def _of_word(word: str) -> Iterator[GivenPatch]:
+    """The patches of a file, a `series`, or a directory that has one or patches alone."""
+    path = Path(word)
+    if is_url(word):
+        yield from _of_url(word, "")
+        return
+    if path.is_dir():
+        homes = [path / home / SERIES for home in ("", "patches", "debian/patches")]
+        path = next((home for home in homes if home.is_file()), path)
+    if path.is_dir():
+        files = sorted(file for pattern in _PATTERNS for file in path.glob(pattern))
+        if not files:
+            what = f"found neither a quilt series nor {' or '.join(_PATTERNS)} in this directory"
+            raise UsageError.at(Location(word), what, "name the files")
+        for file in files:
+            yield from _of_file(file, file.name)
+    elif path.name == SERIES:
+        yield from _of_series(path)
+    else:
+        yield from _of_file(path, path.name)
+
+
+def _of_url(url: str, digest: str) -> Iterator[GivenPatch]:
+    """The patches at a URL; their origin says which one it is, what was there, and when."""
+    data = download(url, digest)
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    source = f"{url} (sha256:{sha256(data).hexdigest()}, fetched {today})"
+    for given in _of_text(url, urlsplit(url).path.rstrip("/").rpartition("/")[2], data):
+        origin = ", ".join(filter(None, (given.patch.provenance.get("origin", ""), source)))
+        yield given._replace(patch=given.patch._replace(provenance={**given.patch.provenance, "origin": origin}))
+
+
+def _of_series(path: Path) -> Iterator[GivenPatch]:
+    names, problems = read_series(_bytes(path).decode("utf-8", "replace"))
+    if not names:
+        raise UsageError.at(Location(str(path)), "it lists no patch")
+    reversed_ = {problem.text.split()[0]: problem for problem in problems}
+    for name in names:
+        if name in reversed_:
+            problem = reversed_[name]
+            yield GivenPatch(name, _NOTHING, UsageError.at(Location(str(path), problem.line), problem.text))
+        else:
+            yield from _of_file(path.parent / name, name)
+
+
+def _of_file(path: Path, name: str) -> Iterator[GivenPatch]:
+    try:
+        data = _bytes(path)
+    except UsageError as error:
+        yield GivenPatch(name, _NOTHING, error)
+    else:
+        yield from _of_text(str(path), name, data)
+
+
+def _of_text(source: str, name: str, data: bytes) -> Iterator[GivenPatch]:
+    """The patches of a file; of several, as in a mailbox, each is named by its number and its subject, as git does."""
+    patches = [patch for patch in read_patches(data)[0] if patch.sections or patch.problems]
+    if not patches:
+        yield GivenPatch(name, _NOTHING, UsageError.at(Location(source), "found no unified diff in it", _HINT))
+    for number, patch in enumerate(patches, 1):
+        subject = re.sub(r"[^a-z0-9]+", "-", patch.subject.lower()).strip("-")[:52].rstrip("-")
+        errors = [UsageError.at(Location(source, problem.line), problem.text) for problem in patch.problems]
+        error = UsageError.joined(errors, _HINT) if errors else None
+        yield GivenPatch(name if len(patches) == 1 else f"{number:04}-{subject}", patch, error)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return read_file(path)
+    except OSError as error:
+        raise UsageError.at(Location(str(path)), f"found no readable file ({error.strerror}), expected a diff") from None
+
+
+_NOTHING = Patch("", "", {}, ())

@@ -1,0 +1,78 @@
+"""The layers of a series: hunks that are matched against what those of the patches before have made. Pure."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Callable, Iterator, List, Sequence, Tuple
+
+from patcher.model import HunkText, Rewrite, Splice
+
+_Piece = Tuple[int, int, bytes]
+"""A part of a text that splices make: the bytes `[start, end)` of the text before, or (`start` is `end`) new ones."""
+
+
+def compose(size: int, first: Sequence[Splice], second: Sequence[Splice]) -> Tuple[Splice, ...]:
+    """The splices that lead from a text of `size` bytes through `first` and then `second`."""
+    between = list(_pieces(size, first))
+    pieces: List[_Piece] = []
+    for start, end, new in _pieces(sum(map(_length, between)), second):
+        pieces += [(start, start, new)] if new else _cut(between, start, end)
+    splices: List[Splice] = []
+    done, inserted = 0, b""
+    for start, end, new in [*pieces, (size, size + 1, b"")]:
+        if new:
+            inserted += new
+        else:
+            splices += [Splice(done, start, inserted)] if inserted or start > done else []
+            done, inserted = end, b""
+    return tuple(splices)
+
+
+def _pieces(size: int, splices: Sequence[Splice]) -> Iterator[_Piece]:
+    done = 0
+    for start, end, new in [*splices, (size, size, b"")]:
+        yield from [(done, start, b"")] if start > done else []
+        yield from [(start, start, new)] if new else []
+        done = end
+
+
+def _length(piece: _Piece) -> int:
+    return piece[1] - piece[0] + len(piece[2])
+
+
+def _cut(pieces: Sequence[_Piece], start: int, end: int) -> Iterator[_Piece]:
+    """The pieces of the bytes `[start, end)` of the text that pieces make."""
+    at = 0
+    for piece in pieces:
+        low, high = max(start, at) - at, min(end, at + _length(piece)) - at
+        if low < high:
+            first, _, new = piece
+            yield (first, first, new[low:high]) if new else (first + low, first + high, b"")
+        at += _length(piece)
+
+
+def layers_of(hunks: Sequence[HunkText]) -> List[Tuple[HunkText, ...]]:
+    """The hunks for a file, layer by layer."""
+    return [tuple(layer) for _, layer in groupby(hunks, key=lambda hunk: hunk.layer)]
+
+
+def rewrite_layers(
+    data: bytes, hunks: Sequence[HunkText], rewrite: Callable[[bytes, Tuple[HunkText, ...]], Rewrite]
+) -> Rewrite:
+    """Rewrite a text layer by layer: each hunk is matched against what the layers before have made; all or none of them.
+
+    A layer of which a hunk fails changes nothing for the later ones. With several layers the answers have no splices, and
+    their places are lines of the text that was matched.
+    """
+    layers = layers_of(hunks)
+    if len(layers) < 2:
+        return rewrite(data, tuple(hunks))
+    text, results = data, []
+    splices: Tuple[Splice, ...] = ()
+    for layer in layers:
+        result = rewrite(text, layer)
+        text, splices = result.data, compose(len(data), splices, result.splices)
+        results.append(result)
+    answers = tuple(answer._replace(splices=()) for result in results for answer in result.answers)
+    failed = any(answer.state.failed for answer in answers)
+    return Rewrite(data, (), answers) if failed else Rewrite(text, splices, answers)

@@ -1,0 +1,319 @@
+"""`sitepatch import` of several patches: a series with a `.spatch` for each, in which each is read after those before it."""
+
+import json
+import re
+import subprocess
+import threading
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from patcher.errors import UsageError
+from patcher.ops.authoring.importing import ImportRequest
+from patcher.ops.authoring.series import import_
+from patcher.ops.place import Place
+from patcher.patchset.manifest import load_patchset
+from tests.author.test_import import LAYOUT, NEW, another, diff
+from tests.author.world import EDIT, FILES, M, World
+from tests.command import done, tree
+from tests.index import Index
+
+SAID = EDIT.replace('"loaded"', '"read"')
+CHECKED = SAID.replace("    if strict:", "    if strict is True:")
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path, LAYOUT)
+
+
+def run(world, *paths, name="vendor", **more):
+    place = Place(target=str(world.path))
+    return import_(ImportRequest(place, tuple(map(str, paths)), name, output=str(world.cwd / "patchsets"), **more))
+
+
+def states(made):
+    return [(result.name, result.state) for result in made.patches]
+
+
+def quilt(world, **patches):
+    """debian/patches with a series of these patches."""
+    folder = world.cwd / "debian" / "patches"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "series").write_text("# ours\n" + "".join(f"{name}.patch -p1\n" for name in patches))
+    for name, text in patches.items():
+        (folder / f"{name}.patch").write_text(text)
+    return folder
+
+
+ONE = "Description: Say it\n It was not known.\nAuthor: Max <m@example.com>\nBug-Debian: https://bugs.debian.org/3\n\n" + diff()
+TWO = "Description: Say it well\nAuthor: Zoe\n\n" + diff(EDIT, SAID)
+THREE = "Subject: Be strict\nOrigin: vendor\n\n" + diff(SAID, CHECKED)
+
+
+@pytest.mark.once
+def test_each_patch_of_a_series_is_a_spatch_that_is_read_after_those_before_it(world):
+    quilt(world, one=ONE, two=TWO, three=THREE)
+    told = done(world("import", "debian/patches", "--name", "vendor"))
+    assert [line.split()[:2] for line in told.out.splitlines()[:3]] == [["imported", "one"], ["imported", "two"], ["imported", "three"]]
+    assert "3 of 3 patches in patchsets/vendor, for demo ==1.0" in told.out
+    folder = world.cwd / "patchsets" / "vendor"
+    patchset = load_patchset(folder, "")
+    assert list(patchset.files) == ["patchset.toml", "one.spatch", "two.spatch", "three.spatch"]
+    assert patchset.files["one.spatch"].startswith(
+        "Description: Say it\nBug: https://bugs.debian.org/3\nAuthor: Max <m@example.com>\n\nIt was not known.\n\n--- demo/m.py\n"
+    )
+    assert '-print("loaded", ' in patchset.files["two.spatch"] or '-"loaded"' in patchset.files["two.spatch"]
+    done(world("apply", "vendor"))
+    assert compile(world.text(), "m.py", "exec") and world.text() == CHECKED
+    done(world("restore"))
+    assert world.text() == M
+
+
+@pytest.mark.once
+def test_mails_of_git_plain_diffs_and_files_in_a_row(world):
+    repository = world.cwd / "repository"
+    (repository / "demo").mkdir(parents=True)
+
+    def git(*words):
+        said = ["-c", "user.name=Zoë", "-c", "user.email=z@example.com", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *said, *words], cwd=repository, check=True, stdout=subprocess.PIPE)
+
+    git("init", "-q")
+    for text, subject in ((M, "first"), (EDIT, "Say it: now"), (SAID, "Say it well")):
+        (repository / "demo" / "m.py").write_text(text)
+        git("add", "-A")
+        git("commit", "-q", "-m", f"{subject}\n\nWhy: it was not known.")
+    git("format-patch", "-q", "-2", "-o", "../mails")
+    (world.cwd / "strict.diff").write_text(diff(SAID, CHECKED))
+    made = run(world, world.cwd / "mails", world.cwd / "strict.diff")
+    assert states(made) == [("0001-Say-it-now", "imported"), ("0002-Say-it-well", "imported"), ("strict", "imported")]
+    text = made.patchset.files["0001-Say-it-now.spatch"]
+    assert text.startswith("Description: Say it: now\nOrigin: commit ") and "Author: Zoë <z@example.com>\nLast-Update: 20" in text
+    mailbox = b"".join(path.read_bytes() for path in sorted((world.cwd / "mails").iterdir()))
+    made = run(world, "standard input", name="mailbox", data=mailbox)
+    assert states(made) == [("0001-say-it-now", "imported"), ("0002-say-it-well", "imported")]
+    assert made.files[0].text.decode().count("\n+") == 2
+
+
+def test_what_cannot_be_imported_is_named_and_only_that_is_done_after_mending(world):
+    wrong = diff(SAID, CHECKED).replace("@@ -", "@@ -9", 1).replace(" def load(path, strict=True):", " def load(somewhere):")
+    parts = {"one": ONE, "bad": TWO.replace("loaded", "gone"), "new": NEW.format("demo/new.py"), "docs": diff("x\n", "y\n", "a/docs/conf.py")}
+    folder = quilt(world, **parts, broken=wrong.replace("@@ -", "@@ -1,99 +"), value=diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py"))
+    with (folder / "series").open("a") as series:
+        series.write("back.patch -R\nabsent.patch\n")
+    told = done(world("import", "debian/patches", "--name", "vendor", "--json"), 1)
+    answer = json.loads(told.out)
+    found = {patch["name"]: patch for patch in answer["patches"]}
+    assert {name: patch["state"] for name, patch in found.items()} == {
+        "one": "imported", "bad": "not imported", "new": "not imported", "docs": "left out", "broken": "not imported",
+        "value": "imported", "back": "not imported", "absent": "not imported",
+    }  # fmt: skip
+    assert "no line `print(\"gone\", model)" in found["bad"]["problem"] and "demo/new.py: a new file" in found["new"]["problem"]
+    assert "(-R)" in found["back"]["problem"] and "No such file" in found["absent"]["problem"]
+    spatch = world.cwd / "patchsets" / "vendor" / "one.spatch"
+    spatch.write_text(spatch.read_text() + "\n")
+    toml = world.cwd / "patchsets" / "vendor" / "patchset.toml"
+    toml.write_text(toml.read_text().replace('summary = "', '# ours\nsummary = "Our '))
+    quilt(world, one=ONE, two=TWO, docs=parts["docs"], three=THREE, value="not read again")
+    told = done(world("import", "debian/patches", "--name", "vendor"))
+    assert [line.split()[:3] for line in told.out.splitlines()[:6] if line[:1] != " "] == [
+        ["in", "place", "one"], ["imported", "two", "1"], ["left", "out", "docs"], ["imported", "three", "1"], ["in", "place", "value"],
+    ]  # fmt: skip
+    patchset = load_patchset(toml.parent, "")
+    assert list(patchset.files) == ["patchset.toml", "one.spatch", "two.spatch", "three.spatch", "value.spatch"]
+    assert "# ours" in patchset.files["patchset.toml"] and patchset.summary.startswith("Our ")
+    assert patchset.files["one.spatch"].endswith("\n\n")
+    before = tree(toml.parent)
+    assert "in place" in done(world("import", "debian/patches", "--name", "vendor")).out and tree(toml.parent) == before
+    done(world("apply", "vendor"))
+    assert world.text() == CHECKED and world.text("demo/n.py") == "VALUE = 2\n"
+
+
+def test_a_patch_of_two_packages_is_one_spatch(world):
+    both = diff() + diff("X = 1\n", "X = 2\n", "a/other/m.py")
+    quilt(world, both=both, two=TWO)
+    made = run(world, world.cwd)
+    assert states(made) == [("both", "imported"), ("two", "imported")]
+    assert [(variant.package, len(variant.patches)) for variant in made.patchset.variants] == [("demo", 2), ("other", 1)]
+    done(world("apply", "vendor"))
+    assert world.text() == SAID and world.text("other/m.py") == "X = 2\n"
+
+
+def test_further_releases_follow_patch_by_patch(world):
+    other = another(world, {**FILES, "demo/m.py": M.replace("    if strict:\n", "    if strict:  # or not\n")})
+    (world.cwd / "other" / "third").mkdir()
+    third = World(world.cwd / "other" / "third", {**FILES, "demo/m.py": M.replace("def load", "def read")})
+    quilt(world, one=ONE, two=TWO)
+    made = run(world, world.cwd, also=(str(other.path), str(third.path)))
+    assert [release.word for release in made.releases] == ["applies", "not found"] and made.ok
+
+
+def test_a_directory_without_patches_and_names_that_are_taken(world):
+    (world.cwd / "mails").mkdir()
+    with pytest.raises(UsageError, match=r"mails: found neither a quilt series nor \*.patch or \*.diff in this directory"):
+        run(world, world.cwd / "mails")
+    for name, text in (("fix.patch", ONE), ("fix.diff", TWO)):
+        (world.cwd / name).write_text(text)
+    assert states(run(world, world.cwd / "fix.patch", world.cwd / "fix.diff")) == [("fix", "imported"), ("fix-2", "imported")]
+    run(world, world.cwd / "fix.patch", name="single")
+    with pytest.raises(UsageError, match="found a directory that is not empty"):
+        run(world, world.cwd / "fix.patch", world.cwd / "fix.diff", name="single")
+
+
+@pytest.mark.once
+def test_an_exported_series_is_for_git_am_and_patch_and_is_imported_again(world, tmp_path):
+    both = "Author: Zoë <z@example.com>\nLast-Update: 2024-01-02\n" + TWO.replace("Author: Zoe\n", "").replace("well", "café")
+    quilt(world, **{"a-one": ONE, "a-two": both, "docs": diff("x\n", "y\n", "a/docs/conf.py"), "three": diff(SAID, CHECKED)})
+    run(world, world.cwd)
+    done(world("apply", "vendor"))
+    told = done(world("export", "vendor", "--output", "out"))
+    names = ["0001-a-one.patch", "0002-a-two.patch", "0003-three.patch"]
+    assert [line.split("/")[-1] for line in told.out.splitlines()] == names
+    plain, repository = tmp_path / "plain", tmp_path / "repository"
+    for folder in (plain, repository):
+        (folder / "demo").mkdir(parents=True)
+        (folder / "demo" / "m.py").write_text(M)
+
+    def git(*words):
+        said = ["-c", "user.name=me", "-c", "user.email=me@example.com", "-c", "commit.gpgsign=false"]
+        return subprocess.run(["git", *said, *words], cwd=repository, check=True, stdout=subprocess.PIPE).stdout.decode()
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-q", "-m", "as upstream has it")
+    git("am", "-q", *(str(world.cwd / "out" / name) for name in names))
+    assert (repository / "demo" / "m.py").read_text() == CHECKED
+    assert git("log", "-1", "--format=%s") == "three\n"
+    assert git("log", "--format=%s|%an|%ae|%as").splitlines()[1:3] == ["Say it café|Zoë|z@example.com|2024-01-02", "Say it|Max|m@example.com|" + git("log", "-1", "--format=%as").strip()]
+    assert "It was not known.\n\nBug: https://bugs.debian.org/3" in git("log", "--format=%b", "--skip=2", "-1")
+    for name in names:
+        subprocess.run(["patch", "-s", "-p1", "-i", str(world.cwd / "out" / name)], cwd=plain, check=True)
+    assert (plain / "demo" / "m.py").read_text() == CHECKED
+    made = run(world, world.cwd / "out", name="again")
+    assert [state for _, state in states(made)] == ["imported"] * 3
+    first = load_patchset(world.cwd / "patchsets" / "vendor", "").files["a-one.spatch"]
+    assert made.patchset.files["0001-a-one.spatch"].replace(f"Origin: commit {'0' * 40}\n", "") == first
+    (world.cwd / "out" / "0007-other.patch").write_text("")
+    assert "found other patches there, 0007-other.patch" in done(world("export", "vendor", "--output", "out"), 2).err
+
+
+def test_a_series_is_exported_for_another_release(world, monkeypatch):
+    quilt(world, one=ONE, two=TWO)
+    run(world, world.cwd)
+    index = Index()
+    try:
+        for version, text in (("1.1", "# moved\n" + M), ("1.2", EDIT), ("1.3", OTHER_CODE)):
+            index.add("demo", version, {**FILES, "demo/m.py": text})
+        variables = index.variables(world.cwd / "cache")
+        variables["PIP_NO_INDEX"] = "0"
+        done(world("export", "vendor", "--against", "1.1", "--output", "new", **variables))
+        assert "@@ -4," in (world.cwd / "new" / "0001-one.patch").read_text()
+        told = done(world("export", "vendor", "--against", "1.2", "--output", "rest", **variables))
+        assert "one changes nothing there and is left out" in told.err
+        assert [path.name for path in (world.cwd / "rest").iterdir()] == ["0001-two.patch"]
+        told = done(world("export", "vendor", "--against", "1.3", **variables), 1)
+        assert "not found" in told.err and told.out == ""
+        assert "no such release" in done(world("export", "vendor", "--against", "9", **variables), 1).err
+    finally:
+        index.close()
+
+
+def test_update_takes_out_what_upstream_has_and_widens_what_holds(world):
+    index = Index()
+    try:
+        for version, text in (("1.1", "# moved\n" + M), ("1.2", EDIT), ("1.3", EDIT + "\n"), ("1.4", OTHER_CODE)):
+            index.add("demo", version, {**FILES, "demo/m.py": text})
+        variables = {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "0"}
+        quilt(world, one=ONE, two=TWO)
+        folder = run(world, world.cwd).folder
+        told = done(world("update", "vendor", "--to", "1.1", "--to", "1.2", **variables))
+        assert "widened" in told.out and load_patchset(folder, "").variants[0].versions == ">=1.0,<=1.2"
+        before = tree(folder)
+        assert "no patch of it" in done(world("update", "vendor", "--to", "1.1", "--to", "1.2", "--drop-upstream", **variables)).err
+        done(world("update", "vendor", "--to", "1.3", "--to", "1.4", "--drop-upstream", **variables), 1)
+        told = done(world("update", "vendor", "--to", "1.4", "--edit", **variables), 1)
+        assert "is a series" in told.err and "one.spatch" in told.err and tree(folder) == before
+        told = done(world("update", "vendor", "--to", "1.2", "--to", "1.3", "--drop-upstream", "--json", **variables))
+        assert json.loads(told.out)["dropped"] == ["one"]
+        patchset = load_patchset(folder, "")
+        assert patchset.variants[0].versions == ">=1.2,<=1.3" and list(patchset.files) == ["patchset.toml", "two.spatch"]
+        assert not (folder / "one.spatch").exists()
+    finally:
+        index.close()
+
+
+# from an address ------------------------------------------------------------------------------------------------------
+class Handler(BaseHTTPRequestHandler):
+    """/fix.diff; /moved leads there, /ftp and /file to other schemes, /large has more than a diff, /short less than it says."""
+
+    def do_GET(self):
+        where = {"/moved": "/fix.diff", "/ftp": "ftp://127.0.0.1/fix.diff", "/file": "file:///etc/passwd"}.get(self.path)
+        if where:
+            self.send_response(302)
+            self.send_header("Location", where)
+            self.end_headers()
+        elif self.path == "/gone.diff":
+            self.send_error(404)
+        else:
+            self.send_response(200)
+            data = {"/large": b"x" * (17 << 20), "/page": b"<html>"}.get(self.path, diff().encode())
+            self.send_header("Content-Length", str(len(data) + (self.path == "/short")))
+            self.end_headers()
+            self.wfile.write(data)
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def server():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.once
+def test_a_diff_at_an_address_is_imported_with_its_hash_and_date(world, server):
+    digest = sha256(diff().encode()).hexdigest()
+    for number, (path, words) in enumerate((("/fix.diff", ()), ("/moved", ("--hash", f"sha256:{digest}")))):
+        done(world("import", server + path, "--name", f"fix{number}", *words, no_proxy="127.0.0.1"))
+        origin = load_patchset(world.cwd / "patchsets" / f"fix{number}", "").provenance["origin"]
+        assert re.fullmatch(rf"{re.escape(server + path)} \(sha256:{digest}, fetched 20\d\d-\d\d-\d\d\)", origin)
+    done(world("import", server + "/fix.diff", world.cwd / "patchsets", "--name", "no"), 2)
+    (world.cwd / "two.diff").write_text(diff(EDIT, SAID))
+    done(world("import", server + "/fix.diff", "two.diff", "--name", "both", no_proxy="127.0.0.1"))
+    made = load_patchset(world.cwd / "patchsets" / "both", "")
+    assert f"Origin: {server}/fix.diff (sha256:{digest}, fetched " in made.files["fix.spatch"]
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "code"),
+    [
+        ("/ftp", "it redirects to ftp://127.0.0.1/fix.diff, expected a URL of http or https", 1),
+        ("/file", "it redirects to file:///etc/passwd, expected a URL of http or https", 1),
+        ("/large", "found more than 16,777,216 bytes, expected a diff", 1),
+        ("/short", f"found {len(diff())} bytes, expected {len(diff()) + 1}", 1),
+        ("/gone.diff", "cannot be fetched: HTTP Error 404: Not Found", 1),
+        ("/page", "found no unified diff in it", 2),
+    ],
+)
+def test_what_is_no_diff_at_an_address_is_refused(world, server, path, said, code):
+    told = done(world("import", server + path, "--name", "fix", no_proxy="127.0.0.1"), code)
+    assert said in told.err and not (world.cwd / "patchsets").exists()
+
+
+def test_another_hash_is_refused(world, server):
+    other = "sha256:" + "0" * 64
+    told = done(world("import", server + "/fix.diff", "--name", "fix", "--hash", other, no_proxy="127.0.0.1"), 1)
+    assert f"found sha256:{sha256(diff().encode()).hexdigest()}, expected {other}" in told.err
+    for words in (("fix.diff", "--hash", other), (server + "/fix.diff", "--hash", "md5:0")):
+        assert "expected one URL and its sha256:HEX" in done(world("import", *words, "--name", "fix"), 2).err
+
+
+OTHER_CODE = M.replace("def load", "def read")

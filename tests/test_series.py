@@ -1,0 +1,151 @@
+"""A series: each patch of it is read against what those before it have made."""
+
+import json
+import random
+
+import pytest
+
+from patcher.engine.engine import rewrite
+from patcher.model import HunkText, Splice, State, apply_splices
+from patcher.patchset.layers import compose, rewrite_layers
+from tests.author.world import FILES, M, World
+from tests.command import done
+
+TOML = """\
+schema = 1
+name = "vendor"
+version = "1.0"
+kind = "fix"
+summary = "A series"
+
+[[variant]]
+package = "demo"
+versions = ""
+patches = ["one.spatch", "two.spatch", "three.spatch"]
+series = true
+"""
+ONE = "--- demo/m.py\n@@ load @@\n-build(path)\n+build(path, None)\n"
+TWO = "--- demo/m.py\n@@ load @@\n-build(path, None)\n+check(path, None)\n"
+THREE = "--- demo/m.py\n@@ check @@\n-raise ValueError('empty')\n+raise ValueError('nothing')\n\n@@ load @@\n-check(path, $X)\n+check($X, path)\n"
+MADE = M.replace("    model = build(path)", "    model = check(None, path)").replace('"empty"', "'nothing'")
+
+
+def splices_of(text, generator):
+    """Splices at random places of a text, sorted."""
+    cuts = sorted(generator.randrange(len(text) + 1) for _ in range(2 * generator.randrange(5)))
+    made = [Splice(start, end, bytes(generator.choices(b"XYZ", k=generator.randrange(4)))) for start, end in zip(cuts[::2], cuts[1::2])]
+    return [splice for splice in made if splice.new or splice.start < splice.end]
+
+
+def test_composed_splices_make_what_both_make_one_after_the_other():
+    generator = random.Random(7)
+    for _ in range(2000):
+        text = bytes(generator.choices(b"abc", k=generator.randrange(20)))
+        first = splices_of(text, generator)
+        between = apply_splices(text, first)
+        second = splices_of(between, generator)
+        assert apply_splices(text, compose(len(text), first, second)) == apply_splices(between, second)
+    assert compose(10, [], []) == ()
+
+
+def test_layers_are_matched_one_after_the_other_and_all_or_none_count():
+    def hunk(layer, before, after):
+        return HunkText(f"{layer}.spatch", 1, "f", 1, False, (("-", before, 2), ("+", after, 3)), layer=layer)
+
+    def made(*hunks):
+        return rewrite_layers(b"def f():\n    int(1)\n", hunks, lambda data, layer: rewrite(data, layer, {}))
+
+    good = made(hunk(0, "int($X)", "str($X)"), hunk(2, "str($X)", "max($X, $X)"))
+    assert good.data == b"def f():\n    max(1, 1)\n"
+    assert apply_splices(b"def f():\n    int(1)\n", good.splices) == good.data
+    bad = made(hunk(0, "int($X)", "str($X)"), hunk(1, "len(gone)", "len(f)"), hunk(2, "str($X)", "max($X)"))
+    assert (bad.data, bad.splices) == (b"def f():\n    int(1)\n", ())
+    assert [answer.state for answer in bad.answers] == [State.APPLICABLE, State.NOT_FOUND, State.APPLICABLE]
+
+
+def test_a_series_is_applied_in_one_commit_explained_and_restored(tmp_path):
+    world = World(tmp_path)
+    folder = tmp_path / "patchsets" / "vendor"
+    folder.mkdir(parents=True)
+    for name, text in {"patchset.toml": TOML, "one.spatch": ONE, "two.spatch": TWO, "three.spatch": THREE}.items():
+        (folder / name).write_text(text)
+    told = done(world("check", "vendor", "--explain"))
+    assert told.out.count("applicable") == 4
+    done(world("apply", "vendor", "--verify", "compile"))
+    assert world.text() == MADE
+    assert done(world("apply", "vendor")).out.count("applied") and world.text() == MADE
+    assert len(done(world("status")).out.splitlines()) == 1
+    told = done(world("status", "-v")).out.splitlines()
+    assert [line.split() for line in told[1:]] == [["applied", f"{name}:", "demo/m.py"] for name in ("one", "two", "three")]
+    done(world("restore"))
+    assert world.text() == M
+    (folder / "patchset.toml").write_text(TOML.replace("series = true", "series = false"))
+    done(world("apply", "vendor"), 1)
+
+
+# in releases ----------------------------------------------------------------------------------------------------------
+RELEASES = {
+    "0.9": FILES,
+    "1.1": {**FILES, "demo/m.py": M.replace("build(path)\n    if", "build(path, None)\n    if")},  # has one
+    "1.2": {**FILES, "demo/m.py": M.replace("build(path)\n    if", "build(path, None)\n    if").replace('"empty"', '"none"')},
+    "1.3": {"demo/__init__.py": "", "demo/moved.py": M},
+}
+
+
+@pytest.fixture
+def world(tmp_path):
+    """The series, and a directory for each release."""
+    world = World(tmp_path)
+    folder = tmp_path / "patchsets" / "vendor"
+    folder.mkdir(parents=True)
+    toml = TOML.replace('versions = ""', 'versions = "==1.0"')
+    for name, text in {"patchset.toml": toml, "one.spatch": ONE, "two.spatch": TWO, "three.spatch": THREE}.items():
+        (folder / name).write_text(text)
+    for version, files in RELEASES.items():
+        (tmp_path / version).mkdir()
+        other = World(tmp_path / version, files)
+        (other.path / "demo-1.0.dist-info").rename(other.path / f"demo-{version}.dist-info")
+        metadata = other.path / f"demo-{version}.dist-info" / "METADATA"
+        metadata.write_text(metadata.read_text().replace("Version: 1.0", f"Version: {version}"))
+        record = metadata.parent / "RECORD"
+        record.write_text(record.read_text().replace("demo-1.0.", f"demo-{version}."))
+    return world
+
+
+def against(*versions):
+    return [word for version in versions for word in ("--against", f"{version}/site")]
+
+
+def test_check_has_a_row_for_each_patch_and_a_column_for_each_release(world):
+    told = done(world("check", "vendor", *against("0.9", "1.1", "1.2", "1.3")), 1)
+    lines = [line.split() for line in told.out.splitlines()]
+    assert [line for line in lines if line[:1] in (["patch"], ["one"], ["two"], ["three"], ["total"])] == [
+        ["patch", "0.9", "1.1", "1.2", "1.3"],
+        ["one", "applies", "upstream", "upstream", "not", "found"],
+        ["two", "applies", "applies", "applies", "not", "found"],
+        ["three", "applies", "applies", "not", "found", "not", "found"],
+        ["total", "3", "of", "3", "3", "of", "3", "2", "of", "3", "0", "of", "3"],
+    ]
+    assert "closest, " in told.out and 'ValueError("none")' in told.out
+    assert "moved.py" in told.out
+
+
+def test_check_says_since_when_a_patch_is_upstream_in_json_and_as_a_page(world):
+    words = against("0.9", "1.1", "1.2")
+    answer = json.loads(done(world("check", "vendor", *words, "--json", "--html", "page.html"), 1).out)
+    (checked,) = answer["releases"]
+    assert checked["upstream_since"] == {"one": "demo 1.1"}
+    assert [[patch["state"] for patch in release["patches"]] for release in checked["releases"]] == [
+        ["applies", "applies", "applies"], ["upstream", "applies", "applies"], ["upstream", "applies", "not found"],
+    ]  # fmt: skip
+    (failed,) = checked["releases"][2]["patches"][2]["hunks"]
+    assert failed["scope"] == "check" and "none" in json.dumps(failed)
+    page = (world.cwd / "page.html").read_text()
+    assert page.count('<th scope="row"') >= 3 and "upstream since demo 1.1" in page
+    assert "upstream  one" in " ".join(done(world("check", "vendor", *words), 1).out.split(" ")).replace("   ", "  ")
+
+
+def test_a_patch_that_fits_but_for_one_before_it_names_that_one(world):
+    (world.cwd / "patchsets/vendor/two.spatch").write_text("--- demo/m.py\n@@ load @@\n-build($X)\n+build($X, 2)\n")
+    told = done(world("check", "vendor", *against("0.9")), 1)
+    assert "one changes the same code" in told.out
