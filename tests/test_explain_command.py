@@ -287,7 +287,7 @@ def test_json_has_all_of_it(site):
     lost = next(hunk for hunk in hunks(site, DDP, code=1) if hunk["state"] == "not found")
     assert set(lost) == {
         "site", "path", "scope", "state", "places", "problem", "hint", "when_present", "origin", "line", "scopes", "near",
-        "matches", "closest", "elsewhere", "diff",
+        "matches", "closest", "forms", "elsewhere", "diff",
     }  # fmt: skip
     assert lost["scopes"] == [{"name": "Runner.wrap_model", "first": 16, "last": 48}]
     closest = lost["closest"]
