@@ -43,6 +43,7 @@ from patcher.ops.authoring.importing import (
 from patcher.ops.authoring.patches import GivenPatch, given_patches
 from patcher.ops.authoring.proving import Release, by_package, check_also, further_releases, prove, with_patches
 from patcher.ops.events import SILENT, Events
+from patcher.ops.releases.patches import patch_name
 from patcher.store.retry import settled
 from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
@@ -138,7 +139,7 @@ class _Importer:
     def outcome(self, given: Sequence[GivenPatch]) -> ImportOutcome:
         """Import them; nothing is written yet."""
         self.single = len(given) == 1 and self.series is None
-        there = [name[: -len(_SUFFIX)] for name in self.series.patches] if self.series else []
+        there = list(map(patch_name, self.series.patches)) if self.series else []
         by_name = {patch.name: patch for patch in given}
         order = _ordered(list(by_name), there)
         self.releases = self.further(given) if self.request.also else []
@@ -173,7 +174,7 @@ class _Importer:
 
     # one patch --------------------------------------------------------------------------------------------------------
     def kept(self, name: str, given: Optional[GivenPatch]) -> PatchResult:
-        """A patch that is in the folder already, as it stands there."""
+        """A patch that the folder has already: it stays as it is."""
         assert self.series
         text = self.series.patches[name + _SUFFIX]
         prose, patches = parse_spatch(text, name + _SUFFIX)

@@ -19,7 +19,6 @@ from patcher.ops.releases.outcome import (
     NOT_FETCHED,
     OUT_OF_RANGE,
     Checked,
-    PatchState,
     ReleaseOutcome,
     one_line,
     state_of,
@@ -61,10 +60,14 @@ def check_against(against: Sequence[str], option: str = "--against", *, folders:
     """
     words = (ALL, NEWEST)
     wrong = [text for text in against if text not in words and not is_version(text) and not (text.strip() and is_range(text))]
-    wrong = [text for text in wrong if not (folders and text and Path(text).is_dir())]
+    wrong = [text for text in wrong if not (folders and _is_folder(text))]
     if wrong:
         lines = [f'{option} "{text}": expected a version, a range such as ">=2.4,<3", {ALL} or {NEWEST}' for text in wrong]
         raise UsageError("\n".join(lines), "versions and ranges are those of PEP 440")
+
+
+def _is_folder(text: str) -> bool:
+    return bool(text) and not is_version(text) and Path(text).is_dir()
 
 
 def check_releases(
@@ -85,7 +88,7 @@ def check_releases(
         NoPip: pip is not there or too old.
         OSError: the cache cannot be written.
     """
-    folders_given = [text for text in against if not is_version(text) and Path(text).is_dir()]
+    folders_given = [text for text in against if _is_folder(text)]
     against = [text for text in against if text not in folders_given]
     if not against:
         return [Checked(one.patchset, tuple(_in_folders(one, folders_given))) for one in requested]
@@ -231,19 +234,19 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
     plan = make_plan(Environment.alone(site), Wanted((only,)))
     answers = tuple(one._replace(problem=one.problem.replace(site, "the wheel")) for one in plan.answers)
+    patches = patch_states(only, release, plan) if is_series(only.patchset) else ()
     if plan.failed:
         first, *others = plan.failed
         where = f"{first.path}: {first.scope}: " if first.scope else f"{first.path}: " if "/" in first.path else ""
         more = f" (and {len(others)} more)" if others else ""
         problem = where + one_line(first.problem).replace(site, "the wheel") + more
-        patches = _patch_states(only, release, plan)
-        return ReleaseOutcome(distribution, version, first.state.value, (), problem, first.hint, False, (), answers, patches)
+        word, hint = first.state.value, first.hint
+        return ReleaseOutcome(distribution, version, word, problem=problem, hint=hint, answers=answers, patches=patches)
     state = state_of(plan)
     diffs = [
         _diff(file.path, file.before, file.after, requested.patchset.name) for file in plan.files if file.before != file.after
     ]
     word = APPLIES if state is State.APPLICABLE else state.value
-    patches = _patch_states(only, release, plan)
     places = _places(plan, state)
     return ReleaseOutcome(distribution, version, word, places, diffs=tuple(diffs), answers=answers, patches=patches)
 
@@ -256,10 +259,6 @@ def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[Releas
             paths = [path for variant in variants for patch in variant.patches for path in patch.paths]
             outcome = try_release(requested, locate(env, package, paths))
             yield outcome._replace(version=outcome.version or folder)
-
-
-def _patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[PatchState, ...]:
-    return patch_states(requested, release, plan) if is_series(requested.patchset) else ()
 
 
 @lru_cache(maxsize=256)  # many releases have the same text of a file
