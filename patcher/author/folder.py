@@ -14,10 +14,9 @@ from patcher.errors import UsageError
 from patcher.model import Patchset, PatchsetSource
 from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
 from patcher.patchset.places import MANIFEST
-from patcher.patchset.toml import decode_toml, written_toml
+from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
 from patcher.system.output import write_output
-from patcher.system.reading import read_file
 
 PATCHSETS = "patchsets"
 
@@ -60,12 +59,20 @@ def _folder(name: str, output: Optional[str]) -> Path:
 
 
 class SeriesFolder(NamedTuple):
-    """A series that is there already: its patchset, the text of its manifest, and its `.spatch` files by name, in order."""
+    """A series that is there already, and its patchset."""
 
     folder: Path
     patchset: Patchset
-    manifest: str
-    patches: Mapping[str, str]
+
+    @property
+    def manifest(self) -> str:
+        """The text of its manifest."""
+        return self.patchset.files[MANIFEST]
+
+    @property
+    def patches(self) -> Dict[str, str]:
+        """Its `.spatch` files by name, in the order in which the manifest names them."""
+        return {name: text for name, text in self.patchset.files.items() if name.endswith(".spatch")}
 
 
 def find_series(name: str, output: Optional[str] = None) -> Optional[SeriesFolder]:
@@ -81,10 +88,7 @@ def find_series(name: str, output: Optional[str] = None) -> Optional[SeriesFolde
     packages = {variant.package for variant in patchset.variants}
     if not all(variant.series for variant in patchset.variants) or len(packages) < len(patchset.variants):
         return None
-    manifest = read_file(folder / MANIFEST).decode("utf-8").replace("\r\n", "\n")
-    tables = decode_toml(manifest, folder / MANIFEST)["variant"]
-    names = dict.fromkeys(name for table in tables for name in table["patches"])
-    return SeriesFolder(folder, patchset, manifest, {name: patchset.files[name] for name in names})
+    return SeriesFolder(folder, patchset)
 
 
 def _check_free(folder: Path) -> None:
