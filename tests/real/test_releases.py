@@ -110,8 +110,8 @@ def test_mmengine(real_cache, distribution, version):
     strategy = ("mmengine/_strategy/distributed.py", "DDPStrategy._wrap_model")
     number = tuple(map(int, version.split(".")))
     new = number >= (0, 8)
-    debug = {(utils, "<module>"): [once], (utils, "init_dist"): [once], wrap: [once] * 3, (wrap[0], "<module>"): [once]}
-    debug.update({strategy: [once] * 2, (strategy[0], "<module>"): [once]} if new else {})
+    debug = {(utils, "<module>"): [once], (utils, "init_dist"): [once], wrap: [once] * 2, (wrap[0], "<module>"): [once]}
+    debug.update({strategy: [once], (strategy[0], "<module>"): [once]} if new else {})
     assert states(answers("mmengine-ddp-debug", version, files)) == debug
     guard = {(utils, "<module>"): [once], wrap: [once] * 2, **({strategy: [once]} if new else {})}
     starts = {(utils, "_init_dist_*"): [thrice], (utils, "_init_dist_slurm"): [once]}
