@@ -18,6 +18,7 @@ import pytest
 
 from patcher.diagnose.log import read_log
 from patcher.diagnose.rank import NOTES
+from patcher.diagnose.report import read_report
 from patcher.diagnose.runs import find_runs
 from patcher.diagnose.table import WIDTH, classified_wraps, heading, is_wrong, table, well
 from patcher.errors import UsageError
@@ -31,8 +32,9 @@ from tests.test_ddp_helper import Lazy, Model, Tensor, helper
 pytestmark = pytest.mark.once
 
 NEW = ("host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device")
-NEWER = ("before", "places", "ids_from", "patchsets", "start", "torch")
+NEWER = ("before", "places", "ids_from", "patchsets", "torch")
 NEWEST = ("deepspeed",)
+OF_FIVE = ("bases", "unmaterialised", "backend")
 REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
 
 
@@ -40,7 +42,7 @@ def model(device, parameters=3, buffers=1, buffers_on=None):
     return Model(*[Tensor(device)] * parameters, buffers=[Tensor(buffers_on or device)] * buffers)
 
 
-def report(rank, model, device_ids, /, world=2, schema=4, local=None, site="Runner.wrap_model", **facts):
+def report(rank, model, device_ids, /, world=2, schema=5, local=None, site="Runner.wrap_model", **facts):
     """What the helper prints on a rank, for people and for programs, with some facts of its last line replaced."""
     env = {"RANK": rank, "LOCAL_RANK": rank % 8 if local is None else local, "WORLD_SIZE": world, "MASTER_PORT": 29500}
     before = dict(os.environ)
@@ -57,6 +59,9 @@ def report(rank, model, device_ids, /, world=2, schema=4, local=None, site="Runn
     made.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda", "visible": {}})
     made.update(facts)
     lacking = {1: NEW + NEWER + NEWEST, 2: NEWER + NEWEST, 3: NEWEST}.get(schema, ())  # as earlier versions of the patchset printed it
+    if schema < 5:
+        made.setdefault("warnings", list(read_report(1, made).warnings))
+        lacking += OF_FIVE
     made = {name: value for name, value in made.items() if name not in lacking}
     made["schema"] = schema
     return text + "sitepatch-ddp " + json.dumps(made) + "\n"
@@ -176,7 +181,7 @@ def raised(line, error, **facts):
     made = json.loads(line.partition(" ")[2])
     same = {name: made[name] for name in ("rank", "env", "host", "pid", "time", "run", "sequence", "site")}
     said = f"[rank {made['rank']}] sitepatch mmengine-ddp-debug: {made['site']} raised {error}\n"
-    return said + "sitepatch-ddp " + json.dumps({"schema": 4, "event": "raised", "error": error, "at": "a.py:1 in f", **same, **facts}) + "\n"
+    return said + "sitepatch-ddp " + json.dumps({"schema": 5, "event": "raised", "error": error, "at": "a.py:1 in f", **same, **facts}) + "\n"
 
 
 def test_what_a_wrapping_raised_is_no_well_and_belongs_to_its_process():
@@ -373,7 +378,7 @@ def test_what_the_helper_warned_of_is_reported_too(make, ids, code):
 
 
 def test_a_warning_of_a_later_version_is_known_by_its_code():
-    assert codes(report(0, model("cuda:0"), [0], world=1, schema=5, warnings=["too-new"])) == [("too-new", "0")]
+    assert codes(report(0, model("cuda:0"), [0], world=1, schema=6, warnings=["too-new"])) == [("too-new", "0")]
 
 
 def test_several_conclusions_hold_and_the_gravest_comes_first():

@@ -80,7 +80,7 @@ def test_a_long_binding_is_cut_in_the_middle_and_whole_in_json(site):
 
 
 def test_an_option_is_seen_in_the_change(site):
-    assert "limit=9" in told(site, DDP, "--set", "params=9", code=0).out
+    assert "limit=9" in told(site, DDP, "-v", "--set", "params=9", code=0).out
     assert told(site, DDP, "--set", "parms=9", code=2).err.startswith("error: ")
 
 

@@ -60,13 +60,13 @@ def test_what_is_missing_is_applied_what_changed_is_updated_and_what_is_not_aske
     before = site.tree()
     asks(site, f"{DDP} params=7", GUARD)
     first = done(site("sync"))
-    assert standing(site) == {DDP: {"params": 7, "lang": "en"}, GUARD: {}}
+    assert standing(site) == {DDP: {"params": 7}, GUARD: {}}
     assert f"applied  {DDP}: 3 files in {site.path}\n" in first.out
     assert f"applied  {GUARD}: 1 file in {site.path}\n" in first.out
 
     asks(site, f"{DDP} params=8", DYNAMO)
     second = done(site("sync"))
-    assert standing(site) == {DDP: {"params": 8, "lang": "en"}, DYNAMO: {}}
+    assert standing(site) == {DDP: {"params": 8}, DYNAMO: {}}
     assert f"applied   {DYNAMO}: 1 file in {site.path}\n" in second.out
     assert f"updated   {DDP}: 3 files in {site.path}\n" in second.out
     assert f"restored  {GUARD}: 1 file in {site.path}, not asked for\n" in second.out
@@ -114,9 +114,9 @@ def test_requirements_and_the_project_together_ask_and_a_directory_of_patchsets_
     shutil.move(str(folder), str(tmp_path / "far" / "mine" / DDP))
     (tmp_path / "far" / "pyproject.toml").write_text(f'[tool.sitepatch]\npatch-dir = "mine"\npatchsets = ["{DDP} params=3"]\n')
     (site.cwd / "requirements.txt").write_text(f"torch  # sitepatch: {GUARD}\n-r far/more.txt\n")
-    (tmp_path / "far" / "more.txt").write_text(f"# sitepatch: {DDP} lang=zh\n# sitepatch: {DDP} params=3 optional\n")
+    (tmp_path / "far" / "more.txt").write_text(f"# sitepatch: {DDP}\n# sitepatch: {DDP} params=3 optional\n")
     done(site("sync", "--project", "far", "-r", "requirements.txt"))
-    assert standing(site) == {DDP: {"params": 3, "lang": "zh"}, GUARD: {}}
+    assert standing(site) == {DDP: {"params": 3}, GUARD: {}}
     assert f"{DDP} 7.0" in site("status").out
 
 

@@ -20,7 +20,7 @@ class Report(NamedTuple):
     known. `places`: the first names on each of several devices. `device_ids`: None, or `0` and `musa:0` as texts. `ids_from`:
     who names them. `patchsets`: those in force. `current`: the accelerators whose module is there, with the current device,
     None where it is not initialised. `visible`: the variables *_VISIBLE_DEVICES. `deepspeed`: the device of DeepSpeed's own
-    accelerator. `time`: seconds since 1970. `line`: its number in the log.
+    accelerator. `time`: seconds since 1970. `warnings`: codes, the gravest first. `line`: its number in the log.
     """
 
     line: int
@@ -98,10 +98,13 @@ def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
     env = env if isinstance(env, dict) else {}
     parameters, buffers = _devices(facts.get("parameters")), _devices(facts.get("buffers"))
     ids, warnings = facts.get("device_ids"), facts.get("warnings")
-    if parameters is None or buffers is None or not isinstance(warnings, list) or not isinstance(ids, (list, type(None))):
+    unknown = ids == "?" and warnings is None  # from schema 5 on; before, a warning said so
+    ids = None if unknown else ids
+    judged = isinstance(warnings, list)  # by the patchset itself, up to schema 4
+    if parameters is None or buffers is None or not (judged or _is_later(facts)) or not isinstance(ids, (list, type(None))):
         return None
     world_size = _number(facts.get("world_size"))
-    return Report(
+    report = Report(
         line=line,
         **_process(facts),
         local_rank=_number(env.get("LOCAL_RANK")),
@@ -124,6 +127,37 @@ def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
         get_device=_text(facts.get("get_device")),
         warnings=_texts(warnings),
     )
+    return report if judged else report._replace(warnings=_warnings(report, facts, unknown=unknown))
+
+
+def _is_later(facts: Dict[str, Any]) -> bool:
+    """Whether the line is of a version of the patchset that leaves the judging to us."""
+    return (_number(facts.get("schema")) or 0) >= 5
+
+
+def _warnings(row: Report, facts: Dict[str, Any], *, unknown: bool) -> Tuple[str, ...]:
+    """What the facts of one report alone say, the gravest first; `unknown`: asking for device_ids raised."""
+    devices = [device for device, count in row.parameters if count]
+    bases = (row.wrapper, *_texts(facts.get("bases")))
+    ddp = row.wrapper != "none" and any(base.endswith("DistributedDataParallel") for base in bases)
+    moves = any(word in row.wrapper for word in ("FullySharded", "DeepSpeed", "ColossalAI"))  # the model, by itself
+    index = devices[0].partition(":")[2] if len(devices) == 1 else ""
+    idle = [kind for kind, number in row.current if number is not None or kind not in ("cuda", "xpu")]  # in every torch
+    complete = [facts[kind].get("complete") is True for kind in ("parameters", "buffers")]
+    elsewhere = row.device_ids and index and [name.split(":")[-1] for name in row.device_ids] != [index]
+    signs = (
+        ("moved-back", devices == ["cpu"] and any(device != "cpu" for device, _ in row.before)),
+        ("cpu-with-device-ids", ddp and row.device_ids and "cpu" in devices),
+        ("several-devices", ddp and len(devices) > 1),
+        ("device-ids-elsewhere", ddp and elsewhere),
+        ("accelerator-unused", devices == ["cpu"] and not row.device_ids and idle and not moves),
+        ("other-wrapper", not ddp and row.wrapper != "none"),
+        ("not-materialised", ddp and _number(facts.get("unmaterialised"))),
+        ("no-trainable-parameters", ddp and complete[0] and not row.trainable),
+        ("device-ids-unknown", unknown),
+        ("model-unreadable", not all(complete)),
+    )
+    return tuple(code for code, seen in signs if seen)
 
 
 def read_raised(line: int, facts: Dict[str, Any]) -> Optional[Raised]:

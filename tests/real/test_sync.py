@@ -26,7 +26,7 @@ class Project:
         self.wants("0.10.7")
 
     def wants(self, version):
-        (self.folder / "base.txt").write_text(f"mmengine=={version}  # sitepatch: {DDP} lang=zh\n")
+        (self.folder / "base.txt").write_text(f"mmengine=={version}  # sitepatch: {DDP}\n")
 
     def pip(self, *words):
         ended = run([self.python, "-m", "pip", "--disable-pip-version-check", *words], cwd=self.folder)
@@ -95,7 +95,7 @@ def test_a_project_stays_patched_through_reinstalls_and_another_release_is_refus
 
     project.pip("uninstall", "-y", "mmengine")
     assert "mmengine is not installed" in project("sync", code=1)
-    (project.folder / "base.txt").write_text(f"# sitepatch: {DDP} lang=zh optional\n")
+    (project.folder / "base.txt").write_text(f"# sitepatch: {DDP} optional\n")
     (project.folder / "requirements.txt").write_text("-r base.txt\n")
     assert f"forgotten  {DDP}: 7 files" in project("sync")
     assert not (project.site / ".sitepatch").exists()

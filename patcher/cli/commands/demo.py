@@ -223,8 +223,8 @@ class Demo:
         command = [sys.executable, "-B", "-c", _RUN, str(site), *files]
         ended = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         self.console.out(printable_lines(ended.stdout.decode("utf-8", "replace")))
-        warned = b'"verdict": "cpu-with-device-ids"' in ended.stdout
-        good = ended.returncode == 0 and warned
+        stated = b'"devices": {"cpu": 3}' in ended.stdout and b'"device_ids": [1]' in ended.stdout
+        good = ended.returncode == 0 and stated
         self._prove("the patched files compile, and the report names what makes DDP fail", good)
 
     def _step(self, title: str, words: List[str]) -> None:

@@ -1,12 +1,7 @@
 class Runner:
     def wrap_model(self, cfg, net):
-        from mmengine.dist.utils import _sitepatch_ddp_note  # sitepatch: mmengine-ddp-debug
-        _sitepatch_ddp_note("", net)  # sitepatch: mmengine-ddp-debug
         net = net.to(get_device())
         if not self.distributed:
-            from mmengine.dist.utils import _sitepatch_ddp_report  # sitepatch: mmengine-ddp-debug
-            _sitepatch_ddp_report(  # sitepatch: mmengine-ddp-debug
-                "Runner.wrap_model (not distributed)", net, lambda: None, lambda: {"type": "none"})
             return net
         if cfg is None:
             from mmengine.dist.utils import _sitepatch_ddp_report  # sitepatch: mmengine-ddp-debug

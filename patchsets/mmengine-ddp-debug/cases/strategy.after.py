@@ -1,7 +1,5 @@
 class DDPStrategy:
     def _wrap_model(self, model):
-        from mmengine.dist.utils import _sitepatch_ddp_note  # sitepatch: mmengine-ddp-debug
-        _sitepatch_ddp_note("", model)  # sitepatch: mmengine-ddp-debug
         model = model.to(get_device())
         args = dict(module=model)
         from mmengine.dist.utils import _sitepatch_ddp_report  # sitepatch: mmengine-ddp-debug
