@@ -638,7 +638,7 @@ def test_json_of_every_command(site):
 
     listed = [one["name"] for one in asked("list")["patchsets"]]
     assert listed == sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
-    assert asked("show", DDP)["patchset"]["options"][1]["choices"] == ["en", "zh"]
+    assert asked("show", "mmengine-device")["patchset"]["options"][2]["choices"] == ["auto", "none"]
     assert {one["path"] for one in asked("diff", DDP)["files"]} == CHANGED
     dry = asked("apply", DDP, "--dry-run")
     assert (dry["written"], dry["diff"].count("\n+++ b/")) == (False, 3)
