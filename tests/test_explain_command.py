@@ -248,8 +248,7 @@ def test_a_hunk_of_a_patchset_that_upstream_took_in_half_is_a_conflict_here_too(
         b"            model = MODEL_WRAPPERS.build(\n",
         b"            from mmengine.dist.utils import _sitepatch_ddp_report\n"
         b"            _sitepatch_ddp_report(\"Runner.wrap_model (model_wrapper_cfg)\", default_args.get(\"module\"),\n"
-        b"                lambda: dict(default_args, **model_wrapper_cfg).get(\"device_ids\"),\n"
-        b"                lambda: model_wrapper_cfg)\n"
+        b"                lambda: dict(default_args, **model_wrapper_cfg).get(\"device_ids\"), model_wrapper_cfg)\n"
         b"            model = MODEL_WRAPPERS.build(\n",
     ))  # fmt: skip
     states = {hunk["state"] for hunk in hunks(site, DDP, code=1)}

@@ -99,7 +99,7 @@ def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
     parameters, buffers = _devices(facts.get("parameters")), _devices(facts.get("buffers"))
     ids, warnings = facts.get("device_ids"), facts.get("warnings")
     unknown = ids == "?" and warnings is None  # from schema 5 on; before, a warning said so
-    ids = None if unknown else ids
+    ids = None if unknown else [ids] if isinstance(ids, int) else ids  # FSDP has one device_id
     judged = isinstance(warnings, list)  # by the patchset itself, up to schema 4
     if parameters is None or buffers is None or not (judged or _is_later(facts)) or not isinstance(ids, (list, type(None))):
         return None

@@ -1,8 +1,7 @@
-class FSDPStrategy:
-    def _wrap_model(self, model):
-        return MODEL_WRAPPERS.build(self.model_wrapper, default_args=dict(module=model))
+class BaseStrategy:
+    pass
 
 
 from mmengine.dist.utils import _sitepatch_ddp_watch  # sitepatch: mmengine-ddp-debug
 
-_sitepatch_ddp_watch(FSDPStrategy, "_wrap_model", "MMFullyShardedDataParallel")
+BaseStrategy.__init_subclass__ = classmethod(_sitepatch_ddp_watch)

@@ -11,15 +11,11 @@ class Runner:
             args = dict(module=net)
             from mmengine.dist.utils import _sitepatch_ddp_report  # sitepatch: mmengine-ddp-debug
             _sitepatch_ddp_report(  # sitepatch: mmengine-ddp-debug
-                "Runner.wrap_model (model_wrapper_cfg)",
-                args.get("module"),
-                lambda: dict(args, **cfg).get("device_ids"),
-                lambda: cfg,
-            )
+                "Runner.wrap_model (model_wrapper_cfg)", args.get("module"), lambda: dict(args, **cfg).get("device_ids"), cfg)
             net = MODEL_WRAPPERS.build(cfg, default_args=args)
         return net
 
 
 from mmengine.dist.utils import _sitepatch_ddp_watch  # sitepatch: mmengine-ddp-debug
 
-_sitepatch_ddp_watch(Runner, "wrap_model")
+_sitepatch_ddp_watch(Runner)

@@ -4,17 +4,8 @@ class DDPStrategy:
         args = dict(module=model)
         from mmengine.dist.utils import _sitepatch_ddp_report  # sitepatch: mmengine-ddp-debug
         _sitepatch_ddp_report(  # sitepatch: mmengine-ddp-debug
-            "DDPStrategy._wrap_model",
-            args.get("module"),
-            lambda: dict(args, **self.model_wrapper).get("device_ids"),
-            lambda: self.model_wrapper,
-        )
+            "DDPStrategy._wrap_model", args.get("module"), lambda: dict(args, **self.model_wrapper).get("device_ids"), self.model_wrapper)
         # stays with what it is about
         model = MODEL_WRAPPERS.build(
             self.model_wrapper, default_args=args)
         return model
-
-
-from mmengine.dist.utils import _sitepatch_ddp_watch  # sitepatch: mmengine-ddp-debug
-
-_sitepatch_ddp_watch(DDPStrategy, "_wrap_model")
