@@ -1,0 +1,34 @@
+"""Train a toy model with the real MMEngine to so many epochs, in the folder that is named; it resumes where it can."""
+
+import sys
+
+import torch
+from mmengine.model import BaseModel
+from mmengine.runner import Runner
+
+
+class Toy(BaseModel):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def forward(self, inputs, mode="tensor"):
+        outputs = self.layer(inputs)
+        return {"loss": outputs.square().mean()} if mode == "loss" else outputs
+
+
+folder, epochs = sys.argv[1], int(sys.argv[2])
+points = [{"inputs": torch.ones(2) * number} for number in range(8)]
+runner = Runner(
+    model=Toy(), work_dir=folder, resume=epochs > 1, randomness={"seed": 0},
+    train_dataloader={"batch_size": 4, "dataset": points, "sampler": {"type": "DefaultSampler", "shuffle": True}},
+    train_cfg={"by_epoch": True, "max_epochs": epochs}, optim_wrapper={"optimizer": {"type": "Adam", "lr": 0.01}},
+    param_scheduler=[{"type": "MultiStepLR", "milestones": [1]}],
+    default_hooks={"checkpoint": {"type": "CheckpointHook", "interval": 1}},
+)  # fmt: skip
+begun = []
+train_epoch = runner.call_hook
+runner.call_hook = lambda name, **more: (begun.append(runner.epoch) if name == "before_train_epoch" else None, train_epoch(name, **more))[1]
+runner.train()
+losses = runner.message_hub.get_scalar("train/loss").data[0]
+print("trained the epochs", begun, "with losses of", len(losses), "steps")
