@@ -37,11 +37,13 @@ BACKENDS = SimpleNamespace(
 
 
 def card(count=2):
-    selected = []
-    return SimpleNamespace(
+    """A module of torch for a kind of device."""
+    made, selected = ModuleType("torch.card"), []
+    vars(made).update(
         is_available=lambda: count > 0, device_count=lambda: count, set_device=selected.append, selected=selected,
         current_device=lambda: selected[-1],
     )  # fmt: skip
+    return made
 
 
 @pytest.fixture
@@ -76,6 +78,13 @@ def module(monkeypatch, log):
     return make
 
 
+class Everything(ModuleType):
+    """As torch.ops: whatever it is asked for is there."""
+
+    def __getattr__(self, name):
+        return lambda: True
+
+
 def accelerator(kind):
     return SimpleNamespace(current_accelerator=lambda: kind and Device(kind))
 
@@ -90,6 +99,10 @@ def accelerator(kind):
         ("cpu", {}, {"xpu": card(), "accelerator": accelerator("xpu")}, "xpu"),
         ("cpu", {}, {"xpu": card(0), "accelerator": accelerator("xpu")}, "cpu"),
         ("cpu", {}, {"gcu": card(), "accelerator": accelerator(None)}, "gcu"),
+        ("cpu", {}, {"mlu": card()}, "mlu"),
+        ("cpu", {}, {"hpu": card(0), "next": card()}, "next"),
+        ("cpu", {}, {"hpu": card(), "accelerator": accelerator("cuda")}, "hpu"),
+        ("cpu", {}, {"cpu": card(), "ops": Everything("torch.ops")}, "cpu"),
         ("cuda", {}, {"gcu": card()}, "cuda"),
         ("cuda", {"device": "gcu"}, {"gcu": card()}, "gcu"),
         ("cuda", {"device": "cpu"}, {}, "cpu"),
@@ -103,7 +116,8 @@ def test_the_device(module, log, known, options, parts, found, capsys):
 
 
 def test_what_was_chosen_is_in_the_log_when_the_group_starts(module, log):
-    module(gcu=card()).backend("nccl")
+    made = module(gcu=card())
+    assert [made.backend("nccl"), made.backend("nccl")] == [BOTH, BOTH], "a second group of the same process"
     said = f"sitepatch mmengine-device: the device is gcu (MMEngine itself would take cpu), the backend {BOTH} instead of nccl"
     assert log == [said]
 
