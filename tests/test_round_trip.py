@@ -9,7 +9,7 @@ import pytest
 from patcher.diagnose.report import read_report
 from tests.command import DDP, RUNNER, Site, environ
 
-CHANGED = {"mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}
+CHANGED = {"mmengine/_strategy/base.py", "mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_what_is_applied_can_be_seen_and_restored_to_the_byte_the_mode_and_the_m
     done = site("apply", DDP)
     assert done.code == 0, done
     assert changed(before, site.tree()) == CHANGED
-    assert f"applied  {DDP}: 3 files in {site.path}" in done.out
+    assert f"applied  {DDP}: 4 files in {site.path}" in done.out
     assert f"sitepatch restore {DDP} --target {site.path}" in done.out
     assert "processes that are running keep the code" in done.err
 

@@ -61,14 +61,14 @@ def test_what_is_missing_is_applied_what_changed_is_updated_and_what_is_not_aske
     asks(site, f"{DDP} params=7", GUARD)
     first = done(site("sync"))
     assert standing(site) == {DDP: {"params": 7}, GUARD: {}}
-    assert f"applied  {DDP}: 3 files in {site.path}\n" in first.out
+    assert f"applied  {DDP}: 4 files in {site.path}\n" in first.out
     assert f"applied  {GUARD}: 1 file in {site.path}\n" in first.out
 
     asks(site, f"{DDP} params=8", DYNAMO)
     second = done(site("sync"))
     assert standing(site) == {DDP: {"params": 8}, DYNAMO: {}}
     assert f"applied   {DYNAMO}: 1 file in {site.path}\n" in second.out
-    assert f"updated   {DDP}: 3 files in {site.path}\n" in second.out
+    assert f"updated   {DDP}: 4 files in {site.path}\n" in second.out
     assert f"restored  {GUARD}: 1 file in {site.path}, not asked for\n" in second.out
     assert f"note: {GUARD} is applied and is not asked for: it is reverted" in second.err
     fixtures = ("mmengine-0.10.7", "torch-2.7.1-musa")
@@ -206,7 +206,7 @@ def test_an_edit_by_hand_stays_where_our_change_goes_and_stops_us_where_it_is_as
     assert site.tree() == before
     site.file().unlink()  # it is put back
     asks(site)
-    assert f"restored  {DDP}: 3 files" in done(site("sync")).out
+    assert f"restored  {DDP}: 4 files" in done(site("sync")).out
     assert edited.read_bytes() == pristine + b"# mine\n"
     asks(site, DDP)
     assert "somebody edited it" in done(site("sync"), 1).out
@@ -274,7 +274,7 @@ def test_what_fails_to_verify_leaves_everything_as_it_stood(venv):
     asks(venv, "first", "bad")
     before, stood = sources(venv), venv.standing()
     told = done(venv("sync"), 1)
-    assert "RuntimeError: boom" in told.out and "verification failed: nothing was written, 3 files as before" in told.err
+    assert "RuntimeError: boom" in told.out and "verification failed: nothing was written, 4 files as before" in told.err
     assert (sources(venv), venv.standing()) == (before, stood)
     assert ("three = 3\n" in venv.text(), "four = 4\n" in venv.text("demo/n.py")) == (True, True)
     asks(venv, "first")
