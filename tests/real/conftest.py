@@ -26,7 +26,7 @@ TARGETS = {
         "mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/base.py",
         "mmengine/_strategy/distributed.py", "mmengine/_strategy/fsdp.py", "mmengine/device/utils.py",
         "mmengine/runner/amp.py", "mmengine/optim/optimizer/amp_optimizer_wrapper.py", "mmengine/logging/logger.py",
-        "mmengine/dist/dist.py", "mmengine/structures/instance_data.py",
+        "mmengine/dist/dist.py", "mmengine/structures/instance_data.py", "mmengine/runner/checkpoint.py",
     ],
     "torch": ["torch/multiprocessing/reductions.py", "torch/_dynamo/config.py", "torch/_dynamo/eval_frame.py"],
 }  # fmt: skip
