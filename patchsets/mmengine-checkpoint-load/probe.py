@@ -9,4 +9,4 @@ from mmengine.runner.checkpoint import load_from_local
 path = os.path.abspath("epoch_1.pth")
 torch.save({"state_dict": {"weight": torch.ones(2)}, "message_hub": {"loss": HistoryBuffer([0.5, 0.25], [1, 1])}}, path)
 loaded = load_from_local(path, "cpu")
-print("loaded a history of losses with torch %s: mean %s" % (torch.__version__, loaded["message_hub"]["loss"].mean()))
+print(f"loaded a history of losses with torch {torch.__version__}: mean {loaded['message_hub']['loss'].mean()}")

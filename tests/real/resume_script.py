@@ -21,14 +21,18 @@ folder, epochs = sys.argv[1], int(sys.argv[2])
 points = [{"inputs": torch.ones(2) * number} for number in range(8)]
 runner = Runner(
     model=Toy(), work_dir=folder, resume=epochs > 1, randomness={"seed": 0},
-    train_dataloader={"batch_size": 4, "dataset": points, "sampler": {"type": "DefaultSampler", "shuffle": True}},
+    train_dataloader={"batch_size": 4, "dataset": points, "sampler": {"type": "DefaultSampler", "shuffle": True},
+                      "collate_fn": {"type": "default_collate"}},
     train_cfg={"by_epoch": True, "max_epochs": epochs}, optim_wrapper={"optimizer": {"type": "Adam", "lr": 0.01}},
     param_scheduler=[{"type": "MultiStepLR", "milestones": [1]}],
     default_hooks={"checkpoint": {"type": "CheckpointHook", "interval": 1}},
 )  # fmt: skip
 begun = []
 train_epoch = runner.call_hook
-runner.call_hook = lambda name, **more: (begun.append(runner.epoch) if name == "before_train_epoch" else None, train_epoch(name, **more))[1]
+runner.call_hook = lambda name, **more: (
+    begun.append(runner.epoch) if name == "before_train_epoch" else None,
+    train_epoch(name, **more),
+)[1]
 runner.train()
 losses = runner.message_hub.get_scalar("train/loss").data[0]
 print("trained the epochs", begun, "with losses of", len(losses), "steps")
