@@ -260,8 +260,8 @@ class General:
 
 
 def test_the_scaler_is_that_of_the_device(module):
-    own, amp = type("GradScaler", (GradScaler,), {}), SimpleNamespace(GradScaler=General)
-    vendors = SimpleNamespace(**vars(card()), amp=SimpleNamespace(GradScaler=own))
+    own, amp, vendors = type("GradScaler", (GradScaler,), {}), SimpleNamespace(GradScaler=General), card()
+    vendors.amp = SimpleNamespace(GradScaler=own)
     sharded = type("ShardedGradScaler", (General,), {})
     for known in ("cpu", "gcu"):  # a device that MMEngine knows, such as MUSA, has CUDA's scaler there
         made = module(known, gcu=card(), amp=amp)
