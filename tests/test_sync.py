@@ -85,7 +85,7 @@ def test_what_was_applied_by_hand_is_restored_and_that_is_said_before_it_is_done
     asks(site, DDP)
     dry = done(site("sync", "--dry-run"))
     assert f"{GUARD} is applied and is not asked for: it is reverted" in dry.err
-    assert "4 files would be changed" in dry.err
+    assert "5 files would be changed" in dry.err
     assert site.tree() == between
     done(site("sync"))
     assert standing(site).keys() == {DDP}
@@ -355,12 +355,12 @@ def test_json_reports_what_was_done(site):
     asks(site, DDP)
     told = json.loads(done(site("sync", "--json")).out)
     assert (told["schema"], told["command"], told["ok"], told["written"]) == (1, "sync", True, True)
-    assert (told["patchsets"], told["restored"], len(told["files"])) == ([DDP], [GUARD], 4)
+    assert (told["patchsets"], told["restored"], len(told["files"])) == ([DDP], [GUARD], 5)
     assert told["verify"]["ok"] is True
     again = json.loads(done(site("sync", "--json", "--dry-run")).out)
     assert (again["written"], again["restored"], again["diff"]) == (False, [], "")
     locked = json.loads(done(site("lock", "--json")).out)
-    assert (locked["command"], locked["written"], locked["patchsets"], len(locked["files"])) == ("lock", True, [DDP], 3)
+    assert (locked["command"], locked["written"], locked["patchsets"], len(locked["files"])) == ("lock", True, [DDP], 4)
     asks(site, f"{DDP} params=9")
     checked = json.loads(done(site("lock", "--json", "--check"), 1).out)
     assert (checked["ok"], checked["written"], checked["differences"]) == (False, False, [f"{DDP}: found params = 9, the lock has 5"])
