@@ -37,7 +37,7 @@ def test_what_is_applied_can_be_seen_and_restored_to_the_byte_the_mode_and_the_m
     told = site("status")
     assert told.code == site("status", "--check").code == 0
     assert [line.split()[:7] for line in told.out.splitlines()] == [["applied", DDP, "2.0", "mmengine", "0.10.7", "4", "files"]]
-    assert len(site("status", "-v").out.splitlines()) == 4, "with -v also a line for each file"
+    assert len(site("status", "-v").out.splitlines()) == 5, "with -v also a line for each file"
 
     back = site("restore")
     assert back.code == 0, back
