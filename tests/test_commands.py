@@ -442,7 +442,7 @@ def test_a_reinstall_is_reported_and_can_be_patched_again_or_forgotten(site):
         shutil.copy2(str(site.cwd / "pristine" / path), str(site.file(path)))
     done = site("restore")
     assert done.code == 0
-    assert done.out.count("forgotten") == 3
+    assert done.out.count("forgotten") == 4
     assert site.tree() == tree(site.cwd / "pristine")
 
 
