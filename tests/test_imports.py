@@ -303,8 +303,8 @@ def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monke
     monkeypatch.setattr(receipt, "decode", lambda data, where: read.append(where) or decode(data, where))
     env = discover(None, str(site.path))
     items = statuses(env)
-    assert damaged(items) == unclaimed(env, items, []) == [] and len(items) == 3
-    assert len(read) == len(set(read)) == 4
+    assert damaged(items) == unclaimed(env, items, []) == [] and len(items) == 4
+    assert len(read) == len(set(read)) == 5
 
 
 def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
@@ -319,7 +319,7 @@ def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
     for module in (status, survey):
         monkeypatch.setattr(module, "classify", lambda site, receipt, data: seen.append(receipt.path) or real(site, receipt, data))
     plan = plan_apply(discover(None, str(site.path)), choose([DDP], [], [])[0])
-    assert sorted(seen) == sorted(file.path for file in plan.files) and len(seen) == 3
+    assert sorted(seen) == sorted(file.path for file in plan.files) and len(seen) == 4
 
 
 def test_the_last_garbage_collection_has_nothing_to_look_at():

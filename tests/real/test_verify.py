@@ -58,6 +58,6 @@ def test_one_that_breaks_the_real_mmengine_takes_both_back(environment, patches)
     applied = environment.sitepatch("apply", DDP, DYNAMO, "--patch-dir", patches)
     assert applied.code == 1, applied
     assert f"failed  import {IMPORTS[DDP]}: RuntimeError: boom" in applied.out
-    assert "9 files as before" in applied.out
+    assert "7 files as before" in applied.out
     assert (fingerprint(environment.site, "mmengine"), fingerprint(environment.site, "torch")) == pristine
     assert not (environment.site / ".sitepatch").exists()
