@@ -223,6 +223,19 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(other), (page, target)
 
 
+def test_what_cures_a_report_and_the_test_that_holds_it_are_there():
+    """The table of docs/patchsets.md: ten reports by link at least."""
+    table = read("docs/patchsets.md").partition("<!-- generated: ")[0]
+    rows = [row.split(" | ") for row in re.findall(r"^\| (.*) \|$", table, re.MULTILINE)[2:]]
+    assert len(rows) >= 10
+    for report, cure, held in rows:
+        assert "](https://github.com/" in report
+        for name in re.findall(r"`((?:mmengine|torch|triton|accelerate)-[\w-]+)`", cure):
+            assert (ROOT / "patchsets" / name).is_dir(), name
+        for path, test in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", held) or [("nothing", "")]:
+            assert f"def {test}" in read(path), held
+
+
 def test_pages_are_whole_as_files_without_mkdocs():
     for page in PAGES:
         assert not re.search(r"^\{\{ .* \}\}$", read(page), re.MULTILINE), page

@@ -3,26 +3,31 @@
 A way is `plain` (DDP of torch, without MMEngine) or one of ddp_train.py's, with words behind it: `direct+full+amp`.
 
     full      two epochs, validation, checkpoints, workers, pinned memory
-    amp       AmpOptimWrapper
+    amp       AmpOptimWrapper, in fp16; with `bf16` in that
     sync      sync_bn="torch"
     cpu       plain: on the CPU, with gloo
     eccl      the group is there before the Runner, with the card's own backend alone
     alone     each process sees one card
     moved     the script moves the model to the card of its rank, and names gloo
+    mpi, slurm  started by their variables alone
+    brief     ranks wait 20 seconds for each other
     no-THING  without that part of mmengine-device: get_device, set_device, backend, device_ids
+
+The card is `gcu`, or what the variable CARD names.
 """
 
+import importlib
 import os
 import sys
 
 import torch
-import torch_gcu
 from ddp_train import Points, Toy, digest, make_runner, process_group, say
 from mmengine.dist import utils as dist_utils
 from mmengine.evaluator import BaseMetric
 from mmengine.registry import METRICS
 from mmengine.runner import runner as runner_module
 
+CARD = os.environ.get("CARD", "gcu")
 BOTH = "cpu:gloo,gcu:eccl"
 LEFT_OUT = {  # what MMEngine itself would do there
     "get_device": (runner_module, "get_device", lambda: "cpu"),
@@ -55,6 +60,11 @@ def change(words):
     def changed(common):
         group = common["env_cfg"]["dist_cfg"]
         group.update(backend="nccl", init_method="-".join([group["init_method"], *words]))  # MMEngine's default, which a config that names none has
+        common["launcher"] = ({"mpi", "slurm"} & set(words) or {"pytorch"}).pop()
+        if CARD == "musa" and common["launcher"] == "pytorch":  # MMEngine says them itself
+            del group["rank"], group["world_size"]
+        if "brief" in words:
+            group["timeout"] = 20
         if "moved" in words:
             group["backend"] = "gloo"
             common["model"].to(torch.device("gcu", int(os.environ["LOCAL_RANK"])))
@@ -62,6 +72,8 @@ def change(words):
             full(common)
         if "amp" in words:
             common["optim_wrapper"]["type"] = "AmpOptimWrapper"
+        if "bf16" in words:
+            common["optim_wrapper"]["dtype"] = "bfloat16"
         if "sync" in words:
             common["cfg"] = {"sync_bn": "torch", **(common.get("cfg") or {})}
         return common
@@ -71,9 +83,9 @@ def change(words):
 
 def plain(rank, words):
     """DDP of torch, from weights that differ by rank, with samples that differ by rank."""
-    device = torch.device("cpu") if "cpu" in words else torch.device("gcu", rank)
-    if device.type == "gcu":
-        torch.gcu.set_device(rank)
+    device = torch.device("cpu") if "cpu" in words else torch.device(CARD, rank)
+    if device.type == CARD:
+        getattr(torch, CARD).set_device(rank)
     torch.manual_seed(rank)
     group = process_group("+".join(["plain", *words]), rank)
     torch.distributed.init_process_group(**{**group, "backend": "gloo" if "cpu" in words else BOTH})
@@ -87,16 +99,33 @@ def plain(rank, words):
     return model
 
 
+def started_by(words):
+    """Have the variables of MPI or of Slurm in the place of torchrun's."""
+    known = dict(os.environ)
+    if "mpi" in words:
+        os.environ.update({"OMPI_COMM_WORLD_" + name: known[name] for name in ("LOCAL_RANK", "RANK")})
+        os.environ["OMPI_COMM_WORLD_SIZE"] = known["WORLD_SIZE"]
+    if "slurm" in words:
+        os.environ.update(SLURM_PROCID=known["RANK"], SLURM_NTASKS=known["WORLD_SIZE"], SLURM_NODELIST="here")
+        os.environ.update(SLURM_LOCALID=known["LOCAL_RANK"])
+    if {"mpi", "slurm"} & set(words):
+        del os.environ["LOCAL_RANK"]
+
+
 def wrapped(way, words, rank):
     for word in words:
         if word.startswith("no-"):
             setattr(*LEFT_OUT[word[3:]])
-    torch_gcu.COUNT = 1 if "alone" in words else torch_gcu.COUNT
+    card = importlib.import_module("torch_" + CARD)
+    card.COUNT = 1 if "alone" in words else card.COUNT
+    started_by(words)
     if "eccl" in words:
         torch.gcu.set_device(rank)
         torch.distributed.init_process_group(**{**process_group(way, rank), "backend": "eccl"})
     runner = make_runner(way, rank, change(words))
     runner.train()
+    if "amp" in words:
+        say("scales", "+".join([way, *words]), rank, runner.optim_wrapper.loss_scaler.is_enabled())
     return runner.model
 
 

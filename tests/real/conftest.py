@@ -6,10 +6,12 @@ import hashlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -95,10 +97,19 @@ class Environment:
         """Run a script that lies beside the tests."""
         return run([self.python, Path(__file__).with_name(name), *arguments], cwd=self.cwd, **more)
 
-    def ranks(self, number, name, *arguments, **more):
-        """Run a script on so many ranks; `-m torch.distributed.run` is torchrun with an interpreter that we choose."""
-        launch = [self.python, "-m", "torch.distributed.run", f"--nproc_per_node={number}", "--standalone"]
-        return run([*launch, Path(__file__).with_name(name), *arguments], cwd=self.cwd, **more)
+    def ranks(self, number, name, *arguments, nodes=1, **more):
+        """Run a script on so many ranks of each node; `-m torch.distributed.run` is torchrun with an interpreter that we choose."""
+        launch = [self.python, "-m", "torch.distributed.run", f"--nproc_per_node={number}"]
+        command = [Path(__file__).with_name(name), *arguments]
+        if nodes == 1:
+            return run([*launch, "--standalone", *command], cwd=self.cwd, **more)
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            place = f"localhost:{free.getsockname()[1]}"
+        launch += [f"--nnodes={nodes}", "--rdzv_backend=c10d", f"--rdzv_endpoint={place}", f"--rdzv_id={place[10:]}"]
+        with ThreadPoolExecutor() as launchers:
+            ended = list(launchers.map(lambda _: run([*launch, *command], cwd=self.cwd, **more), range(nodes)))
+        return Ended(max(each.code or 0 for each in ended), "".join(each.out for each in ended))
 
     def results(self, number, *ways):
         """What so many ranks make of ways to train: the lines of `unchanged_script.py`, sorted."""

@@ -94,7 +94,7 @@ def make_runner(way, rank, change=lambda common: common):
         "direct": None,
         "config": {},
         "config-none": {"device_ids": None},
-        "config-own": {"device_ids": [int(os.environ["LOCAL_RANK"])]},
+        "config-own": {"device_ids": [int(os.environ.get("LOCAL_RANK", "0"))]},  # mpi has none before it starts
     }[way]
     cfg = None if wrapper is None else {"model_wrapper_cfg": {"type": "MMDistributedDataParallel", **wrapper}}
     return Runner(cfg={**(cfg or {}), **common.pop("cfg", {})} or None, **common)

@@ -14,24 +14,36 @@ NAME = "mmengine-device"
 BOTH = "cpu:gloo,gcu:eccl"
 
 
-@pytest.fixture
-def carded(environment):
-    """An environment in which `import torch` brings the stand-in card along, as a vendor's package does it."""
+def lay_card(environment, kind):
+    """Have `import torch` bring the stand-in card along, as a vendor's package does it."""
     for part in Path(__file__).with_name("card").iterdir():
-        shutil.copytree(part, environment.site / part.name)
+        shutil.copytree(part, environment.site / part.name.replace("gcu", kind))
+    points = environment.site / f"torch_{kind}-0.dist-info" / "entry_points.txt"
+    points.write_text(points.read_text().replace("gcu", kind))
     return environment
 
 
-def train(environment, *ways, **more):
-    """{(way, rank): words} of what two ranks said at the end, and all output."""
-    ended = environment.ranks(2, "card_train.py", *ways, CUDA_VISIBLE_DEVICES="", **more)
+@pytest.fixture
+def carded(environment):
+    return lay_card(environment, "gcu")
+
+
+@pytest.fixture
+def musa(environment):
+    """A card of a kind that MMEngine knows."""
+    return lay_card(environment, "musa")
+
+
+def train(environment, *ways, nodes=1, **more):
+    """{(way, rank): words} of what two ranks of each node said at the end, and all output."""
+    ended = environment.ranks(2, "card_train.py", *ways, nodes=nodes, CUDA_VISIBLE_DEVICES="", **more)
     found = {}
     for line in ended.out.splitlines():
         word, _, rest = line.partition(" ")
         if word in ("trained", "failed"):
             way, rank, said = rest.split(" ", 2)
             found[way, int(rank)] = said.split(" ", 3) if word == "trained" else said
-    assert sorted(found) == sorted((way, rank) for way in ways for rank in range(2)), ended
+    assert sorted(found) == sorted((way, rank) for way in ways for rank in range(2 * nodes)), ended
     return found, ended.out
 
 
@@ -58,6 +70,31 @@ def test_a_runner_trains_on_the_card_and_without_set_device_it_does_not(carded):
     assert out.count(said) == 4, "once a rank, in each of the two ways"
     assert carded.sitepatch("restore").code == 0
     assert fingerprint(carded.site, "mmengine") == pristine
+
+
+def test_a_second_node_of_musa_selects_its_devices_by_the_local_rank(musa):
+    """MMEngine selects them by the rank in the whole run: 2 and 3, where there are 0 and 1."""
+    found, _ = train(musa, "direct+brief", nodes=2, CARD="musa")
+    for rank in (2, 3):
+        assert found["direct+brief", rank] == f"RuntimeError: invalid device number {rank}: the stand-in has 2 of them"
+    apply(musa, NAME)
+    found, _ = train(musa, "direct", nodes=2, CARD="musa")
+    assert len({words[0] for words in found.values()}) == 1
+    assert sorted(words[1:] for words in found.values()) == [[f"musa:{card}", "mccl", f"[{card}]"] for card in (0, 0, 1, 1)]
+
+
+@slow
+def test_what_musa_needs_beside_torchrun_and_fp32(musa):
+    """AMP in fp16 has its scaler; MPI and Slurm, whose starts know CUDA alone, start its devices and its backend."""
+    found, out = train(musa, "direct+mpi", "direct+slurm", "direct+amp", CARD="musa")
+    assert found["direct+mpi", 1] == "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'", found
+    assert found["direct+slurm", 1] == found["direct+mpi", 1]
+    assert "scales direct+amp 1 False" in out, "CUDA's scaler, which has turned itself off"
+    apply(musa, NAME)
+    found, out = train(musa, "direct", "direct+full", "direct+mpi", "direct+slurm", "direct+amp", "direct+amp+bf16", CARD="musa")
+    assert "scales direct+amp 1 True" in out
+    assert {tuple(words[1:3]) for words in found.values()} == {("musa:0", "mccl"), ("musa:1", "mccl")}
+    assert len({words[0] for (way, _), words in found.items() if way != "direct+full"}) == 1, found
 
 
 def test_instances_are_indexed_by_a_mask_and_by_numbers_on_the_card(carded):
@@ -92,8 +129,9 @@ def test_every_place_trains_and_all_that_a_runner_does(carded):
     """Two epochs, validation, checkpoints, workers, pinned memory; AMP; each process with one card; a group of the card's own."""
     apply(carded, NAME)
     ways = ["direct", "config", "flexible", "direct+full", "direct+amp", "direct+sync", "direct+alone"]
-    found, _ = train(carded, *ways)
+    found, out = train(carded, *ways)
     assert_trained_on_the_card(found, *ways[:5])
+    assert "scales direct+amp 1 True" in out
     assert len({found[way, 0][0] for way in ("direct", "config", "flexible", "direct+amp")}) == 1, "the stand-in has no autocast"
     assert found["direct+alone", 1] == [found["direct", 0][0], "gcu:0", BOTH, "[0]"]
     kernel = "NotImplementedError: Could not run 'aten::batch_norm_stats'"  # SyncBN is let through; its kernels are the vendor's

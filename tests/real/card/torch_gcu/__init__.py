@@ -1,14 +1,18 @@
 """A stand-in for a vendor's card: `gcu:0` and `gcu:1` are torch's own private-use devices, their memory is the host's.
 
+Copied under the name torch_musa it is a card of the kind `musa`, which MMEngine knows, with what MMEngine asks of torch_musa.
+
 It is no vendor's package and has nothing of one; it says nothing about speed, about streams, or about a transfer that is
 missing, since every tensor is a CPU tensor under another label. What is real is everything above the kernels: which device a
 parameter is on, what autograd, DDP and torch.distributed do with tensors of a device that torch itself has no kernel for,
-and what they refuse. `eccl` is gloo under another name, for such tensors alone.
+and what they refuse. `eccl` (`mccl` for musa) is gloo under another name, for such tensors alone.
 
 Tried on torch 2.13 (CPU build), with DDP and with MMEngine's Runner. Not there: LSTM, GRU, sparse tensors, FSDP, inductor.
 """
 
+import contextlib
 import ctypes
+import functools
 import os
 import types
 import warnings
@@ -20,7 +24,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-NAME, COUNT = "gcu", int(os.environ.get("GCU_COUNT", "2"))
+NAME, COUNT = __name__.partition("_")[2], int(os.environ.get("GCU_COUNT", "2"))
+BACKEND = {"gcu": "eccl", "musa": "mccl"}[NAME]
 CPU, CARD = 1, 12  # DLPack's numbers of a kind of device: kDLCPU, and kDLExtDev, which torch takes for its private one
 _CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 _state = {"current": 0}
@@ -232,7 +237,27 @@ def _module():
     module.get_rng_state = lambda device=None: torch.get_rng_state()
     module.set_rng_state = lambda state, device=None: None
     module.get_amp_supported_dtype = lambda: [torch.float16, torch.bfloat16, torch.float32]
+    if NAME == "musa":
+        module.amp = types.SimpleNamespace(autocast=_Autocast, GradScaler=functools.partial(torch.amp.GradScaler, NAME))
+        module.max_memory_allocated = lambda device=None: 0
+        module.get_device_name = lambda device=None: "stand-in"
+        for name, kind in {"BoolTensor": torch.bool, "LongTensor": torch.int64}.items():
+            setattr(module, name, _TypeOfTensor(name, (), {"kind": kind}))
     return module
+
+
+class _Autocast(contextlib.nullcontext):
+    """Kernels of the host take what they are given."""
+
+    def __init__(self, **_):
+        super().__init__()
+
+
+class _TypeOfTensor(type):
+    """As torch.cuda.BoolTensor: isinstance asks for the kind of device and of number."""
+
+    def __instancecheck__(cls, value):
+        return _on_card(value) and value.dtype == cls.kind
 
 
 _VIEWS = ["as_strided", "view", "_reshape_alias", "unfold", "set_.source_Storage", "set_.source_Storage_storage_offset"]
@@ -267,13 +292,23 @@ def _setup():
     for name in torch._C._dispatch_get_all_op_names():
         if name.startswith("c10d::") and torch._C._dispatch_has_kernel_for_dispatch_key(name, "PrivateUse1"):
             collectives.impl(name[6:], _collective(name[6:]))
-    dist.Backend.register_backend("eccl", _gloo, devices=[NAME])
+    dist.Backend.register_backend(BACKEND, _gloo, devices=[NAME])
     torch.autograd.set_multithreading_enabled(False)  # a thread of autograd's own sees the guard, which says 0
     _Mode().__enter__()
 
 
 def _autoload():
     """What the entry point calls when torch is imported."""
+
+
+def device_count():
+    """As torch_musa has it beside torch.musa."""
+    return COUNT
+
+
+def current_device():
+    """As torch_musa has it beside torch.musa."""
+    return _state["current"]
 
 
 if not hasattr(torch, NAME):
