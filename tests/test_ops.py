@@ -64,9 +64,9 @@ def test_the_plan_is_reported_before_anything_is_written_and_nothing_is_printed(
     before, log, place = site.tree(), Log(site.path), Place(target=str(site.path))
     outcome = apply(ApplyRequest(place, (DDP,)), log)
     assert [one[0] for one in log.seen] == ["started", "planned", "reached"]
-    assert log.seen[0][1:] == ((str(site.path),), [DDP]) and log.seen[1][1:] == (False, 3, before)
+    assert log.seen[0][1:] == ((str(site.path),), [DDP]) and log.seen[1][1:] == (False, 4, before)
     assert outcome.ok and outcome.written and outcome.fresh and outcome.patchsets == (DDP,)
-    assert [check.what for check in outcome.verified.checks] == ["compile"] * 3
+    assert [check.what for check in outcome.verified.checks] == ["compile"] * 4
     assert verify(VerifyRequest(place)).ok and verify(VerifyRequest(place, (GUARD,))).idle == (GUARD,)
     again = apply(ApplyRequest(place, (DDP,)))
     assert again.ok and not again.written and again.changed == []
@@ -103,10 +103,10 @@ def test_a_project_is_locked_and_synced(site, capsys):
     Path("pyproject.toml").write_text(f'[tool.sitepatch]\npatchsets = ["{DDP}"]\n')
     place, before = Place(target=str(site.path)), site.tree()
     missing = lock(LockRequest(place))
-    assert missing.ok and missing.written and len(missing.locked_files) == 3 and os.path.exists("sitepatch.lock")
+    assert missing.ok and missing.written and len(missing.locked_files) == 4 and os.path.exists("sitepatch.lock")
     assert lock(LockRequest(place, check=True)).differences == ()
     done = sync(SyncRequest(place, ProjectFiles(locked=True)))
-    assert [(one.word, one.patchset, one.files) for one in done.effects] == [("applied", DDP, 3)] and done.restored == ()
+    assert [(one.word, one.patchset, one.files) for one in done.effects] == [("applied", DDP, 4)] and done.restored == ()
     Path("pyproject.toml").write_text("[tool.sitepatch]\npatchsets = []\n")
     done = sync(SyncRequest(place))
     assert done.restored == (DDP,) and {one.word for one in done.effects} == {"restored"} and site.tree() == before
