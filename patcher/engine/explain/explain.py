@@ -6,7 +6,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.explain.nearest import Closest, closest, near_scopes
-from patcher.engine.match.find import FoundPlaces, find_form, find_hunk, find_in_scope, side_places, surroundings
+from patcher.engine.match.find import FoundPlaces, find_form, find_in_scope, side_places, surroundings
 from patcher.engine.match.found import MatchRange
 from patcher.engine.match.match import MAX_MATCHES, Matcher, TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
@@ -110,7 +110,7 @@ def _explained(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
     ]
     one = _bare(answer)._replace(hunk=text, scopes=tuple(scopes), near=() if scopes else near_scopes(source, text.scope))
     try:
-        found = find_hunk(source, hunk)
+        found = find_form(source, hunk._replace(others=()))[1]
         one = one._replace(matches=tuple(_matched_place(source, hunk, place) for place in _places_shown(found, answer.state)))
         if answer.state is State.AMBIGUOUS and len(one.matches) > 1:
             one = one._replace(hint=_telling_apart(source, [*found.todo, *found.done], text))

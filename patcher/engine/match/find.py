@@ -11,6 +11,9 @@ from patcher.engine.node import COMPOUND, Node
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
 
+_FEWEST = 2  # names without which statements are not known again where they stand elsewhere
+_COMMON = {"self", "cls", "None", "True", "False"}
+
 
 class FoundPlaces(NamedTuple):
     """Where a hunk matches: `todo` are the places still to change, `done` those where the after side is in place.
@@ -32,7 +35,8 @@ def find_form(source: Source, hunk: Hunk) -> Tuple[Hunk, FoundPlaces]:
         if found.todo or found.done:
             return form, found
         tried.append((form, found))
-    return tried[0]
+    elsewhere = ((form, _elsewhere(source, form)) for form in hunk.forms)
+    return next((found for found in elsewhere if found[1].done), tried[0])
 
 
 def find_hunk(source: Source, hunk: Hunk) -> FoundPlaces:
@@ -72,6 +76,29 @@ def _found(hunk: Hunk, before: List[MatchRange], after: List[MatchRange]) -> Fou
 def _outermost(found: List[MatchRange], others: List[MatchRange]) -> List[MatchRange]:
     """The places that lie in none of the others."""
     return [one for one in found if not any(o is not one and o.start <= one.start and one.end <= o.end for o in others)]
+
+
+def _elsewhere(source: Source, hunk: Hunk) -> FoundPlaces:
+    """Where all that a form inserts stands elsewhere in its scope, with nothing left there of what it removes (rule 22)."""
+    text, nowhere = hunk.text, FoundPlaces([], [], 0, 0)
+    if hunk.form != "statements" or text.when_present or text.expected != 1 or text.inside is not None:
+        return nowhere
+    added, removed = hunk.after.own_statements(), hunk.before.own_statements()
+    nodes = [node for run in added or () for top in run for node in top.walk()]
+    names = {node.fields["value"] for node in nodes if node.kind == "Name"} - _COMMON
+    if not (hunk.proves_upstream and added) or removed is None or len(names) < _FEWEST or any(node.role for node in nodes):
+        return nowhere
+    module, matcher = text.scope == "<module>", Matcher(most=1)
+    blocks = scope_blocks(source, text.scope, hunk.before, hunk.after)
+
+    def places(run: List[Node]) -> List[MatchRange]:
+        found = [place for block in blocks for place in matcher.runs(run, block, module=module, clauses=False)]
+        return [place for place in found if not module or all(up.kind != "If" for up in place.siblings[0].ancestors())]
+
+    done = [places(run) for run in added]
+    if any(len(found) != 1 for found in done) or any(map(places, removed)):
+        return nowhere
+    return FoundPlaces([], [place for found in done for place in found][:1], len(blocks), matcher.steps)
 
 
 def already_deleted(source: Source, hunk: Hunk, found: FoundPlaces) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, List, Mapping, NamedTuple, Set, Tuple
+from typing import FrozenSet, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from patcher.engine.lex import Lines
 from patcher.engine.node import DEFINITIONS, WITH_LINES, Node
@@ -71,6 +71,26 @@ class Side(NamedTuple):
                     if block.fields.get("doc") or any(item.role != "run" for item in block.items("body")):
                         return True
         return False
+
+    def own_statements(self) -> Optional[List[List[Node]]]:
+        """The statements that this side alone has, those that stand together in one list; None where it has parts of some."""
+        runs: List[List[Node]] = []
+        own: Set[int] = set()  # their rows, and those without code
+        own.update(row for row, line in enumerate(self.text.split("\n"), 1) if line.strip()[:1] in ("", "#"))
+        bodies = [node.items("body") for top in self.nodes for node in top.walk() if node.kind == "Block"]
+        for siblings in (self.nodes, *bodies):
+            together = False
+            for node in siblings:
+                rows = range(self.lines.number(node.begin), self.lines.number(max(node.begin, node.end - 1)) + 1)
+                if own.issuperset(rows):
+                    continue  # inside another one
+                alone = self.context.isdisjoint(self.numbers[rows[0] - 1 : rows[-1]])
+                if alone:
+                    runs[-1:] = [[*runs[-1], node]] if together else [*runs[-1:], [node]]
+                    own.update(rows)
+                together = alone
+        parts = (row for row, number in enumerate(self.numbers, 1) if number not in self.context and row not in own)
+        return None if any(parts) else runs
 
     def blank_between(self, above: Node, below: Node) -> bool:
         """Whether a blank context line is between two neighbouring nodes."""
