@@ -74,6 +74,34 @@ def test_a_value_that_is_more_than_one_literal_or_name_is_never_left_open(value,
         assert draft.complete and "$OLD" not in draft.spatch()
 
 
+BELOW = """
+def start(model, port):
+    connect(port)
+    model = wrapped(model)
+    return model
+"""
+INSERTED = BELOW.replace("    return", "    report(model, port)\n    return").replace("\ndef", "from log import report\n\ndef")
+BASE = BELOW.replace("\ndef", "from log import report\n\ndef")
+OTHER_BELOW = BASE.replace("    return model", "    return model, port")
+OTHER_ABOVE = BASE.replace("model = wrapped(model)", "wrap(model)")
+
+
+def test_a_hunk_has_another_form_where_no_single_one_holds_in_all_releases():
+    def inserted(*others):
+        edit = FileEdit("pkg/m.py", BASE.encode(), INSERTED.encode())
+        return generalise([edit], [{"pkg/m.py": other.encode()} for other in others])
+
+    assert "@@ or" not in inserted(OTHER_BELOW).spatch() + inserted(OTHER_ABOVE).spatch()
+    for others in ((OTHER_BELOW, OTHER_ABOVE), (OTHER_ABOVE, OTHER_BELOW)):
+        draft = inserted(*others)
+        assert draft.complete and len(texts(draft)) == 1
+        assert texts(draft)[0].count("@@ or @@\n") == 1
+        assert "; where that is not found: " in draft.files[0].hunks[0].form
+        assert made(draft, BASE) == INSERTED
+        for other in others:
+            assert made(draft, other).count("    report(model, port)\n    return model") == 1
+
+
 def test_a_file_that_moved_is_not_the_one_whose_value_would_be_overwritten():
     after, literal = HOME.replace("LIMIT = 10", "LIMIT = 99"), {"pkg/m.py": VALUE.encode()}
     moved = {"pkg/n.py": HOME.replace("LIMIT = 10", "LIMIT = 12").encode()}

@@ -19,7 +19,8 @@ _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
 class Candidate(NamedTuple):
     """A hunk that may make a difference; `form` describes it to the user in a few words.
 
-    `everywhere` is `count=all`. With `elsewhere` it inserts its code in another place than the edit did.
+    `everywhere` is `count=all`. With `elsewhere` it inserts its code in another place than the edit did. `others` are further
+    forms of the hunk, for releases in which it is not found.
     """
 
     scope: str
@@ -28,14 +29,19 @@ class Candidate(NamedTuple):
     everywhere: bool = False
     elsewhere: bool = False
     in_string: bool = False
+    others: Tuple[Candidate, ...] = ()
 
     @property
     def text(self) -> str:
         """The hunk as it is written in a `.spatch`, ending in a line break."""
+        further = (other._written(f"or {other.scope}" if other.scope != self.scope else "or") for other in self.others)
+        return "".join([self._written(self.scope), *further])
+
+    def _written(self, scope: str) -> str:
         flags = " count=all" * self.everywhere + " in-string" * self.in_string
         escaped = [line if tag == "+" or self.in_string else _DOLLAR.sub(r"\\x24", line) for tag, line in self.lines]
         body = "".join(f"{tag if line else tag.strip()}{line}\n" for (tag, _), line in zip(self.lines, escaped))
-        return f"@@ {self.scope} @@{flags}\n{body}"
+        return f"@@ {scope} @@{flags}\n{body}"
 
 
 class Fragment(NamedTuple):

@@ -30,7 +30,7 @@ class Tried(NamedTuple):
         reason: of a `problem` in the file, not in how the hunk is written, what the user reads.
         exact: whether it makes it byte for byte.
         proves: whether its after side can prove that a text has the change already (format rule 21).
-        holds: in how many other releases it can be applied, or is upstream.
+        held: of each other release whether it can be applied there, or is upstream.
     """
 
     candidate: Candidate
@@ -38,7 +38,12 @@ class Tried(NamedTuple):
     reason: str = ""
     exact: bool = False
     proves: bool = False
-    holds: int = 0
+    held: Tuple[bool, ...] = ()
+
+    @property
+    def holds(self) -> int:
+        """In how many other releases it can be applied, or is upstream."""
+        return sum(self.held)
 
 
 class Trial:
@@ -78,7 +83,7 @@ class Trial:
         if any(map(partial(replaces_more, hunk), self.others)):
             return Tried(candidate, "in another release the old value is more than one literal or name")
         proves = compile_hunks([hunk], {})[0].proves_upstream
-        return Tried(candidate, "", "", exact, proves, sum(holds(source, hunk) for source in self.others))
+        return Tried(candidate, "", "", exact, proves, tuple(holds(source, hunk) for source in self.others))
 
     def encoded(self, text: str) -> bytes:
         """A text of the file as bytes."""
