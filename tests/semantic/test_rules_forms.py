@@ -50,6 +50,7 @@ RULE_30 = {
     "placeholders are its own": Refused(" x = $M\n+c(x)\n@@ or @@\n+c($M)\n return x\n", "`$M` is not bound by the before side", "$M"),
     "every mistake is told": Refused("-A($X)\n+$Y\n@@ or @@\n-b($X)\n+$Z\n", "`$Z` is not bound"),
     "not needed": stays("x = a", IN_TURN, State.NOT_NEEDED, flags="when-present"),
+    "though what the second inserts stands elsewhere": stays("x = a\n    print(x, c)", " x = b\n+print(x, c)\n@@ or @@\n x = c\n+print(x, c)\n", State.NOT_NEEDED, flags="when-present"),
     "needed in the second form": inside("x = b(a)", IN_TURN, "x = max(a, 0)", flags="when-present"),
     "when-present is for all": Refused("-A($X)\n+max($X)\n@@ or @@ when-present\n-b($X)\n+max($X)\n", "write it on the first `@@` line"),
     "a second application would take another form": stays(

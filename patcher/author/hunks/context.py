@@ -34,7 +34,8 @@ class Candidate(NamedTuple):
     @property
     def text(self) -> str:
         """The hunk as it is written in a `.spatch`, ending in a line break."""
-        further = (other._written(f"or {other.scope}" if other.scope != self.scope else "or") for other in self.others)
+        scopes = (("or",) if other.scope == self.scope else ("or", other.scope) for other in self.others)
+        further = (other._written(" ".join(words)) for other, words in zip(self.others, scopes))
         return "".join([self._written(self.scope), *further])
 
     def _written(self, scope: str) -> str:
