@@ -17,6 +17,7 @@ import click
 import patcher
 from patcher.cli.language import Catalog
 from patcher.cli.main import commands
+from patcher.diagnose.tools import with_tools
 from patcher.model import Symptom
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
@@ -140,7 +141,7 @@ def _symptoms(locale: str) -> str:
     cure, stop = {"en": ("Cured by", "."), "zh": ("解决它的补丁：", "。")}[locale]
     parts = []
     for name, one in known:
-        meaning, advice = (words.get(text, text) for text in (one.meaning, one.advice))
+        meaning, advice = (with_tools(words.get(text, text)) for text in (one.meaning, one.advice))
         first, *others = [f"`{pattern.replace('*', '…').strip()}`" for pattern in one.patterns]
         cured = f"{cure} [`{name}`](patchsets.md#{name}){stop}" if name else ""
         told = " ".join(filter(None, [_sentence(meaning, stop), cured, _sentence(advice, stop)]))

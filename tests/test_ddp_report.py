@@ -693,7 +693,7 @@ def test_json_has_what_the_module_says(tmp_path):
     done = sitepatch("diagnose", "log", "--json", cwd=tmp_path)
     answer = json.loads(done.out)
     assert (answer["schema"], answer["command"], answer["ok"], done.code) == (1, "diagnose", False, 1)
-    assert answer.keys() == {"schema", "command", "ok", "failures", "unexplained", "findings", "cure", "runs", "shown", "logs", "trial", "broken"}
+    assert answer.keys() == {"schema", "command", "ok", "failures", "unexplained", "mentions", "findings", "cure", "runs", "shown", "logs", "trial", "broken"}
     (run,) = answer["shown"]
     assert (run["run"], run["time"], run["logs"]) == (1, 1.7e9, ["log"])
     (wrap,) = run["wraps"]

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnose import files, patterns
+from patcher.diagnose import errors, files, patterns
 from patcher.diagnose.failures import Failure, FailureReader, Traceback, with_tracebacks
 from patcher.diagnose.files import log_files
-from patcher.diagnose.log import read_log
+from patcher.diagnose.log import LogReader, read_log
+from patcher.diagnose.words import Worded, form
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest, KnownSymptoms
@@ -173,6 +174,86 @@ def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch,
         return sum(looked)
 
     assert 0 < searched(2 << 20) < 2.5 * searched(1 << 20)
+
+
+SHAPES = {
+    "training": "2026/01/05 10:02:11 - mmengine - INFO - Epoch(train)  [1][{n}/125]  lr: 1.0000e-01  loss: 2.3071\n",
+    "the word error": "2026/01/05 10:02:11 - job - INFO - step {n}: error 0.5, error rate 0.25\n",
+    "a logger's errors": "2026-11-22 10:00:00,123 ERROR worker: request {n} could not be served\n",
+    "exceptions": "[rank{rank}]: ShopError: no such card: {n}\n",
+    "a known error": "[rank{rank}]: RuntimeError: CUDA error: out of memory at step {n}\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", SHAPES.values(), ids=SHAPES)
+def test_lines_that_differ_in_numbers_alone_are_looked_at_once(known, monkeypatch, line):
+    """What is expensive is done for each shape, however many lines have it; what is seen in them is counted all the same."""
+    looked, look = [], LogReader._look
+    monkeypatch.setattr(LogReader, "_look", lambda self, text: looked.append(text) or look(self, text))
+    text = "".join(line.format(n=n, rank=n % 8) for n in range(1000, 9000))
+    log = read_log("log", io.BytesIO(text.encode()), known.patterns)
+    assert len(looked) <= 2 and log.lines == 8000
+    assert {each.number for each in log.sightings} <= {8000} and len(log.errors) <= 1
+    if "rank" in line:
+        assert sorted(log.errors[0].ranks) == list(range(8)) and {len(each.ranks) for each in log.sightings} <= {8}
+
+
+SIGNS = (  # a line for each sign of an error by which one is seen that nobody knows
+    "ShopMismatch: 7 and 8", "terminate called after throwing", "segfault at 0", "double free or corruption", "Killed",
+    "CRITICAL the loader gave up", "[E] it gave up", "E1206 18:44:00.000000 7 a.cpp:9] it gave up", "[rank0]:[E1206 18:44:00.0 a.cpp:9] it gave up",
+    "exited with code 3", "returned non-zero exit status 3", "exit status: 3", "运行报错，求助", "跑到一半出错了",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_an_error_is_seen_by_each_sign_alone_after_a_long_log(known, sign):
+    text = "".join(f"step {step} of 9000, loss 0.25\n" for step in range(9000)) + f"{sign}\n"
+    assert [each.line for each in read_log("log", io.BytesIO(text.encode()), known.patterns).errors] == [9001]
+
+
+@pytest.mark.parametrize("text", ["GET /health HTTP/1.1, status: 200", "the job ended, exit code 0", "status=200 in 3 ms"])
+def test_a_status_that_is_no_exit_code_is_no_error(known, text):
+    assert read_text(known, f"{text}\n").ok
+
+
+def test_what_other_digits_make_another_error_is_looked_at_again(known):
+    text = "".join(f"2026-11-22 10:00 the job ended, exit code {code}\n" for code in (0, 0, 3))
+    assert [each.line for each in read_log("log", io.BytesIO(text.encode()), known.patterns).errors] == [3]
+    pair = "[x] stream on device -7\n" * 9 + "[x] stream on device -1\n"
+    assert [(each.line, each.number) for each in read_log("log", io.BytesIO(pair.encode()), known.patterns).sightings] == [(10, 1)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (rb"\bfell back\b|retr(?:y|ied)", {b"fell back", b"retry", b"retried"}),
+        (rb"^[EF]\d{4,8} ", {b"\ne0000", b"\nf0000"}),
+        (rb"x* (?:CUDA|hip) error\b.*", {b" cuda error", b" hip error"}),
+        (rb"xab+c|attempt \d+ of", {b"xab", b"attempt 0"}),
+        (rb"(?<=\] )[A-Z]+:\(Error\)", {b":(error)"}),
+    ],
+)
+def test_the_words_of_an_expression_are_read_from_it(expression, expected):
+    assert set(Worded(expression, 0).words) == expected
+
+
+def test_an_expression_finds_the_same_with_its_words_and_without(known):
+    lines = [line.encode() for heading, text in sections("errors", "cuda", "reported", "issues", "issues-innocent", "innocent") for line in text.splitlines()]
+    expressions = [each for each in vars(errors).values() if isinstance(each, Worded)]
+    assert len(expressions) >= 7 and len(lines) > 500
+    for expression in expressions:
+        found = [line for line in lines if expression._expression.search(line)]
+        assert found == [line for line in lines if expression.search(line, form(line))] and found
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_wrapped_error_that_comes_line_by_line(known, width):
+    reader = LogReader("log", known.patterns)
+    for at in range(0, len(REFUSED), width):
+        reader.feed(REFUSED[at : at + width].strip().encode() + b"\n")
+        reader.log()  # as --follow asks for it
+    assert [each.symptom.name for each in known.outcome([reader.log()]).findings] == [PLAIN]
+    assert {each.number for each in reader.log().sightings} == {1}
 
 
 @pytest.mark.parametrize(
@@ -349,7 +430,7 @@ def test_a_summary_without_a_rank_is_none(known, wrong):
 
 def test_only_the_lines_of_a_traceback_are_looked_at_and_not_without_end(known, monkeypatch):
     looked, really = [], FailureReader._read
-    monkeypatch.setattr(FailureReader, "_read", lambda self, line: looked.append(len(line)) or really(self, line))
+    monkeypatch.setattr(FailureReader, "_read", lambda self, line, mark: looked.append(len(line)) or really(self, line, mark))
     header = "Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n"
     read_log("log", io.BytesIO(b"x\n" * 9999 + header.encode() + b"KeyError: 1\n" + b"x\n" * 9999))
     assert len(looked) == 3
@@ -610,6 +691,47 @@ def test_what_was_tried_again_is_no_error(known, error, rest):
     assert not read_text(known, error).ok and read_text(known, error + rest + "Epoch 2\n").ok
 
 
+def test_an_error_that_a_text_merely_speaks_of_is_mentioned_and_nothing_is_wrong(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    title = "Fix AssertionError: libcuda.so cannot found!\n"
+    (tmp_path / "job.log").write_text(title + FRAME + REFUSED + "Retrying in 5 seconds (attempt 1 of 3)\nEpoch 1\n")
+    done = site("diagnose", "job.log")
+    assert (done.code, done.err) == (0, "") and "run  " not in done.out
+    first, *mentioned = done.out.splitlines()
+    assert first == "nothing that is known is wrong in 5 lines of 1 log"
+    assert [" ".join(line.split())[:48] for line in mentioned] == [
+        "also in the text job.log:1", title.strip()[:48], "also in the text job.log:3", REFUSED[:48],
+    ]  # fmt: skip
+    answer = json.loads(site("diagnose", "job.log", "--json").out)
+    assert [each["line"] for each in answer["mentions"]] == [1, 3] and answer["cure"] == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "tool"),
+    [("CUDA", "(nvidia-smi, npu-smi, mthreads-gmi, efsmi, ...)"), ("NPU", "(npu-smi)"), ("MUSA", "(mthreads-gmi)"), ("XPU", "(xpu-smi)")],
+)
+def test_the_tool_of_the_card_that_the_text_speaks_of_is_named(tmp_path, said, tool):
+    (tmp_path / "log").write_text(f"RuntimeError: {said} out of memory. Tried to allocate 2.00 GiB\n")
+    for words in ([], ["--json"]):
+        out = sitepatch("diagnose", "log", "--target", tmp_path, *words, cwd=tmp_path).out
+        assert tool in " ".join(out.split()) and "{smi}" not in out
+    assert "{smi}" not in sitepatch("list", "Tried", "to", "allocate", cwd=tmp_path).out
+
+
+def test_the_package_of_a_card_that_is_installed_names_the_device_that_is_set(tmp_path):
+    (tmp_path / "torch_gcu").mkdir()
+    (finding,) = found(KnownSymptoms(Place(target=str(tmp_path))), FRAME + REFUSED)
+    assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": "gcu"})
+
+
+def test_a_cause_that_cannot_be_cured_here_has_no_command_that_hides_its_consequence(tmp_path):
+    site = Site(tmp_path, "torch-2.7.1-musa")
+    failed = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
+    assert "torch-dynamo-suppress" in told(site, failed)["cure"]
+    answer = told(site, failed + "AssertionError: libcuda.so cannot found!\n")
+    assert [each["symptom"] for each in answer["findings"]] == ["libcuda-not-found", "compile-backend-failed"] and answer["cure"] == ""
+
+
 def test_what_diagnose_has_written_is_not_diagnosed_again(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     (tmp_path / "job.log").write_text(REFUSED + FRAME)
@@ -685,6 +807,22 @@ def test_a_pipe_is_answered_while_it_is_written(tmp_path):
         assert child.stdout.readline().startswith(b"advice  port-in-use  standard input:2")
         rest = child.communicate(timeout=120)[0]
     assert child.returncode == 1 and b"port-in-use" not in rest
+    assert rest.splitlines()[-1].strip() == b"it did not come to its end without an error"
+
+
+def test_a_run_that_is_followed_ends_with_its_verdict(tmp_path):
+    from tests.test_ddp_report import lines
+
+    reports = "".join(lines(2))
+    command = [sys.executable, "-m", "patcher", "diagnose", "--follow", "--target", str(tmp_path)]
+
+    def verdict(text):
+        done = subprocess.run(command, cwd=str(tmp_path), env=environ(), input=text.encode(), stdout=subprocess.PIPE)
+        return done.returncode, [" ".join(line.split()) for line in done.stdout.decode().splitlines()[-2:]]
+
+    assert verdict("Epoch 1\n")[0] == 0 and verdict("Epoch 1\n")[1][1] == "it came to its end without an error"
+    code, (who, how) = verdict(reports + "Epoch 1\n" + UNKNOWN)
+    assert code == 1 and who.startswith("failed 2 ranks on ") and how == "it did not come to its end without an error"
 
 
 def test_reading_what_grows_ends_with_what_was_found_where_the_file_cannot_be_read(tmp_path):

@@ -7,6 +7,7 @@ A summary of torch 1.10 and newer has the rank that failed first at its end, one
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Dict, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.origin import rank_of_line
@@ -19,6 +20,7 @@ _WATCHDOG = b"Watchdog caught collective operation timeout: Work"  # of NCCL, wh
 _FIRST, _OTHERS = (b"Root Cause (first observed failure):", b"Root Cause:"), b"Failures:"
 _BELOW = b"Other Failures:"
 MARKS = (_TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *CHAINED)
+_MARK = re.compile(b"|".join(map(re.escape, MARKS)))
 _FRAME = re.compile(rb'File \\?"([^"]+?)\\?", line (\d+)(?:, in ([^\s\\]+))?')
 _FIELD = re.compile(rb"\b(time|host|rank|exitcode|error_file|traceback|msg) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?")
 _RECORDED = re.compile(
@@ -90,7 +92,7 @@ class _Open:
         self.at, self._own = "", False
 
     def add_frame(self, frame: Match[bytes]) -> None:
-        file, line, name = _shown_groups(frame)
+        file, line, name = _shown_groups(frame.groups())
         own = not _INSTALLED.search(file)
         if own or not self._own:
             self.at, self._own = f"{file}:{line}" + (f" in {name}" if name else ""), own
@@ -98,8 +100,6 @@ class _Open:
 
 class FailureReader:
     """Reads one log line by line, without colours, in bounded memory.
-
-    `ended` is the traceback that the last line ended, of whichever rank, if it did.
 
     Args:
         name: what to call the log.
@@ -110,7 +110,7 @@ class FailureReader:
         self._name, self._rank = name, rank
         self.summaries: List[List[Failure]] = []  # of each the last is the one that torchrun saw first
         self.tracebacks: Dict[Optional[int], Traceback] = {}
-        self.ended: Optional[Traceback] = None
+        self._ended_now: Optional[Traceback] = None
         self._line = 1
         self._open: Dict[Optional[int], _Open] = {}
         self._until = 0  # the line after which no open traceback is read on
@@ -124,13 +124,19 @@ class FailureReader:
         """Whether a traceback or a summary has begun that has not ended."""
         return bool(self._open) or self._summary is not None
 
-    def read(self, number: int, line: bytes, *, may_begin: bool = True) -> None:
-        """Read the next line that may matter, the `number`th of the log; whether one of MARKS may be in it."""
-        self._line, self.ended = number, None
-        if self.reads_on or (may_begin and any(mark in line for mark in MARKS)):
-            self._read(line)
+    def read(self, number: int, line: bytes) -> Optional[Traceback]:
+        """Read the next line that may matter, the `number`th of the log: what of MARKS has begun, and what goes on.
 
-    def _read(self, line: bytes) -> None:
+        Returns:
+            the traceback that the line ends, of whichever rank, if it does.
+        """
+        self._line, self._ended_now = number, None
+        mark = _MARK.search(line)
+        if mark or self.reads_on:
+            self._read(line, mark[0] if mark else b"")
+        return self._ended_now
+
+    def _read(self, line: bytes, mark: bytes) -> None:
         named = rank_of_line(line[:_BEGIN])
         rank = self._rank if named is None else named
         if self._line > self._until:
@@ -138,15 +144,15 @@ class FailureReader:
         if self._line > self._entry_until:
             self._summary = None
         entry = None if self._summary is None else self._add_field(line, self._summary)
-        if _OTHERS in line or any(mark in line for mark in _FIRST):
-            self._begin_entries(is_first=_OTHERS not in line, below=_BELOW in line and self._line <= self._entry_until)
-        elif any(mark in line for mark in CHAINED):
+        if mark == _OTHERS or mark in _FIRST:
+            self._begin_entries(is_first=mark != _OTHERS, below=_BELOW in line and self._line <= self._entry_until)
+        elif mark in CHAINED:
             self.tracebacks.pop(rank, None)
-        elif _WATCHDOG in line:
+        elif mark == _WATCHDOG:
             self._end(rank, Traceback(self._name, self._line, shown(line[line.index(_WATCHDOG) :]), ""), None)
-        elif _RECORDED.search(line) and entry:
+        elif entry and _RECORDED.search(line):
             self._take_recorded(line, entry)
-        elif _TRACEBACK in line:
+        elif mark:
             if rank in self._open or len(self._open) < _KEPT:
                 self._open[rank], self._until = _Open(entry), self._line + _MOST
         elif rank in self._open:
@@ -163,7 +169,7 @@ class FailureReader:
             self._end(rank, Traceback(self._name, self._line, shown(error), traceback.at), traceback.entry)
 
     def _end(self, rank: Optional[int], found: Traceback, entry: Optional[Tuple[List[Failure], int]]) -> None:
-        self.ended = found
+        self._ended_now = found
         known = self.tracebacks.get(rank)
         if entry:
             summary, at = entry
@@ -185,7 +191,7 @@ class FailureReader:
         field = _FIELD.search(line)
         if not field:
             return None
-        name, value, signal = _shown_groups(field)
+        name, value, signal = _shown_groups(field.groups())
         self._fields.update({name: value, "signal": signal} if signal else {name: value})
         if name not in _LAST_FIELDS:
             return None
@@ -257,8 +263,9 @@ def with_traceback(
     return failure
 
 
-def _shown_groups(match: Match[bytes]) -> Tuple[str, ...]:
-    return tuple(shown(group or b"") for group in match.groups())
+@lru_cache(maxsize=1024)
+def _shown_groups(groups: Tuple[Optional[bytes], ...]) -> Tuple[str, ...]:
+    return tuple(shown(group or b"") for group in groups)
 
 
 def shown(text: bytes) -> str:

@@ -6,10 +6,13 @@ What people paste is wrapped by a terminal, quoted, or in a table: `Paragraph` h
 from __future__ import annotations
 
 import re
-from typing import Callable, Iterator, List, Tuple
+from enum import Enum
+from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+
+from patcher.diagnose.failures import Traceback
 
 BLOCK, LONGEST = 1 << 15, 1 << 18  # bytes of a block that is looked at as a whole, and of a line
-_BEFORE = 2048  # bytes before a block in which something is found that are read, too
+BEFORE = 2048  # bytes before a block in which something is found that are read, too
 _COLOR = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[()][0-9A-Z])")  # CSI of ECMA-48, and what `tput sgr0` writes besides
 _LONGEST_COLOR = 32
 
@@ -20,7 +23,8 @@ _LOWER = bytes(range(256)).lower()
 _QUOTING = re.compile(rb"^(?:[>|*\s]|\xe2\x94[\x82\x83])+")
 _QUOTES = b">|* \t\n\r\f\v\xe2"  # what that begins with
 _BEGINS = re.compile(  # a line that another one does not run on into
-    rb"\[(?:[A-Za-z]|\d{4})|\(\w+ |\{\"log\"|\d{4}[-/]\d\d|\d\d:\d\d|#|={3}|-{3}|```|[+] |- |File |Traceback |frame #"
+    rb"\[(?:[A-Za-z]|\d{4})|\(\w+ |\{\"log\"|\d{4}[-/]\d\d|\d\d(?::\d\d|/\d\d )|#|={3}|-{3}|```|[+] |- "
+    rb"|File |Traceback |frame #"
     rb"|ERROR|INFO|WARN|DEBUG|FATAL|[EWIF]\d{4} |(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Failed)\b"
 )
 _RAGGED = 28  # columns by which the lines of a wrapped text differ: a long word
@@ -49,16 +53,22 @@ class Plain:
         return _COLOR.sub(b"", piece[:cut]) if b"\x1b" in piece else piece[:cut]
 
 
+class BlockUse(Enum):
+    """What is to be done with a block: nothing is in it, what is in it was counted, or its lines are to be read."""
+
+    NOTHING, COUNTED, LINES = range(3)
+
+
 class LineStream:
     """The lines of a stream; what ends with a carriage return is a line, too, which is written over, as progress bars are.
 
     `number` is that of the line that is read next.
 
     Args:
-        is_wanted: whether the lines of a block are to be read; given the block with what was before it.
+        is_wanted: what is to be done with a block, which is given with what was before it.
     """
 
-    def __init__(self, is_wanted: Callable[[bytes], bool]) -> None:
+    def __init__(self, is_wanted: Callable[[bytes], BlockUse]) -> None:
         self.number = 1
         self._is_wanted = is_wanted
         self._held, self._before = b"", b""
@@ -85,9 +95,10 @@ class LineStream:
         begin = self.number
         self.number += block.count(b"\n")
         self._is_begun = not block.endswith(b"\n")
-        if not self._is_wanted(self._before + block):
-            cut = block.find(b"\n", -_BEFORE) + 1
-            self._before = block[cut:] if cut else b""
+        wanted = self._is_wanted(self._before + block)
+        if wanted != BlockUse.LINES:
+            cut = block.find(b"\n", -BEFORE) + 1
+            self._before = block[cut:] if cut and wanted == BlockUse.NOTHING else b""
             return
         begin -= self._before.count(b"\n")
         lines = (self._before + block).split(b"\n")
@@ -99,31 +110,50 @@ class LineStream:
             yield number, rest, True
 
 
+class Line(NamedTuple):
+    """A line of a log: its number, itself without colours, and what of a traceback is in it.
+
+    `ended` is the traceback that it ends, `in_traceback` whether one goes on after it.
+    """
+
+    number: int
+    text: bytes
+    ended: Optional[Traceback]
+    in_traceback: bool
+
+    @property
+    def of_traceback(self) -> bool:
+        """Whether a traceback goes on in it, or ends."""
+        return bool(self.in_traceback or self.ended)
+
+
 class Paragraph:
-    """The lines up to here that may be one which was wrapped: their numbers, their bytes, and all of them squeezed."""
+    """The lines up to here that may be one which was wrapped."""
 
     def __init__(self) -> None:
-        self.numbers: List[int] = []
-        self.lines: List[bytes] = []
-        self.squeezed = b""
-        self._narrowest = self._widest = 0  # columns of its lines
+        self.lines: List[Line] = []
+        self._narrowest = self._widest = self._size = 0  # columns of its lines, and bytes of all
 
-    def add(self, number: int, line: bytes) -> bool:
-        """Take the next line; whether it begins a new paragraph."""
-        own, width = _QUOTING.sub(b"", line) if line[:1] in _QUOTES else line, len(line.rstrip())
-        begins = bool(_BEGINS.match(own)) or not self._goes_on(own)
-        if begins:
-            self.numbers, self.lines, self.squeezed = [], [], b""
-            self._narrowest = self._widest = width
-        self._narrowest, self._widest = min(width, self._narrowest), max(width, self._widest)
-        self.numbers.append(number)
+    def add(self, line: Line) -> None:
+        """Take the next line."""
+        width = len(line.text.rstrip())
+        self._narrowest = min(width, self._narrowest) if self.lines else width
+        self._widest = max(width, self._widest) if self.lines else width
+        self._size = self._size + width if self.lines else width
         self.lines.append(line)
-        self.squeezed += squeezed(line)
-        return begins
 
-    def _goes_on(self, own: bytes) -> bool:
+    def goes_on(self, line: Line) -> bool:
         """Whether a line can be the rest of those before: all but the last line of a wrapped text are about as wide."""
-        if not self.lines or len(self.squeezed) > _MOST:
+        if not self.lines or self._size > _MOST or line.number > self.lines[-1].number + 1:
             return False
         even = self._narrowest >= max(_LEAST, self._widest - _RAGGED)
-        return even and 0 < len(own.rstrip()) <= self._widest + _RAGGED
+        return even and 0 < len(_unquoted(line.text).rstrip()) <= self._widest + _RAGGED
+
+
+def begins(line: bytes) -> bool:
+    """Whether a line looks as if no other one runs on into it, whatever its digits are."""
+    return not line or bool(_BEGINS.match(_unquoted(line)))
+
+
+def _unquoted(line: bytes) -> bytes:
+    return _QUOTING.sub(b"", line) if line[:1] in _QUOTES else line

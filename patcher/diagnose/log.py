@@ -9,37 +9,34 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from collections import Counter
+from typing import BinaryIO, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.diagnose.errors import (
     EXCEPTION,
     LOGGED,
     NEAR,
-    Sign,
+    WORDS,
+    SeenError,
     begins_own,
     error_in,
     is_source,
     is_spoken,
-    may_be_retried,
-    may_have_own,
-    signs_in,
     was_retried,
 )
 from patcher.diagnose.failures import CHAINED, MARKS, OF_LAUNCHER, Failure, FailureReader, Traceback, shown
-from patcher.diagnose.lines import LineStream, Paragraph, Plain, squeezed
+from patcher.diagnose.lines import BEFORE, BlockUse, Line, LineStream, Paragraph, Plain, begins, squeezed
 from patcher.diagnose.origin import rank_of_file, rank_of_line
 from patcher.diagnose.packed import DAMAGE, packing, unpacked
-from patcher.diagnose.patterns import Compiled, Patterns, shortest
+from patcher.diagnose.patterns import Compiled, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
+from patcher.diagnose.words import Shapes, form, shape, shortest
 from patcher.text.printable import printable, printable_bytes
 from patcher.text.width import clip, width
 
 _REFUSAL = squeezed(REFUSAL.encode())
 PIECE = 1 << 20
 _EVENT = re.compile(OURS + rb' \{\\?"schema\\?": \d+, \\?"event')
-_WORDS = (  # of which one is in every block that an error is in, beside those of the patterns
-    b"error exception traceback fatal abort coredumped segfault segmentationfault killed terminate exit".split()
-)
 _DEVICE = re.compile(  # what a text says of the card that it is from
     rb"torch[_-](npu|gcu|musa|mlu|xla)\b|\b(npu|gcu|musa|mlu|xpu|hpu):\d|type='(npu|gcu|musa|mlu|xpu|hpu)'|"
     rb"\b(NPU|GCU|MUSA|MLU|XPU|HPU)\b"
@@ -50,12 +47,9 @@ _CARDS = (
     (re.compile(rb"\bMTT S\d|" + "摩尔线程".encode()), "musa"),
     (re.compile(rb"\bGaudi"), "hpu"),
 )
-_DEVICE_WORDS = (  # of which one is in what either of these finds
-    *(form % kind for kind in b"npu gcu musa mlu xpu hpu xla".split() for form in (b"_%s", b"-%s", b"%s:", b"'%s'")),
-    *b"NPU GCU MUSA MLU XPU HPU Enflame T20 S60 Ascend 910B Gaudi".split(),
-    *(b"MTT S", *map(str.encode, ("燧原", "昇腾", "摩尔线程"))),
-)
+_NUMBERED = re.compile(rb"\b[TS]0{1,3}\b|\b000B\b|\bexit|\bstatus\b")  # what is looked at again where the digits are others
 _BEGIN = 120  # bytes of a line in which its rank is looked for
+_FEW = 64  # shapes of the lines of a block that are kept
 _AGAIN = 3  # lines after an error in which it may be told that it was tried again
 _KEPT = 1000  # how many cut lines, refusals, errors and ranks of a sighting are kept; all but these are counted
 _SHOWN = 300  # columns of a line that is shown
@@ -80,6 +74,17 @@ class Sighting(NamedTuple):
     ranks: Tuple[int, ...]
     line: int
     text: str
+
+
+class Mention(NamedTuple):
+    """A line in which an error is spoken of that has not happened, or was no end: a retry, a title, an explanation.
+
+    `pattern` is that which it has, "" for an error that is seen by its form.
+    """
+
+    line: int
+    text: str
+    pattern: str = ""
 
 
 class LoggedError(NamedTuple):
@@ -113,6 +118,7 @@ class Log(NamedTuple):
     summaries: Tuple[Tuple[Failure, ...], ...]
     tracebacks: Mapping[Optional[int], Traceback]
     errors: Tuple[LoggedError, ...]
+    mentions: Tuple[Mention, ...]
     devices: Tuple[str, ...]
     lines: int
     cut: Tuple[int, ...]
@@ -125,15 +131,68 @@ class Log(NamedTuple):
         return bool(self.cut_count or self.problem)
 
 
-class Outlook(NamedTuple):
-    """What the lines of a block may have, as far as literal text tells: what cannot be there is not looked for."""
+class SeenPattern(NamedTuple):
+    """A pattern in a paragraph: where it begins, in which of its lines, and whether that only speaks of it."""
 
-    patterns: Sequence[Compiled]
-    signs: Sequence[Sign]
+    pattern: str
+    at: int
+    row: int
+    is_spoken: bool
+
+
+class ErrorOfLine(NamedTuple):
+    """An error in a line, as `SeenError` has it, and its text without digits."""
+
+    kind: int
+    begin: int
+    end: int
+    is_spoken: bool
+    key: str
+
+
+class Content(NamedTuple):
+    """What a paragraph shows: patterns, errors by line, the lines that take back what was before them, devices.
+
+    `lasts` is whether all paragraphs show the same that differ from it in digits alone.
+    """
+
+    patterns: Tuple[SeenPattern, ...]
+    errors: Mapping[int, ErrorOfLine]
+    chained: Tuple[int, ...]
+    retried: Tuple[int, ...]
+    devices: Tuple[str, ...]
     is_refused: bool
-    is_marked: bool  # with the beginning of a traceback or a summary
-    is_retried: bool
-    device_words: Sequence[bytes]
+    lasts: bool
+
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is nothing but to be counted once more where it is seen again."""
+        spoken = any(seen.is_spoken for seen in self.patterns) or any(error.is_spoken for error in self.errors.values())
+        return not (self.chained or self.retried or self.devices or self.is_refused or spoken)
+
+
+_NOTHING = Content((), {}, (), (), (), is_refused=False, lasts=True)
+
+
+def _seen(pattern: Compiled, text: bytes) -> SeenPattern:
+    at = pattern.place(text)
+    near = max(text.rfind(b"\n", 0, at) + 1, at - NEAR)
+    spoken = is_source(text[near:at]) or is_spoken(text[near : at + NEAR].partition(b"\n")[0])
+    return SeenPattern(pattern.text, at, text.count(b"\n", 0, at), spoken)
+
+
+def _with_key(error: SeenError, line: bytes) -> ErrorOfLine:
+    return ErrorOfLine(*error, key=_key(shown(line[error.begin : error.end])))
+
+
+def _with_rank(ranks: Tuple[int, ...], rank: Optional[int]) -> Tuple[int, ...]:
+    return ranks if rank is None or rank in ranks or len(ranks) >= _KEPT else (*ranks, rank)
+
+
+def _key(error: str) -> str:
+    """What errors have in common that differ in numbers alone."""
+    return re.sub(r"\d+", "0", error)
 
 
 class LogReader:
@@ -147,17 +206,22 @@ class LogReader:
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
         self._patterns = Patterns(patterns)
-        self._words = shortest((*_WORDS, *self._patterns.words, _REFUSAL, OURS, *map(squeezed, MARKS)))
+        self._words = shortest((*self._patterns.words, _REFUSAL, *map(squeezed, (OURS, *MARKS))))
+        self._looks: Shapes[Content] = Shapes()  # of paragraphs
+        self._begins: Shapes[bool] = Shapes()  # whether lines of a shape begin a paragraph
+        self._settled: Shapes[Content] = Shapes()  # of lines that begin a paragraph and are all of it
         self._plain, self._rank, self._lines = Plain(), rank_of_file(name), LineStream(self._is_wanted)
         self._failures, self._paragraph = FailureReader(name, self._rank), Paragraph()
-        self._in_paragraph: Set[str] = set()  # the patterns that were found in it
-        self._outlook = Outlook((), (), is_refused=False, is_marked=False, is_retried=False, device_words=())
+        self._taken: Set[str] = set()  # the patterns of the paragraph that were taken before it has ended
+        self._taken_lines = 0
+        self._is_marked = False  # whether a traceback or a summary may begin in the block
         self._is_own = False  # whether the line is of what diagnose has written
         self._reports: List[Report] = []
         self._raised: List[Raised] = []
         self._refusals: List[Refusal] = []
         self._sightings: Dict[str, Sighting] = {}
         self._errors: Dict[str, LoggedError] = {}
+        self._mentions: Dict[str, Mention] = {}
         self._devices: Set[str] = set()
         self._cut: List[int] = []
         self._cut_count = 0
@@ -165,45 +229,70 @@ class LogReader:
     def feed(self, piece: bytes, *, last: bool = False) -> None:
         """Read a piece; with the last one a line that is not ended is read, too."""
         for number, line, stays in self._lines.feed(self._plain.feed(piece, last=last), last=last):
-            if stays:
-                self._failures.read(number, line, may_begin=self._outlook.is_marked)
-            self._read(number, line)
+            ended = self._failures.read(number, line) if stays and (self._is_marked or self._failures.reads_on) else None
+            self._read(Line(number, line, ended, self._failures.reads_on))
 
-    def _is_wanted(self, block: bytes) -> bool:
-        tight = squeezed(block)
-        if not (self._failures.reads_on or any(map(tight.__contains__, self._words))):
+    def _is_wanted(self, block: bytes) -> BlockUse:
+        """Whether the lines of a block have to be read: not where all are known, nor where there is no word of an error."""
+        shapes = shape(block).split(b"\n")
+        if not self._failures.reads_on:
+            looks = [] if self._is_own else list(map(self._settled.get, filter(None, shapes)))
+            if looks and looks.count(_NOTHING) == len(looks):
+                self._end_paragraph()
+                return BlockUse.NOTHING
+            if len(block) > BEFORE and looks and None not in looks and self._recount(block, shapes):
+                return BlockUse.COUNTED
+            if not self._has_words(block):
+                self._end_paragraph()
+                self._learn(set(shapes))
+                return BlockUse.NOTHING
+        self._is_marked = any(mark in block for mark in MARKS)
+        return BlockUse.LINES
+
+    def _recount(self, block: bytes, shapes: Sequence[bytes]) -> bool:
+        """Count once more what the lines of a block show, all of which are like others before; whether it is still known."""
+        lines = block.replace(b"\r", b"\n").split(b"\n")
+        seen_lines = ((alike, line) for alike, line in zip(shapes, lines) if alike and self._settled[alike] is not _NOTHING)
+        counts = Counter((alike, self._rank_of(line)) for alike, line in seen_lines)
+        looks = [self._settled[alike] for alike, _ in counts]
+        if not all(seen.pattern in self._sightings for look in looks for seen in look.patterns):
             return False
-        # where lines are left out, what stands around them runs on
-        has_gaps = self._is_own or OURS in block or may_have_own(block)
-        paragraphs = self._paragraph.squeezed + tight
-        self._outlook = Outlook(
-            patterns=self._patterns.every if has_gaps else self._patterns.marked_in(paragraphs),
-            signs=signs_in(block),
-            is_refused=has_gaps or _REFUSAL in paragraphs,
-            is_marked=any(mark in block for mark in MARKS),
-            is_retried=may_be_retried(block),
-            device_words=[word for word in _DEVICE_WORDS if word in block],
-        )
+        if not all(error.key in self._errors for look in looks for error in look.errors.values()):
+            return False
+        self._end_paragraph()
+        for (alike, rank), number in counts.items():
+            for seen in self._settled[alike].patterns:
+                self._count_sighting(seen.pattern, rank, number)
+            for error in self._settled[alike].errors.values():
+                self._add_rank(error.key, rank)
         return True
 
-    def _read(self, number: int, line: bytes) -> None:
-        if OURS in line:
-            line = self._read_own(number, line)
-        self._is_own = begins_own(line) or (self._is_own and line[:1] == b" ")
+    def _has_words(self, block: bytes) -> bool:
+        formed = form(block)
+        if any(map(formed.__contains__, WORDS)):
+            return True
+        tight = squeezed(b"".join(line.text for line in self._paragraph.lines) + block)
+        return any(map(tight.__contains__, self._words))
+
+    def _learn(self, shapes: Collection[bytes]) -> None:
+        """Keep the shapes of lines in which nothing is, where they are few: else it is no log of lines that are alike."""
+        if len(shapes) <= _FEW:
+            for alike in filter(begins, shapes):
+                self._settled.keep(alike, _NOTHING)
+
+    def _read(self, line: Line) -> None:
+        if OURS in line.text:
+            line = line._replace(text=self._read_own(line.number, line.text))
+        self._is_own = begins_own(line.text) or (self._is_own and line.text[:1] == b" ")
         if self._is_own:
             return
-        if self._paragraph.add(number, line):
-            self._in_paragraph.clear()
-        outlook = self._outlook
-        if outlook.is_marked and any(mark in line for mark in CHAINED) and self._errors:
-            self._errors.popitem()
-        if outlook.is_retried and was_retried(line):
-            self._withdraw(number - _AGAIN)
-        self._match(line)
-        self._see(number, line)
-        if any(map(line.__contains__, outlook.device_words)):
-            self._devices.update(kind.lower().decode() for found in _DEVICE.findall(line) for kind in found if kind)
-            self._devices.update(kind for card, kind in _CARDS if card.search(line))
+        alike = shape(line.text)
+        known = self._begins.get(alike)
+        if known is None:
+            known = self._begins.keep(alike, begins(line.text))
+        if known or not self._paragraph.goes_on(line):
+            self._end_paragraph()
+        self._paragraph.add(line)
 
     def _rank_of(self, line: bytes) -> Optional[int]:
         rank = rank_of_line(line[:_BEGIN])
@@ -230,68 +319,124 @@ class LogReader:
             self._cut_count += 1
             self._cut += [number] if len(self._cut) < _KEPT else []
 
-    def _match(self, line: bytes) -> None:
-        """Note the patterns that the paragraph has with its last line, and had not before."""
-        text, numbers = self._paragraph.squeezed, self._paragraph.numbers
-        if self._outlook.is_refused and _REFUSAL in text and REFUSAL not in self._in_paragraph:
-            self._in_paragraph.add(REFUSAL)
-            refusal = Refusal(numbers[0], self._rank_of(line), len(self._reports))
-            self._refusals += [refusal] if len(self._refusals) < _KEPT else []
-        for pattern in self._outlook.patterns:
-            if pattern.text not in self._in_paragraph and pattern.mark in text and pattern.is_in(text):
-                self._sight(pattern, self._rank_of(line))
+    # paragraphs -------------------------------------------------------------------------------------------------------
+    def _end_paragraph(self) -> None:
+        self._take()
+        self._paragraph, self._taken, self._taken_lines = Paragraph(), set(), 0
 
-    def _sight(self, pattern: Compiled, rank: Optional[int]) -> None:
+    def _take(self) -> None:
+        """Note what the paragraph shows, as far as that was not done before."""
         lines = self._paragraph.lines
-        joined = b"\n".join(lines)
-        at = pattern.place(joined)
-        if at < 0:
+        if not lines:
             return
-        self._in_paragraph.add(pattern.text)
-        begin = joined.rfind(b"\n", 0, at) + 1
-        near = max(begin, at - NEAR)
-        if is_source(joined[near:at]) or is_spoken(joined[near : at + NEAR].partition(b"\n")[0]):
-            self._in_paragraph.discard(pattern.text)
-            return
-        known = self._sightings.get(pattern.text)
-        ranks = known.ranks if known else ()
-        named = rank_of_line(joined[begin:at][:_BEGIN])
-        rank = rank if named is None else named
-        if rank is not None and rank not in ranks and len(ranks) < _KEPT:
-            ranks = (*ranks, rank)
-        if known:
-            self._sightings[pattern.text] = known._replace(number=known.number + 1, ranks=ranks)
-            return
-        before = clip(printable_bytes(joined[begin:at]).lstrip(), _SHOWN // 3)  # else the error itself could be cut out
-        text = before + clip(printable_bytes(joined[at:].replace(b"\n", b" ")).rstrip(), _SHOWN - width(before))
-        number = self._paragraph.numbers[joined.count(b"\n", 0, at)]
-        self._sightings[pattern.text] = Sighting(pattern.text, 1, ranks, number, text)
+        text = b"\n".join([line.text for line in lines]) if len(lines) > 1 else lines[0].text
+        alike = shape(text)
+        look = self._looks.get(alike)
+        if look is None:
+            look = self._look(text)
+            if look.lasts:
+                self._looks.keep(alike, look)
+        is_whole = len(lines) == 1 and self._begins.get(alike) and not (lines[0].of_traceback or OURS in text)
+        if is_whole and look.lasts and look.is_settled:
+            self._settled.keep(alike, look)
+        if look.is_refused and REFUSAL not in self._taken:
+            ranks = [rank for rank in (self._rank_of(line.text) for line in lines) if rank is not None]
+            refusal = Refusal(lines[0].number, ranks[0] if ranks else None, len(self._reports))
+            self._refusals += [refusal] if len(self._refusals) < _KEPT else []
+        self._devices.update(look.devices)
+        for row, line in enumerate(lines):
+            is_new = row >= self._taken_lines
+            if is_new and row in look.chained and self._errors:
+                self._errors.popitem()
+            if is_new and row in look.retried:
+                self._withdraw(line.number - _AGAIN)
+            for seen in look.patterns:
+                if seen.row == row and seen.pattern not in self._taken:
+                    self._sight(seen, line.number, text, lines[-1].text)
+            if is_new and (line.ended or look.errors):
+                self._see(line, look.errors.get(row), look)
+        self._taken_lines = len(lines)
+        self._taken = {REFUSAL, *(seen.pattern for seen in look.patterns)} if look.patterns or look.is_refused else set()
 
-    def _see(self, number: int, line: bytes) -> None:
+    def _look(self, text: bytes) -> Content:
+        """What a paragraph shows: the work that is done once for all that are alike."""
+        tight, lines = squeezed(text), text.split(b"\n")
+        likely = self._patterns.likely(tight)
+        errors = ((index, error_in(line)) for index, line in enumerate(lines))
+        devices = {kind.lower().decode() for kinds in _DEVICE.findall(text) for kind in kinds if kind}
+        look = Content(
+            patterns=tuple(_seen(pattern, text) for pattern in likely if pattern.is_in(tight) and pattern.place(text) >= 0),
+            errors={index: _with_key(error, lines[index]) for index, error in errors if error},
+            chained=tuple(index for index, line in enumerate(lines) if any(mark in line for mark in CHAINED)),
+            retried=tuple(index for index, line in enumerate(lines) if was_retried(line)),
+            devices=tuple(devices.union(kind for card, kind in _CARDS if card.search(text))),
+            is_refused=_REFUSAL in tight,
+            lasts=not (any(pattern.has_digits for pattern in likely) or _NUMBERED.search(shape(text))),
+        )
+        return _NOTHING if look == _NOTHING else look
+
+    def _sight(self, seen: SeenPattern, number: int, text: bytes, last: bytes) -> None:
+        begin = text.rfind(b"\n", 0, seen.at) + 1
+        if seen.is_spoken:
+            self._mention(seen.pattern, number, text[begin:].partition(b"\n")[0], seen.pattern)
+            return
+        rank = rank_of_line(text[begin : seen.at][:_BEGIN])
+        rank = self._rank_of(last) if rank is None else rank
+        if seen.pattern in self._sightings:
+            self._count_sighting(seen.pattern, rank, 1)
+            return
+        before = clip(printable_bytes(text[begin : seen.at]).lstrip(), _SHOWN // 3)  # else the error could be cut out
+        after = printable_bytes(text[seen.at :].replace(b"\n", b" ")).rstrip()
+        shown_text = before + clip(after, _SHOWN - width(before))
+        self._sightings[seen.pattern] = Sighting(seen.pattern, 0, (), number, shown_text)
+        self._count_sighting(seen.pattern, rank, 1)
+
+    def _count_sighting(self, pattern: str, rank: Optional[int], number: int) -> None:
+        known = self._sightings[pattern]
+        self._sightings[pattern] = known._replace(number=known.number + number, ranks=_with_rank(known.ranks, rank))
+
+    def _see(self, line: Line, seen: Optional[ErrorOfLine], look: Content) -> None:
         """Note the error in a line, and that which a traceback ends in."""
-        ended, seen = self._failures.ended, error_in(line, self._outlook.signs)
-        if ended and not ended.error.startswith(OF_LAUNCHER):
-            self._add_error(EXCEPTION, ended.error, ended.at, number, self._rank_of(line))
-        elif seen and not ended and not (seen.kind >= LOGGED and self._failures.reads_on):
-            self._add_error(seen.kind, shown(seen.text), "", number, self._rank_of(line))
+        if line.ended:
+            if not line.ended.error.startswith(OF_LAUNCHER):
+                error, at = line.ended.error, line.ended.at
+                self._add_error(_key(error) + at, line, lambda: (EXCEPTION, error, at), look)
+        elif seen and seen.is_spoken:
+            self._mention(seen.key, line.number, line.text)
+        elif seen and not (seen.kind >= LOGGED and line.in_traceback) and not seen.key.startswith(OF_LAUNCHER):
+            self._add_error(seen.key, line, lambda: (seen.kind, shown(line.text[seen.begin : seen.end]), ""), look)
 
-    def _add_error(self, kind: int, error: str, at: str, number: int, rank: Optional[int]) -> None:
-        key = re.sub(r"\d+", "0", error) + at
-        known = self._errors.get(key, LoggedError(kind, error, at, number, (), tuple(self._in_paragraph)))
-        if error.startswith(OF_LAUNCHER) or (len(self._errors) >= _KEPT and key not in self._errors):
-            return
-        ranks = known.ranks if rank is None or rank in known.ranks or len(known.ranks) >= _KEPT else (*known.ranks, rank)
-        self._errors[key] = known._replace(ranks=ranks)
+    def _add_error(self, key: str, line: Line, told: Callable[[], Tuple[int, str, str]], look: Content) -> None:
+        """Note an error, of which the kind, the text and the place are asked for where it is new."""
+        if key not in self._errors and len(self._errors) < _KEPT:
+            patterns = tuple(seen.pattern for seen in look.patterns)
+            self._errors[key] = LoggedError(*told(), line.number, (), patterns)
+        if key in self._errors:
+            self._add_rank(key, self._rank_of(line.text))
+
+    def _add_rank(self, key: str, rank: Optional[int]) -> None:
+        known = self._errors[key]
+        if rank is not None and rank not in known.ranks:
+            self._errors[key] = known._replace(ranks=_with_rank(known.ranks, rank))
+
+    def _mention(self, key: str, number: int, line: bytes, pattern: str = "") -> None:
+        if key not in self._mentions and len(self._mentions) < _KEPT:
+            self._mentions[key] = Mention(number, shown(line.strip()), pattern)
 
     def _withdraw(self, line: int) -> None:
-        """Forget what was seen from a line on: it was tried again."""
-        self._errors = {key: error for key, error in self._errors.items() if error.line < line}
-        self._sightings = {text: each for text, each in self._sightings.items() if each.line < line or each.number > 1}
+        """What was seen from a line on is merely mentioned: it was tried again."""
+        for key, error in [pair for pair in self._errors.items() if pair[1].line >= line]:
+            del self._errors[key]
+            self._mentions.setdefault(key, Mention(error.line, error.error))
+        for key, each in [pair for pair in self._sightings.items() if pair[1].line >= line and pair[1].number == 1]:
+            del self._sightings[key]
+            self._mentions.setdefault(key, Mention(each.line, each.text, key))
         tracebacks = self._failures.tracebacks
         self._failures.tracebacks = {rank: each for rank, each in tracebacks.items() if each.line < line}
 
     def log(self) -> Log:
         """What was found so far."""
+        self._take()
         return Log(
             name=self.name,
             reports=tuple(self._reports),
@@ -301,6 +446,7 @@ class LogReader:
             summaries=tuple(map(tuple, self._failures.summaries)),
             tracebacks=dict(self._failures.tracebacks),
             errors=tuple(self._errors.values()),
+            mentions=tuple(self._mentions.values()),
             devices=tuple(sorted(self._devices)),
             lines=self._lines.total,
             cut=tuple(self._cut),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, Optional, Set
+from functools import lru_cache
+from typing import Dict, Iterable, Optional, Set, Tuple
+
+from patcher.diagnose.words import shape
 
 _COLLECTED = re.compile(  # what docker, containerd and `kubectl logs --prefix --timestamps` write before a line
     rb'^(?:\{"log":")?(?:\[pod/[^\]]*\] )?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?(?:std(?:out|err) [FP] )?'
@@ -38,6 +41,15 @@ def rank_of_file(name: str) -> Optional[int]:
 
 def rank_of_line(begin: bytes) -> Optional[int]:
     """The rank that the beginning of a line names."""
-    own = _COLLECTED.sub(b"", begin)
-    found = [ranks[-1] for ranks in (form.findall(own) for mark, form in _RANKS if mark in own) if ranks]
-    return int(found[0]) if found else None
+    place = _place_of_rank(shape(begin))
+    return int(begin[slice(*place)]) if place else None
+
+
+@lru_cache(maxsize=4096)
+def _place_of_rank(begin: bytes) -> Optional[Tuple[int, int]]:
+    """From where to where the rank stands in lines of a shape."""
+    collected = _COLLECTED.match(begin)
+    at = collected.end() if collected else 0
+    own = begin[at:]
+    found = [ranks[-1] for ranks in (list(form.finditer(own)) for mark, form in _RANKS if mark in own) if ranks]
+    return (at + found[0].start(1), at + found[0].end(1)) if found else None

@@ -17,21 +17,27 @@ ROLES = {
     "{collective}": "nccl|hccl|mccl|eccl|cncl|xccl|rccl|oneccl|gloo|ucc",
 }
 _ROLE = re.compile("|".join(map(re.escape, ROLES)))
-_WORDS = (  # of which one is in most patterns, the rarest first: where it is not, they need not be looked for
-    b"signal socket rendezvous symbol attribute failed found timeout error".split()
+_COMMON = (  # of which one is in most patterns, the rarest first: where it is not, they need not be looked for
+    b"signal socket rendezvous symbol attribute failed found timeout error device module torch available support only".split()
 )
 _REACH = 4096  # bytes in which the parts of a pattern follow each other
 _BACK = 1024  # bytes before its longest literal part in which it begins
 _GAP = b"[" + re.escape(BETWEEN) + b"]*"
 _BEFORE_WORD, _AFTER_WORD = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])"
+_DIGITS = re.compile(rb"\d+")
 
 
 class Compiled(NamedTuple):
-    """A pattern, squeezed: its longest literal piece, and its parts; those with roles are regular expressions."""
+    """A pattern, squeezed: its longest literal piece, and its parts; those with roles are regular expressions.
+
+    `stem` is the longest piece of the mark without digits; with `has_digits` other digits make another pattern of it.
+    """
 
     text: str
     mark: bytes
+    stem: bytes
     parts: Tuple[Union[bytes, Pattern[bytes]], ...]
+    has_digits: bool
 
     def is_in(self, text: bytes) -> bool:
         """Whether a squeezed text has it."""
@@ -68,7 +74,8 @@ def compile_pattern(pattern: str) -> Compiled:
     parts = [part for part in pattern.split("*") if part]
     literals = [squeezed(piece.encode()) for part in parts for piece in _ROLE.split(part)]
     tight = tuple(re.compile(_tight(part)) if _ROLE.search(part) else squeezed(part.encode()) for part in parts)
-    return Compiled(pattern, max(literals, key=len), tight)
+    mark = max(literals, key=len)
+    return Compiled(pattern, mark, max(_DIGITS.split(mark), key=len), tight, bool(_DIGITS.search(pattern.encode())))
 
 
 @lru_cache(maxsize=None)
@@ -96,31 +103,19 @@ def _loose(part: str) -> bytes:
 
 
 class Patterns:
-    """Some patterns; `words` are squeezed words of which a text has one if it has any of them."""
+    """Some patterns; `words` are squeezed words, without digits, of which a text has one if it has any of them."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._by_word: Dict[bytes, List[Compiled]] = {}
         for compiled in map(compile_pattern, dict.fromkeys(patterns)):
-            word = next((word for word in _WORDS if word in compiled.mark), compiled.mark)
+            word = next((word for word in _COMMON if word in compiled.stem), compiled.stem)
             self._by_word.setdefault(word, []).append(compiled)
         self.words = tuple(self._by_word)
 
-    @property
-    def every(self) -> List[Compiled]:
-        """All patterns, in the order in which they are looked for."""
-        return [pattern for patterns in self._by_word.values() for pattern in patterns]
-
-    def marked_in(self, text: bytes) -> List[Compiled]:
-        """The patterns of which a squeezed text has the mark: no other one is in any part of it."""
-        return [
-            pattern for word, patterns in self._by_word.items() if word in text for pattern in patterns if pattern.mark in text
-        ]
-
-
-def shortest(words: Iterable[bytes]) -> Tuple[bytes, ...]:
-    """Of some words those that have no other one in them: where none of these is, none of all is."""
-    several = tuple(dict.fromkeys(words))
-    return tuple(word for word in several if not any(other in word for other in several if other != word))
+    def likely(self, text: bytes) -> List[Compiled]:
+        """The patterns of which a squeezed text, or one with other digits, has the mark: no other one is in it."""
+        several = (patterns for word, patterns in self._by_word.items() if word in text)
+        return [pattern for patterns in several for pattern in patterns if pattern.stem in text]
 
 
 def matches_pattern(pattern: str, text: str) -> bool:

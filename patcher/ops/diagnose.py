@@ -58,7 +58,8 @@ class DiagnoseRequest(NamedTuple):
 class FoundSymptom(NamedTuple):
     """A symptom that was found: in `number` lines, of `ranks` as far as they are known; `log`, `line` and `text` of the first.
 
-    `patchset` cures it, None where none does; `fit` is whether that one fits, None where there is none.
+    `patchset` cures it, None where none does; `fit` is whether that one fits, None where there is none. `devices` are the
+    kinds of accelerators that the logs speak of.
     """
 
     symptom: Symptom
@@ -69,6 +70,15 @@ class FoundSymptom(NamedTuple):
     log: str
     line: int
     text: str
+    devices: Tuple[str, ...] = ()
+
+
+class Mentioned(NamedTuple):
+    """A line of a log in which an error is spoken of that has not happened, or was no end."""
+
+    log: str
+    line: int
+    text: str
 
 
 class DiagnoseOutcome(NamedTuple):
@@ -76,13 +86,14 @@ class DiagnoseOutcome(NamedTuple):
 
     `failures` are those that each launcher whose summary is in the logs saw first, the earliest first, or, where that is known
     better, those that came before; ranks that waited for others are last. Without such a summary, `unexplained` are the errors
-    that tracebacks end in and nothing known explains.
+    that tracebacks end in and nothing known explains. `mentions` are lines that merely speak of errors.
     `logs` are those that were read, `runs` come from the reports of mmengine-ddp-debug in them, and `shown` are those that
     were requested, each with the conclusions about its wrappings; `broken` are patchsets that cannot be read.
     """
 
     failures: Tuple[Failure, ...]
     unexplained: Tuple[UnexplainedError, ...]
+    mentions: Tuple[Mentioned, ...]
     findings: Tuple[FoundSymptom, ...]
     cure: Tuple[str, ...]
     logs: Tuple[Log, ...]
@@ -199,14 +210,15 @@ class KnownSymptoms:
     def outcome(self, logs: Sequence[Log], which: Optional[str] = None) -> DiagnoseOutcome:
         """The outcome for these logs, with the runs that `which` names."""
         seen = {each.pattern for log in logs for each in log.sightings}
-        devices = sorted({device for log in logs for device in log.devices})
+        spoken_of = sorted({device for log in logs for device in log.devices})
         found = []
         for symptom, patchset in self.symptoms:
             lacking = symptom.needs and seen.isdisjoint(symptom.needs)
-            if not seen.isdisjoint(symptom.patterns) and not lacking and self._is_there(symptom, devices):
+            if not seen.isdisjoint(symptom.patterns) and not lacking and self._is_there(symptom, spoken_of):
+                devices = spoken_of or self._installed(symptom)
                 chosen = _with_device(symptom, patchset, devices)
                 fit = self._fit(patchset, chosen) if patchset else None
-                found.append(_finding(chosen, patchset, fit, logs))
+                found.append(_finding(chosen, patchset, fit, logs)._replace(devices=tuple(devices)))
         names = [log.name for log in logs]
         summaries = [each for log in logs for each in log.summaries]
         earlier = earlier_attempts(names)
@@ -219,7 +231,15 @@ class KnownSymptoms:
         found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
         runs = find_runs(logs)
         shown = tuple((run, classified_wraps(run)) for run in _chosen(runs, which))
-        return DiagnoseOutcome(failures, unknown, tuple(found), _cure(found), tuple(logs), runs, shown, self.broken)
+        mentions, cure = self._mentions(logs), _cure(found)
+        return DiagnoseOutcome(failures, unknown, mentions, tuple(found), cure, tuple(logs), runs, shown, self.broken)
+
+    def _mentions(self, logs: Sequence[Log]) -> Tuple[Mentioned, ...]:
+        """Each line once that merely speaks of an error; not what symptoms need beside their errors."""
+        patterns = {"", *(pattern for symptom, _ in self.symptoms for pattern in symptom.patterns)}
+        mentions = [(log.name, each) for log in logs for each in log.mentions if each.pattern in patterns]
+        lines = {(name, each.line): Mentioned(name, each.line, each.text) for name, each in mentions}
+        return tuple(sorted(lines.values()))
 
     def _meaning(self, error: str) -> Meaning:
         """What an error says of the rank that has raised it."""
@@ -233,7 +253,12 @@ class KnownSymptoms:
         """Whether a package that the symptom is about is installed, or the text speaks of its device."""
         if not symptom.installed or any(VENDORS.get(name, ("", ""))[0] in devices for name in symptom.installed):
             return True
-        return any((Path(site) / name).is_dir() for site in self._env.search for name in symptom.installed)
+        return bool(self._installed(symptom))
+
+    def _installed(self, symptom: Symptom) -> List[str]:
+        """The kinds of devices whose packages are installed, of those that the symptom is about."""
+        names = [name for name in symptom.installed if any((Path(site) / name).is_dir() for site in self._env.search)]
+        return [VENDORS[name][0] for name in names if name in VENDORS]
 
     def _fit(self, patchset: Patchset, symptom: Symptom) -> Fit:
         key = patchset.name, symptom.name, *symptom.options.values()
@@ -269,7 +294,7 @@ def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
 
 
 def _with_device(symptom: Symptom, patchset: Optional[Patchset], devices: Sequence[str]) -> Symptom:
-    """The symptom with the one device that the text speaks of as an option, where its patchset has such an option."""
+    """The symptom with the one device that is known as an option, where its patchset has such an option."""
     asks = patchset and any(option.name == "device" for option in patchset.options)
     return symptom._replace(options={**symptom.options, "device": devices[0]}) if asks and len(devices) == 1 else symptom
 
@@ -297,9 +322,9 @@ def _most_specific(findings: Sequence[FoundSymptom]) -> List[FoundSymptom]:
 
 
 def _cure(findings: Sequence[FoundSymptom]) -> Tuple[str, ...]:
-    """The words of the one command that cures what can be cured here; where there is a cause, not for its consequences."""
-    able = [each for each in findings if each.fit and each.fit.word == APPLIES]
-    able = [each for each in able if not each.symptom.follows] or able
+    """The words of the one command that cures what can be cured here; beside a cause, not what hides its consequences."""
+    causes = [each for each in findings if not each.symptom.follows] or findings
+    able = [each for each in causes if each.fit and each.fit.word == APPLIES]
     pairs = [(each.patchset.name, each.fit.settings) for each in able if each.patchset and each.fit]
     names = dict.fromkeys(name for name, _ in pairs)
     settings = dict.fromkeys(f"{name}.{text}" for name, texts in pairs for text in texts)

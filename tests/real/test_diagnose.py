@@ -140,3 +140,14 @@ def test_two_ranks_train_on_the_cpu_after_what_is_told(environment):
     cured(["--python", environment.python], failed.out, "mmengine-ddp-device")
     trained = environment.ranks(2, "ddp_train.py", "--group", "direct")
     assert trained.out.count("trained direct ") == 2, trained
+
+
+@slow
+def test_amp_takes_the_card_after_what_is_told(carded):
+    job = carded.cwd / "job.py"
+    job.write_text("import torch\nfrom mmengine.optim import AmpOptimWrapper\nlayer = torch.nn.Linear(2, 2).to('gcu')\n"
+                   "AmpOptimWrapper(optimizer=torch.optim.SGD(layer.parameters(), lr=0.1))\nprint('taken')\n")  # fmt: skip
+    failed = run([carded.python, job], cwd=carded.cwd)
+    assert failed.code == 1 and "is only available training on gpu, npu" in failed.out, failed
+    cured(["--python", carded.python], failed.out, "mmengine-device")
+    assert run([carded.python, job], cwd=carded.cwd).out.endswith("taken\n")

@@ -12,13 +12,16 @@ from patcher.diagnose.causes import UnexplainedError
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.failures import Failure
 from patcher.diagnose.log import Log
+from patcher.diagnose.rank import device_names
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
+from patcher.diagnose.tools import with_tools
 from patcher.ops.diagnose import DiagnoseOutcome, FoundSymptom
 from patcher.text.listed import count, ranks
 from patcher.text.printable import Styled
 from patcher.text.width import width, wrapped
 
+_FEW = 3  # lines that merely speak of errors
 _NO_TRACEBACK = (
     "these logs have no traceback of it: torchrun --log-dir DIR --redirects 3 keeps a log of each rank, "
     "and @record of torch.distributed.elastic.multiprocessing.errors adds it to torchrun's summary"
@@ -86,7 +89,13 @@ def _row(finding: FoundSymptom) -> Row:
         does = f"shown by {name}" if finding.patchset.kind == "debug" else f"cured by {name}"
         cure = f"{does}: {fit.text}"
     word = fit.word if fit else "follows" if symptom.follows else "advice"
-    return Row(word, (symptom.name, where), (Verbatim(finding.text), *symptom_details(symptom, cure)))
+    return Row(word, (symptom.name, where), (Verbatim(finding.text), *symptom_details(symptom, cure, finding.devices)))
+
+
+def mention_rows(outcome: DiagnoseOutcome, *, verbose: bool) -> List[Row]:
+    """A row for each of the first lines that merely speak of errors, where nothing is wrong at all."""
+    shown = (outcome.mentions if verbose else outcome.mentions[:_FEW]) if outcome.ok else ()
+    return [Row("also in the text", (f"{each.log}:{each.line}",), (Verbatim(each.text),)) for each in shown]
 
 
 def show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
@@ -151,12 +160,27 @@ def _places(logs: Sequence[Log]) -> str:
     return ", ".join(places[:10]) + (", ..." if places[10:] else "")
 
 
+def run_row(outcome: DiagnoseOutcome, *, has_ended: bool) -> Row:
+    """The verdict of the newest run: how many ranks, on which devices, and whether it came to its end."""
+    reports = [row for _, wraps in outcome.shown[-1:] for each in wraps for row in each.wrap.rows]
+    size = max([len({row.rank for row in reports}), *(row.world_size or 0 for row in reports)], default=0)
+    devices = ", ".join(sorted({name for row in reports for name in device_names(row.parameters)}))
+    if reports:
+        who = f"{count(size, 'rank')} on {devices or 'no device'}"
+    else:
+        who = "these logs do not say how many ranks there were and on which devices: mmengine-ddp-debug reports it"
+    if not outcome.ok:
+        return Row("failed", (who,), ("it did not come to its end without an error",))
+    return Row("ok", (who,), ("it came to its end without an error" if has_ended else "no error so far",))
+
+
 # JSON -----------------------------------------------------------------------------------------------------------------
 def outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
     """The whole answer."""
     return {
         "failures": [each._asdict() for each in outcome.failures],
         "unexplained": [each._asdict() for each in outcome.unexplained],
+        "mentions": [each._asdict() for each in outcome.mentions],
         "findings": [_finding_json(each) for each in outcome.findings],
         "cure": _cure(console, outcome),
         "runs": len(outcome.runs),
@@ -169,7 +193,8 @@ def outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
 
 def _finding_json(one: FoundSymptom) -> Dict[str, Any]:
     symptom, fit = one.symptom, one.fit
-    head = {"symptom": symptom.name, "meaning": symptom.meaning, "advice": symptom.advice, "follows": symptom.follows}
+    advice = with_tools(symptom.advice, one.devices)
+    head = {"symptom": symptom.name, "meaning": symptom.meaning, "advice": advice, "follows": symptom.follows}
     seen = {"lines": one.number, "ranks": list(one.ranks), "log": one.log, "line": one.line, "text": one.text}
     cure = {"fit": fit.word if fit else "", "fit_text": fit.text if fit else "", "settings": list(fit.settings if fit else ())}
     return {**head, **seen, "patchset": one.patchset.name if one.patchset else "", **cure}

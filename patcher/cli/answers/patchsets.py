@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Mapping
 
 from patcher.cli.styles import Row, hint_lines
+from patcher.cli.translation import Verbatim, translated
+from patcher.diagnose.tools import with_tools
 from patcher.errors import SitepatchError
 from patcher.model import Symptom, Variant
 
@@ -29,6 +31,9 @@ def broken_json(broken: Mapping[str, SitepatchError]) -> List[Dict[str, Any]]:
     return [{"name": name, "problem": error.message, **error.place} for name, error in broken.items()]
 
 
-def symptom_details(symptom: Symptom, cure: str = "") -> List[str]:
-    """The lines below a symptom: what it means, what cures it, and what helps."""
-    return [f"it means: {symptom.meaning}", *([cure] if cure else []), *hint_lines(symptom.advice)]
+def symptom_details(symptom: Symptom, cure: str = "", devices: Iterable[str] = ()) -> List[str]:
+    """The lines below a symptom: what it means, what cures it, and what helps; with the tools of these kinds of devices."""
+    hints = hint_lines(symptom.advice)
+    if "{smi}" in symptom.advice:
+        hints = [Verbatim(with_tools(translated(line), devices)) for line in hints]
+    return [f"it means: {symptom.meaning}", *([cure] if cure else []), *hints]

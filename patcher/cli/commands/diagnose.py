@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import Optional, Set, Tuple
+from typing import List, Optional, Set, Tuple
 
 import click
 
-from patcher.cli.answers.diagnosis import finding_rows, outcome_json, outcome_rows, show_cure, show_damage, show_runs
+from patcher.cli.answers.diagnosis import (
+    finding_rows,
+    mention_rows,
+    outcome_json,
+    outcome_rows,
+    run_row,
+    show_cure,
+    show_damage,
+    show_runs,
+)
 from patcher.cli.console import Console
 from patcher.cli.options import Number, common_options
 from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
-from patcher.ops.diagnose import DiagnoseRequest
+from patcher.ops.diagnose import DiagnoseOutcome, DiagnoseRequest
 
 
 @click.command(
@@ -73,14 +82,28 @@ def diagnose(
     console.rows(outcome_rows(outcome.failures, outcome.unexplained, outcome.findings))
     show_damage(console, outcome.logs)
     show_cure(console, outcome)
+    console.rows(mention_rows(outcome, verbose=console.verbose))
     return console.answer(outcome.ok, outcome_json(console, outcome))
 
 
 def _follow(console: Console, request: DiagnoseRequest) -> int:
-    """Write each finding when it is seen first, and the newest run whenever more of its ranks have reported."""
+    """Write each finding when it is seen first, the newest run whenever more of its ranks have reported, and how it ended."""
+    last: List[DiagnoseOutcome] = []
+    try:
+        ok = _show_all(console, request, last)
+    except KeyboardInterrupt:
+        console.rows([run_row(each, has_ended=False) for each in last])
+        raise
+    console.rows([run_row(each, has_ended=True) for each in last])
+    return 0 if ok else 1
+
+
+def _show_all(console: Console, request: DiagnoseRequest, last: List[DiagnoseOutcome]) -> bool:
+    """Write what is found until the log ends, with the newest outcome in `last`; whether nothing was."""
     seen: Set[object] = set()
     reports, ok = 0, True
     for outcome in ops.follow(request):
+        last[:] = [outcome]
         failed = [each for each in outcome.failures if (each.rank, each.time) not in seen]
         unknown = [each for each in outcome.unexplained if (each.error, each.at) not in seen]
         new = [each for each in outcome.findings if each.symptom.name not in seen]
@@ -95,7 +118,7 @@ def _follow(console: Console, request: DiagnoseRequest) -> int:
             ok = ok and not outcome.concluded
         reports = number
         sys.stdout.flush()
-    return 0 if ok and not seen else 1
+    return ok and not seen
 
 
 def _try_ranks(console: Console, size: int, backend: str, timeout: float) -> int:

@@ -12,6 +12,7 @@ from patcher.cli.console import Console
 from patcher.cli.options import common_options, complete_names
 from patcher.cli.styles import Row, color_diff, style
 from patcher.cli.translation import term
+from patcher.diagnose.tools import with_tools
 from patcher.model import Patchset, Symptom
 from patcher.ops import patchsets as ops
 from patcher.ops.patchsets import Availability, ListRequest, Proven, list_patchsets
@@ -76,10 +77,11 @@ def _patchset_json(one: Patchset) -> Dict[str, Any]:
 
 def _symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
     """Symptoms and the names of the patchsets that cure them, as JSON."""
-    return [
-        {"symptom": one.name, "patchset": name, "patterns": list(one.patterns), "meaning": one.meaning, "advice": one.advice}
-        for one, name in symptoms
-    ]
+    return [{"symptom": one.name, "patchset": name, "patterns": list(one.patterns), **_meaning(one)} for one, name in symptoms]
+
+
+def _meaning(symptom: Symptom) -> Dict[str, str]:
+    return {"meaning": symptom.meaning, "advice": with_tools(symptom.advice)}
 
 
 @click.command(epilog="\b\nExample:\n  sitepatch show mmengine-ddp-debug")
