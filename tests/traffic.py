@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
 def measured(words: Sequence[str], environ: Dict[str, str]) -> Tuple[Counter[str], Counter[str]]:
     """The connections and the bytes received by host, of a run of sitepatch."""
     with CountingProxy() as proxy:
-        through = {name: proxy.url for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
+        through = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy.url)
         more = {**os.environ, **environ, **through, "NO_PROXY": "", "no_proxy": ""}
         ended = subprocess.run([sys.executable, "-m", "patcher", *words], env=more, stdout=subprocess.PIPE)
         if ended.returncode not in (0, 1):
