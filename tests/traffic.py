@@ -58,8 +58,8 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         with self._connected(url.hostname or "", url.port or 80) as upstream:
             path = url._replace(scheme="", netloc="").geturl() or "/"
-            headers = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items() if name != "Proxy-Connection")
-            upstream.sendall(f"{self.command} {path} HTTP/1.1\r\n{headers}\r\n".encode("latin-1"))
+            headers = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items() if "Connection" not in name)
+            upstream.sendall(f"{self.command} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n".encode("latin-1"))
             self._relay(upstream, url.hostname or "")
 
     do_HEAD = do_GET
