@@ -1,6 +1,6 @@
 """What `check --against` takes from the package index: bytes and connections, counted by a proxy of our own.
 
-    python -m tests.traffic [--patchset NAME] [--releases 2.13.0,2.12.0]
+    python -m tools.traffic [--patchset NAME] [--releases 2.13.0,2.12.0]
 
 Everything goes through the proxy, encrypted as it is, so it counts what a wire carries. Cold is with an empty cache, warm is
 the same command again. The user's settings of pip count, as for the command itself.
