@@ -41,18 +41,33 @@ def sdist(distribution, version):
 class Index:
     """Serves what `add` and `put` gave it. `fetched` are the names of the files that were asked for, in that order.
 
-    A file in `held` is not served before `release` is set; `asked` tells that somebody waits for one.
+    `tls` is the ssl.SSLContext of an https one. A file in `held` is not served before `release` is set; `asked` tells that somebody waits for one.
     """
 
-    def __init__(self):
+    def __init__(self, tls=None):
         self.projects, self.fetched, self.held = {}, [], set()
         self.parts = None  # a list takes the parts of files that are asked for; without it only whole files are served
         self.acts = {}  # {name of a project or of a file: what answers in its place, which takes the handler and the bytes}
         self.asked, self.release = threading.Event(), threading.Event()
+        self.user = ""  # `NAME:PASSWORD` that is asked for
+        self.connections = 0
+        self.scheme = "https" if tls else "http"
         index = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # connections are kept
+
+            def setup(self):
+                index.connections += 1
+                super().setup()
+
             def do_GET(self):
+                if index.user and self.headers["Authorization"] != f"Basic {base64.b64encode(index.user.encode()).decode()}":
+                    self.send_response(401)
+                    self.send_header("WWW-Authenticate", 'Basic realm="packages"')
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 found, part = index.answer(self.path), None
                 act = index.acts.get(self.path.rstrip("/").rpartition("/")[2])
                 if act:
@@ -80,6 +95,8 @@ class Index:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self):
@@ -111,7 +128,7 @@ class Index:
     def variables(self, cache):
         """The variables that make pip ask this index alone, and sitepatch keep releases in `cache`."""
         return {
-            "PIP_INDEX_URL": f"http://127.0.0.1:{self.server.server_address[1]}/simple/",
+            "PIP_INDEX_URL": f"{self.scheme}://127.0.0.1:{self.server.server_address[1]}/simple/",
             "PIP_EXTRA_INDEX_URL": "",
             "PIP_FIND_LINKS": "",
             "PIP_CONFIG_FILE": "/dev/null",

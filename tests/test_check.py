@@ -627,24 +627,35 @@ def test_an_interpreter_without_pip_says_so(index, patchsets, tmp_path):
     assert "ensurepip" in ended.err
 
 
-def test_a_pip_that_is_too_old_is_reported_once(check, tmp_path):
-    (tmp_path / "pip").mkdir()  # what pip 20.3 says
-    (tmp_path / "pip/__init__.py").touch()
-    (tmp_path / "pip/__main__.py").write_text("import sys\nsys.exit('\\nno such option: --ignore-requires-python')\n")
-    ended = check("ask", "ask-many", "--against", "1.0", PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
+def checked_with(pip, index, patchsets, cache, *words):
+    """`check` in a process of its own, with the pip of a folder."""
+    variables = {**environ(**index.variables(cache)), "PYTHONPATH": os.pathsep.join([str(pip), str(ROOT)])}
+    words = [sys.executable, "-m", "patcher", "check", *words, "--patch-dir", str(patchsets)]
+    return Ended(subprocess.run(words, env=variables, capture_output=True, cwd=str(pip)))
+
+
+@pytest.mark.parametrize("spoilt", ["commands", "download"])
+def test_a_pip_in_which_nothing_is_where_it_was_is_reported_once(index, patchsets, tmp_path, spoilt):
+    internal = tmp_path / "pip/_internal"
+    internal.mkdir(parents=True)
+    for path in (tmp_path / "pip/__init__.py", internal / "__init__.py"):
+        path.touch()
+    (internal / "exceptions.py").write_text("class PipError(Exception): pass\n")
+    if spoilt == "download":
+        (internal / "commands.py").write_text("def create_command(name): return name\n")
+    ended = checked_with(tmp_path, index, patchsets, tmp_path / "cache", "ask", "ask-many", "--against", "1.0")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.startswith("error: this pip is too old to fetch releases, expected pip 21.2 or newer\nhint: ")
+    assert ended.err.startswith("error: this pip cannot fetch releases: ") and ended.err.count("error: ") == 1
+    assert "hint: expected pip 22.0 to 26.3: " in ended.err
 
 
 @pytest.mark.real
-def test_a_pip_that_does_not_list_yanked_releases_is_named(check, tmp_path):
-    words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path), "pip==23.2.1"]
+@pytest.mark.parametrize("version", ["22.0.4", "23.0.1", "24.3.1"])
+def test_an_older_pip_lists_and_reads_the_same(told, index, patchsets, tmp_path, version):
+    words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path / "old"), f"pip=={version}"]
     subprocess.run(words, check=True)
-    ended = check("ask", "--against", "1.2", PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
-    note = "note: pip 23.2.1 does not say which releases are yanked, pip 23.3 does: "
-    assert note in ended.err, ended.err
-    assert "1.2" in ended.out
-    assert note not in check("ask", "--against", "1.2").err
+    ended = checked_with(tmp_path / "old", index, patchsets, tmp_path / "cache", "ask", "--against", "all", "-v")
+    assert ended.out == told.out, ended.err
 
 
 # here -----------------------------------------------------------------------------------------------------------------

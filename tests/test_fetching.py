@@ -1,18 +1,16 @@
 """What an index can do wrong: parts that lie, wheels that are not what their RECORD says, an index that is down half-way."""
 
-import errno
 import hashlib
 import io
 import json
 import os
 import random
+import re
 import socket
 import struct
-import tempfile
-import threading
 import warnings
 import zipfile
-from unittest import mock
+from contextlib import nullcontext
 
 import pytest
 
@@ -24,9 +22,8 @@ from patcher.ops.releases.against import check_releases
 from patcher.ops.releases.fetching import Fetcher, fetch_all, fetching, list_releases
 from patcher.patchset.manifest import load_patchset
 from patcher.system.archive import member
-from patcher.target.index import PYTHONS, Listing, Pip, WheelLink
+from patcher.target.index import Listing, NoWheel, Pip, WheelLink
 from patcher.target.releases import _members, fetch_release
-from patcher.target.remote import open_url
 from tests.index import Index, wheel
 from tests.test_check import PLAIN, SHARE, files, write_patchset
 
@@ -36,31 +33,25 @@ LARGE = wheel("demo", "1.0", {SHARE: PLAIN, "demo/large.py": "#" * (5 << 20)})
 INFO = "demo-1.0.dist-info"
 
 
-class Whole:
-    """In the place of pip: gives whole wheels, and counts them."""
-
-    stopped = False
-
-    def __init__(self, folder, data):
-        self.folder, self.data, self.fetched, self.writing = folder, data, 0, threading.Lock()
-
-    def stop(self):
-        pass
-
-    def download(self, distribution, version):
-        self.fetched += 1
-        path = self.folder / f"fetched-{self.fetched}" / NAME
-        path.parent.mkdir()
-        path.write_bytes(self.data)
-        return path, False
-
-
 @pytest.fixture
 def index():
     found = Index()
     found.parts = []
     yield found
     found.close()
+
+
+@pytest.fixture
+def pip(index, monkeypatch, tmp_path):
+    """The real pip, told of the index alone."""
+    for name, value in index.variables(tmp_path / "cache").items():
+        monkeypatch.setenv(name, value)
+    with Pip() as found:
+        yield found
+
+
+def fetched(pip, tmp_path, version="1.0"):
+    return fetch_release(pip, tmp_path / "cache", "demo", version, [SHARE], pip.listing("demo"))
 
 
 # parts of a wheel -----------------------------------------------------------------------------------------------------
@@ -97,10 +88,14 @@ LIARS = {  # what answers for the bytes first to last of the wheel, of which the
 
 
 @pytest.mark.parametrize("liar", LIARS)
-def test_where_a_part_is_not_what_was_asked_for_the_whole_wheel_is_fetched(index, tmp_path, liar):
-    asked = []
+def test_where_a_part_is_not_what_was_asked_for_the_whole_wheel_is_fetched(index, pip, tmp_path, liar):
+    asked, whole = [], []
 
     def act(handler, data):
+        if not handler.headers["Range"]:
+            whole.append(1)
+            send(handler, 200, data)
+            return
         first, last = map(int, handler.headers["Range"][len("bytes=") :].split("-"))
         asked.append(last + 1 - first)
         if last:
@@ -110,31 +105,33 @@ def test_where_a_part_is_not_what_was_asked_for_the_whole_wheel_is_fetched(index
 
     index.put("demo", NAME, LARGE)
     index.acts[NAME] = act
-    pip, url = Whole(tmp_path, LARGE), f"{index.variables('')['PIP_INDEX_URL'][: -len('simple/')]}files/demo/{NAME}"
-    folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": WheelLink(url)}))
-    assert (folder / SHARE).read_text() == PLAIN and pip.fetched == 1
+    assert (fetched(pip, tmp_path) / SHARE).read_text() == PLAIN and len(whole) == 1
     assert len(asked) < 16 and sum(asked) < 1 << 20
 
 
-@pytest.mark.parametrize(("status", "size"), [(200, 10), (200, None), (206, 1 << 60), (206, 0)])
-def test_a_server_that_says_another_size_is_left_to_pip(index, tmp_path, status, size):
-    data = wheel("demo", "1.0", {SHARE: PLAIN})
-    index.put("demo", NAME, data)
-    index.acts[NAME] = lambda handler, data: send(handler, status, data[:5], f"bytes 0-0/{size}" if status == 206 else "", size or len(data))
-    pip, url = Whole(tmp_path, data), f"{index.variables('')['PIP_INDEX_URL'][: -len('simple/')]}files/demo/{NAME}"
-    folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], Listing(wheels={"1.0": WheelLink(url)}))
-    assert (folder / SHARE).read_text() == PLAIN and pip.fetched == 1
+@pytest.mark.parametrize(("status", "size"), [(206, 1 << 60), (206, 0), (416, 10), (404, 10)])
+def test_where_a_server_says_another_size_or_refuses_parts_the_whole_wheel_is_fetched(index, pip, tmp_path, status, size):
+    def act(handler, data):
+        if handler.headers["Range"]:
+            send(handler, status, data[:5], f"bytes 0-0/{size}")
+        else:
+            send(handler, 200, data)
+
+    index.put("demo", NAME, wheel("demo", "1.0", {SHARE: PLAIN}))
+    index.acts[NAME] = act
+    assert (fetched(pip, tmp_path) / SHARE).read_text() == PLAIN
 
 
 # the hash that the index gives ----------------------------------------------------------------------------------------
-def page_of(form, digest):
+def page_of(form, digest, metadata=""):
     """What answers with a page of the index, as PEP 503 or PEP 691 has it."""
     hashes = {"sha256": digest} if digest else {}
-    files = [{"filename": NAME, "url": f"/files/demo/{NAME}", "hashes": hashes}]
+    files = [{"filename": NAME, "url": f"/files/demo/{NAME}", "hashes": hashes, "core-metadata": {"sha256": metadata}}]
     fragment = f"#sha256={digest}" if digest else ""
+    more = f' data-core-metadata="sha256={metadata}"' if metadata else ""
     kind, text = {
-        "json": ("application/vnd.pypi.simple.v1+json", json.dumps({"meta": {"api-version": "1.0"}, "name": "demo", "files": files})),
-        "html": ("text/html", f'<!DOCTYPE html><html><body><a href="/files/demo/{NAME}{fragment}">{NAME}</a></body></html>'),
+        "json": ("application/vnd.pypi.simple.v1+json", json.dumps({"meta": {"api-version": "1.0"}, "name": "demo", "files": files if metadata else [{**files[0], "core-metadata": False}]})),
+        "html": ("text/html", f'<!DOCTYPE html><html><body><a href="/files/demo/{NAME}{fragment}"{more}>{NAME}</a></body></html>'),
     }[form]
 
     def act(handler, _):
@@ -149,24 +146,61 @@ def page_of(form, digest):
 
 @pytest.mark.parametrize("page", ["html", "json"])
 @pytest.mark.parametrize("digest", ["right", "wrong", "none"])
-def test_a_wheel_is_held_against_the_hash_of_its_index(index, tmp_path, monkeypatch, page, digest):
-    data = wheel("demo", "1.0", {SHARE: PLAIN})
-    told = {"right": hashlib.sha256(data).hexdigest(), "wrong": "0" * 64, "none": ""}[digest]
+@pytest.mark.parametrize("parts", [True, False])
+def test_a_whole_wheel_is_held_against_the_hash_of_its_index(index, pip, tmp_path, page, digest, parts):
+    data = wheel("demo", "1.0", {SHARE: PLAIN}) if parts else LARGE
     index.put("demo", NAME, data)
-    variables = index.variables(tmp_path / "cache")
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    index.acts["demo"] = page_of(page, told)
-    with Pip() as pip:
-        listing = pip.listing("demo", PYTHONS[0])
-        if digest == "wrong":
-            with pytest.raises(SitepatchError, match="is not the file that its index lists"):
-                fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], listing)
-            assert not list((tmp_path / "cache").rglob("*.py"))
-        else:
-            folder = fetch_release(pip, tmp_path / "cache", "demo", "1.0", [SHARE], listing)
-            assert (folder / SHARE).read_text() == PLAIN
-    assert len(index.fetched) == len(index.parts)  # pip, which fetches whole wheels, was not needed
+    index.parts = [] if parts else None
+    index.acts["demo"] = page_of(page, {"right": hashlib.sha256(data).hexdigest(), "wrong": "0" * 64, "none": ""}[digest])
+    if digest == "wrong":
+        with pytest.raises(SitepatchError, match="is not the file that its index lists"):
+            fetched(pip, tmp_path)
+        assert not list((tmp_path / "cache").rglob("*.py"))
+    else:
+        assert (fetched(pip, tmp_path) / SHARE).read_text() == PLAIN
+    assert len(index.fetched) == 1 + parts  # an index without parts has answered with the whole one at once
+
+
+@pytest.mark.parametrize("page", ["html", "json"])
+@pytest.mark.parametrize("digest", ["right", "wrong"])
+def test_parts_of_a_wheel_are_held_against_the_hash_that_the_index_gives_for_its_metadata(index, pip, tmp_path, page, digest):
+    index.put("demo", NAME, LARGE)
+    with zipfile.ZipFile(io.BytesIO(LARGE)) as archive:
+        metadata = hashlib.sha256(archive.read(f"{INFO}/METADATA")).hexdigest() if digest == "right" else "0" * 64
+    index.acts["demo"] = page_of(page, "", metadata)
+    if digest == "wrong":
+        with pytest.raises(SitepatchError, match="its METADATA is not the one that its index lists"):
+            fetched(pip, tmp_path)
+        assert not list((tmp_path / "cache").rglob("*.py"))
+    else:
+        assert (fetched(pip, tmp_path) / SHARE).read_text() == PLAIN
+        assert sum(map(size_of, index.parts)) < len(LARGE) / 10
+
+
+def size_of(part):
+    first, last = map(int, re.match(r"bytes (\d+)-(\d+)/", part).groups())
+    return last + 1 - first
+
+
+# the directory of a large wheel ---------------------------------------------------------------------------------------
+def headers(at):
+    """A wheel whose directory has a megabyte: 12,000 small files before or after those that matter, or both; and one of 5 MB."""
+    with zipfile.ZipFile(io.BytesIO(wheel("demo", "1.0", {SHARE: PLAIN}))) as archive:
+        matter = [(name, archive.read(name)) for name in archive.namelist()]
+    small = [(f"demo/include/ATen/ops/{'x' * 30}_{number}.h", b"") for number in range(12000)]
+    large = [("demo/large.bin", b"#" * (5 << 20))]
+    members = {"first": [*matter, *large, *small], "last": [*large, *small, *matter], "middle": [*large, *small, *matter, *((f"{name}pp", b"") for name, _ in small)]}
+    members["apart"] = [*matter[:1], *large, *small, *matter[1:]]
+    return packed(dict(members[at]).items())
+
+
+@pytest.mark.parametrize(("at", "most"), [("first", 300_000), ("last", 300_000), ("apart", 300_000), ("middle", 2_600_000)])
+def test_of_a_long_directory_no_more_is_fetched_than_has_the_files(index, pip, tmp_path, at, most):
+    data = headers(at)
+    index.put("demo", NAME, data)
+    folder = fetched(pip, tmp_path)
+    assert (folder / SHARE).read_text() == PLAIN and (folder / INFO / "METADATA").is_file()
+    assert sum(map(size_of, index.parts)) < most and index.connections == 1
 
 
 # wheels that are not what they say ------------------------------------------------------------------------------------
@@ -208,19 +242,27 @@ WRONG = {
 }  # fmt: skip
 
 
+def local(path, data, cache):
+    """The kept files of a wheel that lies in a folder of `find-links`."""
+    path.write_bytes(data)
+    listing = Listing(frozenset(["1.0"]), wheels={"1.0": [WheelLink(path.as_uri(), NAME)]})
+    with Pip() as pip:
+        return fetch_release(pip, cache, "demo", "1.0", [SHARE], listing)
+
+
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wheel_that_is_not_what_it_says_is_not_kept(tmp_path, case):
     data, problem = WRONG[case]
     with pytest.raises(SitepatchError, match=problem):
-        fetch_release(Whole(tmp_path, data), tmp_path / "cache", "demo", "1.0", [SHARE])
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+        local(tmp_path / NAME, data, tmp_path / "cache")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / NAME]
 
 
 def test_names_that_lead_out_of_a_wheel_lead_nowhere(tmp_path):
     names = ["../evil.py", "demo/../../evil.py", str(tmp_path / "evil.py"), "..", "demo/share.py/evil.py", "..\\evil.py", "../evil.dist-info/RECORD"]
     data = packed([*unpacked(SOUND), *((name, b"evil") for name in names)])
-    folder = fetch_release(Whole(tmp_path, data), tmp_path / "cache/deep", "demo", "1.0", [SHARE])
-    found = {path.relative_to(folder).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    folder = local(tmp_path / NAME, data, tmp_path / "cache/deep")
+    found = {path.relative_to(folder).as_posix() for path in (tmp_path / "cache").rglob("*") if path.is_file()}
     assert found == {SHARE, *(f"{INFO}/{each}" for each in ("METADATA", "RECORD", "WHEEL"))}
 
 
@@ -274,25 +316,22 @@ def test_a_listing_that_cannot_be_had_is_no_project_without_releases(index, monk
     for name, value in index.variables("").items():
         monkeypatch.setenv(name, value)
     with Pip() as pip, pytest.raises(SitepatchError, match=f"pip could not list the releases of demo: {problem}"):
-        pip.listing("demo", "3.10")
+        pip.listing("demo")
 
 
-@pytest.mark.parametrize("down", [False, True], ids=["forbidden", "nobody there"])
-def test_a_release_of_an_index_that_pip_passes_over_is_none_without_a_wheel(index, monkeypatch, down):
-    index.acts["demo"] = listing(403)
-    for name, value in {**index.variables(""), "PIP_RETRIES": "0"}.items():
+def test_an_index_that_nobody_serves_is_no_project_without_releases(index, monkeypatch):
+    for name, value in {**index.variables(""), "PIP_RETRIES": "0", "PIP_INDEX_URL": "http://127.0.0.1:9/simple/"}.items():
         monkeypatch.setenv(name, value)
-    if down:
-        monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple/")
-    with Pip() as pip, pytest.raises(SitepatchError, match="pip could not list the releases of demo: Could not fetch URL"):
-        pip.download("demo", "1.0")
+    with Pip() as pip, pytest.raises(SitepatchError, match="pip could not list the releases of demo: Could not fetch URL") as caught:
+        pip.listing("demo")
+    assert "is there a network" in caught.value.hint
 
 
 def test_an_index_that_pip_does_not_trust_is_named(monkeypatch):
     for name, value in {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": "http://index.example/simple/", "PIP_EXTRA_INDEX_URL": ""}.items():
         monkeypatch.setenv(name, value)
     with Pip() as pip, pytest.raises(SitepatchError, match=r"index\.example is not a trusted or secure host") as caught:
-        pip.listing("demo", "3.10")
+        pip.listing("demo")
     assert "pip config set global.trusted-host index.example" in caught.value.hint
 
 
@@ -304,43 +343,32 @@ def test_a_page_of_an_index_names_no_file_of_this_machine(index, monkeypatch, tm
     for name, value in index.variables("").items():
         monkeypatch.setenv(name, value)
     with Pip() as pip:
-        releases = pip.listing("demo", "3.10")
+        releases = pip.listing("demo")
     assert not releases.wheels and not releases.versions
-    opened = open_url(there.as_uri())  # as a folder of `find-links` may name it
-    assert (opened is None) == (kind == "a FIFO")
-    if opened is not None:
-        opened.close()
+    with Pip() as pip, pytest.raises(SitepatchError, match="FIFO") if kind == "a FIFO" else nullcontext():
+        pip.open(WheelLink(there.as_uri(), NAME)).close()  # as a folder of `find-links` may name it
 
 
-def test_a_release_that_the_index_does_not_have_is_reported_as_such(index, monkeypatch):
+def test_a_release_that_the_index_does_not_have_is_reported_as_such(index, pip, tmp_path):
     index.add("demo", "1.0", files(PLAIN))
-    for name, value in index.variables("").items():
-        monkeypatch.setenv(name, value)
-    with Pip() as pip, pytest.raises(SitepatchError, match="index has no such release"):
-        pip.download("demo", "1.0+corp")
+    with pytest.raises(NoWheel, match="index has no such release"):
+        fetched(pip, tmp_path, "1.0+corp")
 
 
-@pytest.mark.parametrize(
-    ("more", "lists"),
-    [
-        ([], 1),  # one Python is enough: pip starts for half a second each time
-        ([("2.0", "cp310-cp310-manylinux_2_28_x86_64"), ("2.0", "cp311-cp311-win_amd64")], 1),
-        ([("2.0+cu121", "cp312-cp312-manylinux_2_28_x86_64")], len(PYTHONS)),
-        ([("2.0.post1", "cp38-cp38-linux_x86_64"), ("3.0", "cp311-cp311-win_amd64")], len(PYTHONS)),
-    ],
-    ids=["one wheel for all", "also for others", "another's vendor build", "another's and nobody's"],
-)  # fmt: skip
-def test_other_pythons_are_asked_only_where_they_have_releases_that_the_first_has_not(index, monkeypatch, tmp_path, more, lists):
-    for version, tag in [("1.0", "py3-none-any"), *more]:
+def test_one_listing_has_the_releases_for_every_python_and_none_that_is_for_windows_alone(index, pip, tmp_path):
+    asked = []
+    for version, tag in [("1.0", "py3-none-any"), ("2.0", "cp38-cp38-linux_x86_64"), ("2.0+cu121", "cp312-cp312-musllinux_1_2_x86_64"), ("3.0", "cp311-cp311-win_amd64")]:
         index.add("demo", version, files(PLAIN), tag)
-    asked, names = [], {version for version, tag in more if "win" not in tag}
     index.acts["demo"] = lambda handler, data: asked.append(1) or listing(200, body=data)(handler, data)
-    for name, value in index.variables(tmp_path / "cache").items():
-        monkeypatch.setenv(name, value)
     with fetching(2, SILENT) as fetcher:
-        assert list_releases(fetcher, ["demo"], ["all"])["demo"].versions == {"1.0", *names} and len(asked) == lists
-        assert list_releases(fetcher, ["demo"], ["1.0"])["demo"].versions == {"1.0"} | (names if lists == 1 else set())
-        assert len(asked) == lists + 1
+        assert list_releases(fetcher, ["demo"])["demo"].versions == {"1.0", "2.0", "2.0+cu121"} and asked == [1]
+
+
+def test_of_several_wheels_the_one_for_macos_is_taken_and_pure_ones_before(index, pip):
+    for tag in ("cp310-cp310-manylinux_2_28_x86_64", "cp39-cp39-macosx_11_0_arm64", "cp310-cp310-macosx_11_0_arm64", "py3-none-any", "cp310-cp310-win_amd64"):
+        index.add("demo", "1.0", files(PLAIN), tag)
+    tags = [sorted(link.tags)[0].split("-", 1) for link in pip.listing("demo").wheels["1.0"]]
+    assert [(python, rest.split("-")[1][:6]) for python, rest in tags] == [("py3", "any"), ("cp310", "macosx"), ("cp39", "macosx"), ("cp310", "manyli")]
 
 
 def test_where_an_index_is_down_half_way_the_others_are_reported_and_kept_and_nothing_half(index, monkeypatch, tmp_path):
@@ -363,12 +391,10 @@ def test_where_an_index_is_down_half_way_the_others_are_reported_and_kept_and_no
     assert not list(tmp_path.rglob(".part-*"))
 
 
-def test_a_cache_without_room_is_named_and_no_whole_wheel_is_fetched_for_it(index, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "mkdtemp", mock.Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+def test_a_cache_without_room_is_named_and_no_whole_wheel_is_fetched_for_it(index, pip, tmp_path):
     index.put("demo", NAME, LARGE)
-    pip, url = Whole(tmp_path, LARGE), f"{index.variables('')['PIP_INDEX_URL'][: -len('simple/')]}files/demo/{NAME}"
-    fetcher = Fetcher(pip, tmp_path / "cache", 1, SILENT)
+    (tmp_path / "cache").write_bytes(b"")
     with pytest.raises(SitepatchError) as caught:
-        fetch_all(fetcher, [("demo", "1.0")], {"demo": Listing(wheels={"1.0": WheelLink(url)})}, {"demo": {SHARE}})
-    assert caught.value.message == f"{tmp_path}/cache: No space left on device" and "SITEPATCH_CACHE" in caught.value.hint
-    assert pip.fetched == 0 and index.parts
+        fetch_all(Fetcher(pip, tmp_path / "cache", 1, SILENT), [("demo", "1.0")], {"demo": pip.listing("demo")}, {"demo": {SHARE}})
+    assert caught.value.message == f"{tmp_path}/cache/demo/1.0: Not a directory" and "SITEPATCH_CACHE" in caught.value.hint
+    assert len(index.parts) == len(index.fetched)

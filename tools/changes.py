@@ -78,14 +78,14 @@ def releases(cache: Path, package: str, number: int) -> List[Release]:
 def _releases(pip: Pip, home: Path, package: str, number: int) -> Iterator[Release]:
     listing = home / "releases"
     if not listing.exists():
-        found = pip.listing(package, "3.10")
+        found = pip.listing(package)
         versions = sorted((each for each in found.versions - found.yanked if not Version(each).is_prerelease), key=Version)
         home.mkdir(parents=True, exist_ok=True)
         listing.write_text("\n".join(versions))
     for version in listing.read_text().split()[-number:]:
         kept = home / f"{version}.zip"
         if not kept.exists():
-            wheel, _ = pip.download(package, version)
+            wheel = pip.save(pip.listing(package).wheels[version][0])
             part = kept.with_suffix(f".{os.getpid()}")
             shutil.move(str(wheel), part)
             part.rename(kept)

@@ -20,11 +20,9 @@ from patcher.system.archive import archive_errors, member
 from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
 from patcher.target.distribution import origin
-from patcher.target.index import Listing, Pip
-from patcher.target.record import recorded_size
+from patcher.target.index import Pip
 from patcher.target.releases import cached_release, fetch_release
 
-_LARGE = 16 << 20  # bytes of an installed distribution; of a larger one only parts of the wheel are fetched
 _FIRST = "install the same release elsewhere (pip install --no-deps --target DIR {0}=={1}) and name that with --pristine DIR"
 
 
@@ -208,13 +206,11 @@ def _release(files: Sequence[InstalledFile], report: Optional[Callable[[str], No
         return folder or "the releases that were fetched: this one was not, or without this file"
     try:
         ownership.refuse_shared(str(cache), "set SITEPATCH_CACHE to a directory of your own")
-        with Pip(cached=True) as pip, in_use(cache):
+        with Pip() as pip, in_use(cache):
             folder = cached_release(cache, name, version, paths)
             if folder is None:
                 report(f"fetching {name} {version}, to see what was installed")
-                large = recorded_size(Path(located.dist_info)) >= _LARGE
-                link = pip.link(name, version) if large else None
-                folder = fetch_release(pip, cache, name, version, paths, Listing(wheels={version: link}) if link else None)
+                folder = fetch_release(pip, cache, name, version, paths, pip.listing(name))
             return folder
     except (SitepatchError, OSError) as error:
         return f"{files[0].release} in the index: {error}"

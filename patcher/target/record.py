@@ -73,11 +73,6 @@ def recorded_digest(dist_info: Path) -> str:
     return sha256("".join(brought).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def recorded_size(dist_info: Path) -> int:
-    """The total size in bytes of the files of a RECORD, of those with a size."""
-    return sum(map(int, re.findall(rb",(\d+)\s*$", _record(dist_info), re.MULTILINE)))
-
-
 def files_recorded(site: str, digest: str) -> Iterator[str]:
     """The paths for which a RECORD of a site directory has this sha256 (hex)."""
     from base64 import urlsafe_b64encode

@@ -17,20 +17,21 @@ import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Dict, Iterable, List, Mapping, Optional, Sequence
+from urllib.parse import unquote
 
 from patcher.errors import SitepatchError
 from patcher.model import Located
 from patcher.system.archive import archive_errors, member
 from patcher.system.reading import files_digest, read_file
 from patcher.target.distribution import origin
-from patcher.target.index import Listing, Pip, WheelLink
+from patcher.target.index import AGAIN, Listing, NoWheel, Pip, WheelLink
 from patcher.target.record import recorded_hash, recorded_in
-from patcher.target.remote import open_url, sha256_on_page
+from patcher.target.remote import widen
+from patcher.target.versions import canonical
 from patcher.text.listed import normalized
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")
 _YANKED = "yanked"
-_AGAIN = "fetched again it may be sound; else tell who runs the index"
 
 
 def cached_release(cache: Path, distribution: str, version: str, paths: Iterable[str]) -> Optional[Path]:
@@ -54,10 +55,8 @@ def was_yanked(cache: Path, distribution: str, version: str) -> bool:
     return (_home(cache, distribution, version) / _YANKED).exists()
 
 
-def fetch_release(
-    pip: Pip, cache: Path, distribution: str, version: str, paths: Iterable[str], listing: Optional[Listing] = None
-) -> Path:
-    """Fetch a release, cache those of the files `paths` that it has, and delete the wheel.
+def fetch_release(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterable[str], listing: Listing) -> Path:
+    """Fetch those of the files `paths` that a release has, and cache them.
 
     Args:
         pip: what fetches it.
@@ -65,8 +64,8 @@ def fetch_release(
         distribution: its name.
         version: a version, as the listing of the distribution has it.
         paths: `/`-separated, relative to the site directory.
-        listing: where wheels of it lie: of a large one no more than these files are read. Where that cannot be done, and
-            without a URL, pip fetches a whole one.
+        listing: where its wheels lie: of a large one no more than these files are read. Where that cannot be done, the whole
+            one is fetched, and held against the hash that the index gives.
 
     Returns:
         the folder with the files, laid out as a site directory.
@@ -77,53 +76,43 @@ def fetch_release(
         SitepatchError: it cannot be fetched, or is no proper wheel.
         OSError: the cache cannot be written.
     """
+    wheel, home, yanked = _wheels(listing, version)[0], _home(cache, distribution, version), version in listing.yanked
     paths = list(paths)
-    home = _home(cache, distribution, version)
-    link, yanked = (listing.wheels.get(version), version in listing.yanked) if listing else (None, False)
-    remote = open_url(link.url) if link else None
-    if link and remote is not None:
+    with pip.open(wheel) as file:
         try:
-            name = link.url.rpartition("/")[2]
-            with remote:
-                if not isinstance(remote, io.BufferedReader) or link.url.startswith("file:"):  # of a large one parts are read
-                    _check(name, remote, link)
-                members = _read(name, remote, paths)
-            return _keep(pip, home, name, members, yanked)
-        except SitepatchError:  # the whole wheel then, or the reason from pip
-            if isinstance(remote, io.BytesIO):  # it was the whole one
+            return _keep(pip, home, wheel.name, _read(wheel, file, paths), yanked)
+        except SitepatchError:
+            if not isinstance(file, io.RawIOBase):  # it was the whole one
                 raise
-    wheel, said = pip.download(distribution, version)
-    try:
-        with wheel.open("rb") as file:
-            members = _members(wheel.name, file, paths)
-        return _keep(pip, home, wheel.name, members, yanked or said)
-    finally:
-        shutil.rmtree(wheel.parent, ignore_errors=True)
+    with pip.open(wheel, whole=True) as file:
+        return _keep(pip, home, wheel.name, _read(wheel, file, paths), yanked)
 
 
-def _check(name: str, file: IO[bytes], link: WheelLink) -> None:
-    """Hold a whole wheel against the hash that the index gives for it.
+def _wheels(listing: Listing, version: str) -> Sequence[WheelLink]:
+    """The wheels of a release, at least one. Raises NoWheel."""
+    if version not in listing.versions:
+        raise NoWheel("the index has no such release")
+    if version not in listing.wheels:
+        raise NoWheel("it has no wheel for macOS or Linux, at most a source distribution")
+    return listing.wheels[version]
+
+
+def _read(wheel: WheelLink, file: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes]:
+    """The members of a wheel that matter.
 
     Raises:
-        SitepatchError: it is another file.
+        SitepatchError: it is no proper wheel, or its METADATA is not the one that the index lists.
     """
-    expected = link.sha256 or sha256_on_page(link.page, name)
-    digest = hashlib.sha256()
-    for chunk in iter(lambda: file.read(1 << 20), b"") if expected else ():
-        digest.update(chunk)
-    file.seek(0)
-    if expected and digest.hexdigest() != expected:
-        raise SitepatchError(f"{name}: is not the file that its index lists (another sha256)", _AGAIN)
-
-
-def _read(name: str, remote: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes]:
-    """The members of a wheel that lies elsewhere; what fails there is no OSError, as a cache is that cannot be written."""
     try:
-        return _members(name, remote, paths)
-    except OSError as error:
-        raise SitepatchError(str(error)) from None
-
-
+        members = _members(wheel.name, file, paths)
+    except SitepatchError:
+        if widen(file):
+            return _read(wheel, file, paths)
+        raise
+    metadata = next((data for path, data in members.items() if path.endswith(".dist-info/METADATA")), b"")
+    if wheel.metadata and hashlib.sha256(metadata).hexdigest() != wheel.metadata:
+        raise SitepatchError(f"{wheel.name}: its METADATA is not the one that its index lists (another sha256)", AGAIN)
+    return members
 def _keep(pip: Pip, home: Path, name: str, members: Mapping[str, bytes], yanked: bool) -> Path:
     """Write files of a wheel to a folder below `home`, and return it; nothing is written once `pip` is stopped."""
     with pip.writing:
@@ -146,7 +135,7 @@ def _written(home: Path, name: str, members: Mapping[str, bytes], yanked: bool) 
                 (stage / path).write_bytes(data)
         problem = _damage(stage)
         if problem:
-            raise SitepatchError(f"{name}: {problem}", _AGAIN)
+            raise SitepatchError(f"{name}: {problem}", AGAIN)
         key = home / _key(stage)
         try:
             stage.rename(key)
@@ -175,7 +164,13 @@ def fetch_wheel(pip: Pip, distribution: str, version: str, dist_info: Path) -> P
     """
     tags = re.findall(r"^Tag:[ \t]*(\S+-\S+-\S+)", read_file(dist_info / "WHEEL").decode("utf-8", "replace"), re.MULTILINE)
     url = origin(dist_info).url
-    return pip.download(distribution, version, tags, url if url.endswith(".whl") else "")[0]
+    if url.endswith(".whl"):
+        return pip.save(WheelLink(url, unquote(url).rpartition("/")[2]))
+    wheels = _wheels(pip.listing(distribution), canonical(version))
+    wheel = next((wheel for wheel in wheels if wheel.tags & set(tags)), None)
+    if wheel is None:
+        raise NoWheel(f"it has no wheel for {', '.join(tags)}")
+    return pip.save(wheel)
 
 
 def _home(cache: Path, distribution: str, version: str) -> Path:
@@ -192,11 +187,12 @@ def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, byt
         info = infos[0].rpartition("/")[0]
         chosen = sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)})
         tops = {path.split("/")[0] + "/" for path in paths if "/" in path}
-        there = {top: b"" for top in sorted(tops) if any(name.startswith(top) for name in names)}
         members = {name: member(archive, name) for name in chosen}
-    lost = [path for path in paths if path not in members and recorded_in(members[f"{info}/RECORD"], path)]
+    record = members[f"{info}/RECORD"]
+    there = {top: b"" for top in sorted(tops) if re.search(rb'^"?' + re.escape(top.encode()), record, re.MULTILINE)}
+    lost = [path for path in paths if path not in members and recorded_in(record, path)]
     if lost:
-        raise SitepatchError(f"{wheel}: its RECORD lists {lost[0]}, and it has no such file", _AGAIN)
+        raise SitepatchError(f"{wheel}: its RECORD lists {lost[0]}, and it has no such file", AGAIN)
     return {**there, **members}
 
 

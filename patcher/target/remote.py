@@ -1,35 +1,71 @@
-"""A wheel of an index; a large one is read by HTTP range requests: torch has 80 MB and more, a source some kilobytes."""
+"""A large wheel that lies on a server, of which only the parts that are read are fetched: torch has 80 MB and more."""
 
 from __future__ import annotations
 
-import http.client
 import io
-import os
-import re
-import urllib.error
-import urllib.request
-from functools import lru_cache
-from pathlib import Path
-from typing import IO, Any, Optional, cast
-from urllib.parse import unquote, urlsplit
-from urllib.request import url2pathname
+import struct
+from bisect import bisect_right
+from typing import IO, Any, Callable, Iterator, List, Tuple, cast
 
 from patcher.errors import SitepatchError
-from patcher.system.reading import open_file, read_file
 
 LARGE = 4 << 20
 """Bytes from which a few requests are less work than one for the whole wheel; the parts that matter have fewer, too."""
-_BLOCK = 1 << 18  # bytes of a request: the list of the files lies at the end of a wheel, each file in one piece
-_PAGES = "application/vnd.pypi.simple.v1+json, text/html;q=0.2"  # as PEP 691 has it
-_TIMEOUT = 30.0  # seconds
-_MOST = 1 << 26  # bytes of parts of one wheel: whoever makes us read more is left to pip, which has a disk for it
+_PIECE = 1 << 17  # bytes of the directory that are fetched of either end
+_MOST = 1 << 26  # bytes of parts of one wheel: whoever makes us read more has to give the whole one
+_SLACK = 1 << 10  # bytes that the header of a member may have more than its entry says
+_ENTRY, _END = b"PK\1\2", b"PK\5\6"
 
 
-class _Ranges(io.RawIOBase):
-    """The bytes at a URL as a file of `size` bytes that can be read anywhere."""
+def open_parts(fetch: Callable[[int, int], bytes], size: int) -> IO[bytes]:
+    """A wheel for `zipfile`, whose directory has the first and the last of its entries alone until `widen` is called.
 
-    def __init__(self, url: str, size: int) -> None:
-        self._url, self._size, self._at, self._left = url, size, 0, _MOST
+    torch's directory has 1.2 MB, and the C++ headers in its middle are nine tenths of it. What lies before the directory are
+    the bytes of the wheel; the directory is put together here.
+
+    Args:
+        fetch: gives the bytes from one offset to another.
+        size: of the wheel, in bytes.
+
+    Raises:
+        SitepatchError: it is no archive, or has more before or after the directory than archives have; what `fetch` raises.
+    """
+    return cast("IO[bytes]", _Parts(fetch, size))
+
+
+def widen(file: IO[bytes]) -> bool:
+    """Fetch the rest of the directory of `open_parts`; False where there is none. The archive has to be opened anew."""
+    return isinstance(file, _Parts) and file.widen()
+
+
+class _Parts(io.RawIOBase):
+    def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
+        self._fetch, self._left, self._at = fetch, _MOST, 0
+        self._held: List[Tuple[int, bytes]] = []
+        offset = max(size - _PIECE, 0)
+        tail = self._part(offset, size)
+        end = tail.rfind(_END)
+        length, start = struct.unpack("<LL", tail[end + 12 : end + 20]) if 0 <= end <= len(tail) - 22 else (0, 0)
+        if not length or start + length != offset + end:
+            raise SitepatchError("found no directory at its end")
+        self._start, self._end, last = start, tail[end:], tail[max(start - offset, 0) : end]
+        first = self._part(start, min(start + _PIECE, offset)) if start < offset else b""
+        if start + len(first) < offset:
+            first = first[: max(stop for _, stop in ((0, 0), *_entries(first)))]
+            last = last[max(last.find(_ENTRY), 0) :]
+            if not any(stop == len(last) for _, stop in _entries(last)):
+                last = b""
+        self._first, self._last = first, last
+        self._gap = start + len(first), offset + end - len(last)
+        self._arrange(first + last)
+
+    def widen(self) -> bool:
+        start, stop = self._gap
+        if start == stop:
+            return False
+        self._gap = stop, stop
+        self._arrange(self._first + self._part(start, stop) + self._last)
+        return True
 
     def readable(self) -> bool:
         return True
@@ -41,97 +77,53 @@ class _Ranges(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        size = self._start + len(self._tail)
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: size}[whence]
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        count = min(len(buffer), self._size - self._at)
-        if count <= 0:
-            return 0
-        self._left -= count
+        data = self._ahead()[: len(buffer)]
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def _ahead(self) -> memoryview:
+        """Bytes from here on: of the directory, or of a part that is held; else the rest of the member here is fetched."""
+        if self._at >= self._start:
+            return memoryview(self._tail)[self._at - self._start :]
+        for start, data in self._held:
+            if start <= self._at < start + len(data):
+                return memoryview(data)[self._at - start :]
+        before = bisect_right(self._bounds, (self._at, self._start))
+        stop = self._bounds[before - 1][1] if before else 0
+        part = self._part(self._at, min(max(stop, self._at + _SLACK), self._start))
+        self._held.append((self._at, part))
+        return memoryview(part)
+
+    def _arrange(self, directory: bytes) -> None:
+        """Have this directory, and the end that tells where it lies."""
+        self._tail = directory + self._end[:12] + struct.pack("<LL", len(directory), self._start) + self._end[20:]
+        self._bounds = sorted(_members(directory))
+
+    def _part(self, start: int, stop: int) -> bytes:
+        self._left -= stop - start
         if self._left < 0:
-            raise OSError(f"{self._url}: the parts that are needed have more than {_MOST:,} bytes")
-        buffer[:count] = _range(self._url, self._at, count, self._size)
-        self._at += count
-        return count
+            raise SitepatchError(f"the parts of it that are needed have more than {_MOST:,} bytes")
+        return self._fetch(start, stop)
 
 
-def open_url(url: str) -> Optional[IO[bytes]]:
-    """The file at a URL, of a large one the parts that are read; None where it cannot be had, or no part of a large one.
-
-    What pip alone knows (credentials, certificates of its own) is not used: where that is needed, it is None.
-    """
-    try:
-        if url.startswith("file:"):
-            return os.fdopen(open_file(url2pathname(urlsplit(url).path)), "rb")
-        if not url.startswith(("http://", "https://")):
-            return None
-        with _asked(url, "0-0") as answer:
-            if answer.status == 200:  # no parts are given
-                size = int(answer.headers.get("Content-Length") or LARGE)
-                data = answer.read(size) if size < LARGE else b""
-                return io.BytesIO(data) if len(data) == size else None
-            whole = re.fullmatch(r"bytes 0-0/(\d+)", answer.headers.get("Content-Range") or "")
-        size = int(whole.group(1)) if whole else 0
-        if size >= LARGE:
-            return cast("IO[bytes]", io.BufferedReader(_Ranges(url, size), _BLOCK))
-        return io.BytesIO(_range(url, 0, size, size)) if size else None
-    except (SitepatchError, OSError, ValueError, http.client.HTTPException):
-        return None
+def _entries(directory: bytes) -> Iterator[Tuple[int, int]]:
+    """The bounds of each entry that a directory begins with."""
+    stop = 0
+    while directory.startswith(_ENTRY, stop) and stop + 46 <= len(directory):
+        start, stop = stop, stop + 46 + sum(struct.unpack("<3H", directory[stop + 28 : stop + 34]))
+        if stop <= len(directory):
+            yield start, stop
 
 
-def sha256_on_page(page: str, name: str) -> str:
-    """The sha256 (hex) of a file by the page of an index, JSON (PEP 691) or HTML (PEP 503); "" where the page has none.
-
-    It is "" also where the page cannot be had: what pip alone knows (credentials, certificates) is not used.
-    """
-    try:
-        text = _page(page)
-    except (SitepatchError, OSError, ValueError, http.client.HTTPException):
-        return ""
-    if text.startswith("{"):
-        import json  # `check --help` does without
-
-        files = json.loads(text).get("files", [])
-        hashes = (file.get("hashes", {}) for file in files if unquote(str(file.get("url"))).endswith("/" + unquote(name)))
-        return next((str(found["sha256"]) for found in hashes if "sha256" in found), "")
-    links = re.findall(r"""href=["']?([^"'#>\s]+)#sha256=([0-9a-f]{64})""", text)
-    return next((digest for link, digest in links if unquote(link.rpartition("/")[2]) == unquote(name)), "")
-
-
-@lru_cache(maxsize=64)
-def _page(page: str) -> str:
-    if page.startswith("file:"):
-        path = Path(url2pathname(urlsplit(page).path))
-        return read_file(path / "index.html" if path.is_dir() else path, _MOST).decode("utf-8", "replace")
-    if not page.startswith(("http://", "https://")):
-        return ""
-    with urllib.request.urlopen(urllib.request.Request(page, headers={"Accept": _PAGES}), timeout=_TIMEOUT) as answer:
-        return cast(bytes, answer.read(_MOST)).decode("utf-8", "replace")
-
-
-def _range(url: str, start: int, count: int, size: int) -> bytes:
-    """`count` bytes from `start` on of the `size` at a URL.
-
-    Raises:
-        OSError: the server sends anything else.
-    """
-    which = f"{start}-{start + count - 1}"
-    try:
-        with _asked(url, which) as answer:
-            sent = answer.headers.get("Content-Range")
-            data: bytes = answer.read(count) if answer.status == 206 and sent == f"bytes {which}/{size}" else b""
-    except http.client.HTTPException as error:  # the connection broke, or what answers is no web server
-        raise OSError(f"{url}: {error}") from None
-    if len(data) != count:
-        raise OSError(f"{url}: found {len(data)} bytes of the part {which} that was asked for ({answer.status}, {sent})")
-    return data
-
-
-def _asked(url: str, which: str) -> Any:
-    request = urllib.request.Request(url, headers={"Range": f"bytes={which}"})
-    try:
-        return urllib.request.urlopen(request, timeout=_TIMEOUT)
-    except urllib.error.HTTPError as error:
-        error.close()  # it holds the connection
-        raise
+def _members(directory: bytes) -> Iterator[Tuple[int, int]]:
+    """The bounds of each member that a directory lists: header, name and data."""
+    for at, _ in _entries(directory):
+        size, _, name, extra = struct.unpack("<LLHH", directory[at + 20 : at + 32])
+        start: int = struct.unpack("<L", directory[at + 42 : at + 46])[0]
+        yield start, start + 30 + name + extra + size + _SLACK

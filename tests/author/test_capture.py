@@ -12,13 +12,12 @@ from contextlib import suppress
 
 import pytest
 
-from patcher.author import pristine
 from patcher.errors import SitepatchError
 from patcher.ops.authoring import capturing
 from patcher.ops.place import Place
 from patcher.store.store import Store
+from patcher.target import index as target_index
 from patcher.target import remote
-from patcher.target.index import Pip
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, environ
 from tests.faults.calls import in_child
@@ -362,17 +361,14 @@ def test_of_a_large_wheel_no_more_is_fetched_than_the_file_where_the_index_gives
     index.put("demo", world.wheel.name, world.wheel.read_bytes())
     for name, value in {**index.variables(world.cwd / "cache"), "PIP_CACHE_DIR": str(world.cwd / "pip")}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(remote, "LARGE", 1)
-    monkeypatch.setattr(pristine, "_LARGE", 1)
-    monkeypatch.setattr(remote, "_BLOCK", 64)
-    downloads = []
-    download = Pip.download
-    monkeypatch.setattr(Pip, "download", lambda *words: downloads.append(words) or download(*words))
+    monkeypatch.setattr(target_index, "LARGE", 1)
+    monkeypatch.setattr(remote, "_PIECE", 300)
+    monkeypatch.setattr(remote, "_SLACK", 0)
     try:
         assert before(world) == [("demo 1.0 of the index", M.encode(), True)]
     finally:
         index.close()
-    assert (len(downloads), bool(parts)) == ((0, True) if parts else (1, False))
+    assert len(index.fetched) == (1 if parts is None else len(parts)), "the whole wheel once, or parts alone"
 
 
 def test_where_nothing_gives_it_each_place_is_named(world):

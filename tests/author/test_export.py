@@ -257,8 +257,7 @@ def test_a_wheel_that_is_named_has_to_be_the_one_of_the_release(environment, tmp
     assert not list(tmp_path.glob("refused/*"))
 
 
-def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label(environment, tmp_path, monkeypatch):
-    monkeypatch.setattr("patcher.target.index.PYTHONS", ("3.10",))  # each takes a second
+def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label(environment, tmp_path):
     vendor = tmp_path / "demo-1.0+cu1-py3-none-any.whl"
     vendor.write_bytes(packed("demo", "1.0+cu1", {name: text for name, text in FILES.items() if "demo-1.0." not in name}))
     env = world.Env(tmp_path / "vendors", environment.variables)

@@ -96,7 +96,7 @@ def check_releases(
         name for one in requested for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
     )
     with fetching(jobs, events) as fetcher:
-        listings = list_releases(fetcher, list(names), against)
+        listings = list_releases(fetcher, list(names))
         chosen = {one.patchset.name: _choose(one.patchset, against, listings) for one in requested}
         tried_outside = {one.patchset.name for one in requested if is_series(one.patchset)}
         paths = {name: _paths([*(one.patchset for one in requested), *known], name) for name in names}
@@ -130,7 +130,7 @@ def named_releases(
         OSError: the cache cannot be written.
     """
     with fetching(_JOBS, events) as fetcher:
-        listings = list_releases(fetcher, list(paths), against)
+        listings = list_releases(fetcher, list(paths))
         keys: Dict[Key, None] = {}
         found: Dict[Key, Union[Path, SitepatchError]] = {}
         for name, listing in listings.items():

@@ -8,15 +8,16 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
 from patcher.errors import SitepatchError
 from patcher.ops.events import Events
 from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
-from patcher.target.index import PYTHONS, Listing, NoPip, Pip, unlisted_yanked
+from patcher.target.index import Listing, Pip
 from patcher.target.releases import cached_release, fetch_release
-from patcher.target.versions import is_version, matching_versions
+from patcher.target.session import NoPip
+from patcher.target.versions import is_version
 
 _T = TypeVar("_T")
 Key = Tuple[str, str]
@@ -44,44 +45,14 @@ def fetching(jobs: int, events: Events) -> Iterator[Fetcher]:
     """
     cache = cache_dir()
     ownership.refuse_shared(str(cache), "set SITEPATCH_CACHE to a directory of your own")
-    old = unlisted_yanked()
-    if old:
-        events.note(old)
     with Pip() as pip, in_use(cache):
         yield Fetcher(pip, cache, jobs, events)
 
 
-def list_releases(fetcher: Fetcher, names: Sequence[str], against: Sequence[str]) -> Listings:
-    """The releases of every distribution, or why they cannot be had; no more than is needed where versions are named."""
-    first, *others = PYTHONS
-    found = {name: [answer] for name, answer in zip(names, _listings(fetcher, [(name, first) for name in names]))}
-    more = [(name, python) for name in names if _incomplete(found[name][0], against) for python in others]
-    for (name, _), answer in zip(more, _listings(fetcher, more)):
-        found[name].append(answer)
-    return {name: _joined(answers) for name, answers in found.items()}
-
-
-def _listings(fetcher: Fetcher, pairs: Sequence[Tuple[str, str]]) -> List[Union[Listing, SitepatchError]]:
-    """What each distribution has for a Python."""
-    report = partial(fetcher.events.progress, total=len(pairs), what="lists of releases read")
-    return _parallel(fetcher, [_caught(fetcher.pip.listing, *pair) for pair in pairs], report)
-
-
-def _incomplete(answer: Union[Listing, SitepatchError], against: Sequence[str]) -> bool:
-    """Whether other Pythons have releases, and one that is named was not found."""
-    if isinstance(answer, SitepatchError) or not answer.others:
-        return False
-    versions = [version for version in answer.versions if "+" not in version]
-    return not all(is_version(text) and matching_versions(text, versions) for text in against)
-
-
-def _joined(answers: Sequence[Union[Listing, SitepatchError]]) -> Union[Listing, SitepatchError]:
-    listings = [each for each in answers if isinstance(each, Listing)]
-    errors = [each for each in answers if isinstance(each, SitepatchError)]
-    nothing: FrozenSet[str] = frozenset()
-    versions, yanked = (nothing.union(*(each[at] for each in listings)) for at in (0, 1))
-    wheels = {version: url for each in reversed(listings) for version, url in each.wheels.items()}
-    return errors[0] if errors else Listing(versions, yanked, wheels)
+def list_releases(fetcher: Fetcher, names: Sequence[str]) -> Listings:
+    """The releases of every distribution, or why they cannot be had."""
+    report = partial(fetcher.events.progress, total=len(names), what="lists of releases read")
+    return dict(zip(names, _parallel(fetcher, [_caught(fetcher.pip.listing, name) for name in names], report)))
 
 
 def offered(listing: Union[Listing, SitepatchError], against: Sequence[str]) -> List[str]:
