@@ -9,7 +9,7 @@ import pytest
 from tests.command import sitepatch
 from tests.index import Index, wheel
 from tests.test_check import PLAIN, SHARE, write_patchset
-from tests.traffic import CountingProxy
+from tools.traffic import CountingProxy
 
 pytestmark = pytest.mark.once
 NAME = "demo-1.0-py3-none-any.whl"

@@ -147,6 +147,7 @@ def test_a_public_name_means_one_thing():
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
     "hook/backend.py", "hook/boot.py", "overlay/boot.py", "ranks/child.py",
     "verify/child.py", "verify/namespace.py",
+    "target/session.py",  # ends nothing: where pip would, with its settings, it says why
 }  # fmt: skip
 
 

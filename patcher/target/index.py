@@ -20,7 +20,7 @@ from patcher.system.reading import open_file
 from patcher.target.remote import LARGE, open_parts
 from patcher.target.session import Session, start_session
 from patcher.target.versions import canonical, is_version
-from patcher.text.release import normalized
+from patcher.text.listed import normalized
 
 _PLATFORMS = ("any", "macosx", "manylinux", "linux", "musllinux")
 """How platforms begin whose wheels count, the smallest wheels first (torch for macOS: 80 MB); the sources are the same."""
