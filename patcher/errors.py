@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Type, TypeVar, Union
+
+from patcher.message import Message, joined
 
 _Error = TypeVar("_Error", bound="SitepatchError")
 
@@ -23,37 +25,42 @@ class SitepatchError(Exception):
     """Something that stops a command.
 
     Args:
-        message: what was found and what was expected, in one or a few lines.
+        message: what was found and what was expected, in one or a few lines; a message, or the template of one.
         hint: what the user can do next; empty where there is nothing to do.
         location: where in a file that is, of several problems the first.
+        fields: the fields of both templates.
 
-    `problem` is the message without the location and the line that is shown, of several problems that of the first.
+    `problem` is the message without the location and the line that is shown, and `first` without that line; of several
+    problems those of the first.
     """
 
-    def __init__(self, message: str, hint: str = "", location: Optional[Location] = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+    def __init__(self, message: str, hint: str = "", /, location: Optional[Location] = None, **fields: Any) -> None:
+        self.message = self.problem = self.first = Message.of(message, fields)
+        super().__init__(self.message)
+        self.hint = Message.of(hint, fields)
         self.location = location
-        self.problem = message
 
     @classmethod
-    def at(cls: Type[_Error], location: Location, problem: str, hint: str = "", shown: str = "") -> _Error:
+    def at(cls: Type[_Error], location: Location, problem: str, hint: str = "", shown: str = "", /, **fields: Any) -> _Error:
         """The error about a problem at a place: the message is `FILE:LINE:COLUMN: PROBLEM`.
 
         With the line `shown` below it, where a marker stands for the column.
         """
-        message = f"{location._replace(column=0)}: {problem}\n{shown}" if shown else f"{location}: {problem}"
-        error = cls(message, hint, location)
+        where = str(location._replace(column=0) if shown else location)
+        problem = Message.of(problem, fields)
+        message = Message("{where}: {problem}", where=where, problem=problem)
+        error = cls(joined("\n", (message, shown)) if shown else message, Message.of(hint, fields), location)
         error.problem = problem
+        error.first = message
         return error
 
     @classmethod
     def joined(cls: Type[_Error], errors: Sequence[SitepatchError], hint: str = "") -> _Error:
         """Several problems as one error, at the place of the first."""
-        joined = cls("\n".join(error.message for error in errors), hint, errors[0].location)
-        joined.problem = errors[0].problem
-        return joined
+        whole = cls(joined("\n", (error.message for error in errors)), hint, errors[0].location)
+        whole.problem = errors[0].problem
+        whole.first = errors[0].first
+        return whole
 
     @property
     def place(self) -> Dict[str, Union[str, int]]:
@@ -63,8 +70,9 @@ class SitepatchError(Exception):
     @property
     def brief(self) -> str:
         """The message in one line, beside those of others."""
-        first, *more = self.message.split("\n")
-        return first + (f" (and {len(more)} more)" if more else "")
+        first = self.first if "\n" not in self.first else self.first.split("\n")[0]
+        more = self.message.count("\n")
+        return Message("{first} (and {more} more)", first=first, more=more) if more else self.message
 
 
 class UsageError(SitepatchError):
@@ -115,6 +123,6 @@ def raise_all(errors: Sequence[SitepatchError]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        hint = "\n".join(dict.fromkeys(error.hint for error in errors if error.hint))
+        hint = joined("\n", dict.fromkeys(error.hint for error in errors if error.hint))
         worst = next((error for error in errors if isinstance(error, (UsageError, PatchError))), errors[0])
         raise worst.__class__.joined(errors, hint)

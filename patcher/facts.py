@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Mapping, NamedTuple, Optional, Tuple
 
 from patcher.errors import SitepatchError
+from patcher.message import Message, joined
 from patcher.model import Answer, HunkText, Located, Receipt, Requested, Step
 from patcher.text.listed import release_name
 
@@ -62,34 +63,48 @@ class FileStatus(NamedTuple):
     def replacement(self) -> str:
         """What put another file in the place of the patched one."""
         name = self.receipt.distribution or self.receipt.package
-        newer = f"{name} {self.installed} was installed over {self.receipt.version}"
-        return newer if self.replaced else "a reinstall replaced the file"
+        newer = Message(
+            "{name} {installed} was installed over {version}",
+            name=name,
+            installed=self.installed,
+            version=self.receipt.version,
+        )
+        return newer if self.replaced else Message("a reinstall replaced the file")
 
     @property
     def meaning(self) -> str:
         """What the condition means and what to do; "" where all is in order."""
-        return "; ".join(filter(None, self.why))
+        return joined("; ", self.why)
 
     @property
     def why(self) -> Tuple[str, str]:
         """What the condition means and, apart, what to do; both "" where all is in order."""
         name = self.receipt.distribution or self.receipt.package
         if self.condition is Condition.OVERWRITTEN:
-            return f"{self.replacement}, our change is gone", "apply again, or restore to forget it"
+            return Message("{replacement}, our change is gone", replacement=self.replacement), Message(
+                "apply again, or restore to forget it"
+            )
         if self.condition is Condition.EDITED:
-            kept = "restore takes our change out and keeps the edit, unless they overlap"
-            return "the file was changed after it was patched", kept
+            kept = Message("restore takes our change out and keeps the edit, unless they overlap")
+            return Message("the file was changed after it was patched"), kept
         if self.condition is Condition.MISSING:
             gone = self.receipt.origin != "unrecorded" and not self.installed
-            then = "restore puts it back as it was before it was patched" if self.deleted else "restore forgets it"
-            return f"{f'{name} is not installed' if gone else 'the file is not there'} any more", then
+            then = Message("restore puts it back as it was before it was patched" if self.deleted else "restore forgets it")
+            return Message(
+                "{subject} any more",
+                subject=Message("{name} is not installed" if gone else "the file is not there", name=name),
+            ), then
         if self.condition is Condition.ASTRAY:
-            what = f"the file is that of {self.release} as we patched it, but another build of it is installed"
-            return what, f"put back what belongs there: {self.reinstall}"
+            what = Message(
+                "the file is that of {release} as we patched it, but another build of it is installed", release=self.release
+            )
+            return what, Message("put back what belongs there: {reinstall}", reinstall=self.reinstall)
         if self.receipt.origin == "edited":
-            return "the file was edited by hand before it was patched (unproven)", "restore gives the edited file back"
+            return Message("the file was edited by hand before it was patched (unproven)"), Message(
+                "restore gives the edited file back"
+            )
         if self.receipt.origin == "unrecorded":
-            return "no RECORD proves the file of before (unproven)", "restore gives it back as it was found"
+            return Message("no RECORD proves the file of before (unproven)"), Message("restore gives it back as it was found")
         return "", ""
 
 

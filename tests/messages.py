@@ -7,10 +7,12 @@ from itertools import product
 from pathlib import Path
 
 import patcher
+from patcher import errors
 from patcher.cli.styles import COLORS
 
 PACKAGE = Path(patcher.__file__).parent
 HOLE = "{}"
+ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.SitepatchError)}
 SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "engine/convert.py": "names of syntax",
     "engine/lex.py": "patterns",
@@ -38,7 +40,6 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "cat {}",
     "class {}:",
     "code    {} | {}",
-    "code   {}",
     "default-src 'none'; {}; base-uri 'none'; form-action 'none'",
     "diff NAME",
     "echo '{}' >> {}",
@@ -65,10 +66,19 @@ _CODE = re.compile(
     r"|^(import torch|match _:|if _:|except _:|if 1:.*|.*finally: \.\.\.|.* pass)$"
 )
 _OURS = re.compile(r"(?<![\w.\[-])[a-z]{2,}(?![\w=\[.(]\w)")  # a word, and no part of a name
+_FIELD = re.compile(r"\{(?:\w[\w.]*(?:![rs])?(?::[^{}]*)?)?\}")
 _LONG = 4  # lines, from which on a text is a file or a program
 _STATES = {"checks", "doctor", "fit", "fleet", "lint", "patchsets", "trying", "verdict"}  # modules that name some in a tuple
 _FIRST, _SECOND = slice(1), slice(1, 2)
-_SPOKEN = {"Row": _FIRST, "Check": _FIRST, "part": _FIRST, "labelled": _FIRST, "label": _FIRST, "note": _SECOND, "notes": _SECOND}
+_SPOKEN = {
+    "Row": _FIRST,
+    "Check": _FIRST,
+    "part": _FIRST,
+    "labelled": _FIRST,
+    "label": _FIRST,
+    "note": _SECOND,
+    "notes": _SECOND,
+}
 _UNSEEN = {"class_", "rel", "help", "transform", "epilog"}  # what a keyword is given that nobody sees, or that help says
 
 
@@ -94,7 +104,38 @@ def said():
     for path, tree in trees():
         texts = [text for text in _texts(tree) if text.count("\n") < _LONG] if path.as_posix() not in SILENT else []
         found |= {whole_line(line) for text in texts for line in text.split("\n")}
+        found |= {bare_line(line) for text in templates(tree) for line in text.split("\n")}
     return found
+
+
+def bare_line(line):
+    """A line of a template as the catalogue has it: without the names of its fields."""
+    return _FIELD.sub(HOLE, line).strip().replace("{{", "{").replace("}}", "}")
+
+
+def templates(tree):
+    """The template of each message that is made in a module."""
+    for node in ast.walk(tree):
+        for argument in _templates(node):
+            yield from (text for part in ast.walk(argument) for text in _spelled(part))
+
+
+def _templates(node):
+    """The arguments of a call that are templates, and no f-strings."""
+    parts = {argument: list(ast.walk(argument)) for argument in _said_by(node)}
+    return [argument for argument in parts if not any(isinstance(part, ast.JoinedStr) for part in parts[argument])]
+
+
+def _said_by(node):
+    """The texts that are given to a call: to a message, to an error with its hint, to a console."""
+    called = getattr(node, "func", None)
+    owner = getattr(getattr(called, "value", None), "id", "")
+    name = getattr(called, "id", f"{owner}.{getattr(called, 'attr', '')}")
+    if name in ("Message", "console.info"):
+        return node.args[:1]
+    if name.endswith(".at") and owner in ERRORS:
+        return node.args[1:3]
+    return node.args[:2] if name == "console.note" or name in ERRORS else []
 
 
 def words():
@@ -120,7 +161,7 @@ def _is_text(node):
 
 def whole_line(line):
     """A line with a hole before a piece that continues another text, or after one that another text continues."""
-    line = re.sub(r"(\{\d?\})+", HOLE, line)
+    line = re.sub(rf"({_FIELD.pattern})+", HOLE, line)
     before = HOLE if re.match(r" *[,;.:)]| [a-z(]", line) else ""
     after = HOLE if re.search(r"\S +$", line) else ""
     return (before + line + after).strip()
@@ -161,6 +202,9 @@ def _silent(node):
         for keyword in node.keywords:
             yield from ast.walk(keyword.value) if keyword.arg in _UNSEEN else ()
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        for argument in _templates(node):
+            yield from ast.walk(argument)
+        yield from ast.walk(node.args[1]) if name in ("count", "_count") and len(node.args) == 2 else ()
         owner = getattr(getattr(node.func, "value", None), "id", "")
         if name in _PARSES or owner == "re" or name in ("NamedTuple", "TypeVar", "cast"):
             for argument in node.args:

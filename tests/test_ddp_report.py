@@ -25,7 +25,7 @@ from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.place import Place
 from patcher.text.listed import number_ranges
-from patcher.text.width import width
+from patcher.text.terminal import width
 from tests.command import environ, sitepatch
 from tests.test_ddp_helper import Lazy, Model, Tensor, helper
 

@@ -10,8 +10,7 @@ import sys
 import pytest
 
 from patcher.cli.styles import Row, table_lines
-from patcher.text.printable import join_styled, printable, printable_lines
-from patcher.text.width import clip, padded, width
+from patcher.text.terminal import clip, join_styled, padded, printable, printable_lines, width
 from tests.command import Site, environ, sitepatch
 from tests.pages import whole
 

@@ -20,7 +20,7 @@ HEAVY = {
 }  # fmt: skip
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
-MODEL = {"", "errors", "model"}
+MODEL = {"", "errors", "message", "model"}
 BASE = {*MODEL, "facts", "system", "text"}
 LOOKS = {*BASE, "target", "patchset", "store", "planner"}
 ALLOWED = {  # which package may import which; inside of a package there is no list to keep

@@ -4,7 +4,7 @@ import inspect
 import json
 import re
 import time
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 
 import click
@@ -13,10 +13,12 @@ import pytest
 from patcher.cli.commands import SECTIONS
 from patcher.cli.language import Catalog, _numbered
 from patcher.cli.main import _language, commands
+from patcher.errors import Location, UsageError
+from patcher.message import Message
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.symptoms import general_symptoms
-from patcher.text.width import width, wrapped
+from patcher.text.terminal import width, wrapped
 from tests.command import DDP, ROOT, RUNNER, Site, done, sitepatch
 from tests.messages import NOTHING_SAID, messages, said, words
 
@@ -65,11 +67,12 @@ def test_all_that_people_read_is_in_the_catalog_and_nothing_else():
 def test_each_message_is_found_by_its_own_entry_whatever_fills_its_holes():
     known = entries()
     for msgid in sorted(messages()):
-        fills = [f"x{number}" for number in range(msgid.count("{}"))]
+        fields = {f"x{number}": f"<{number}>" for number in range(msgid.count("{}"))}
         pieces = _numbered(known[msgid][1])
-        assert sorted(pieces[1::2]) == [str(number) for number in range(len(fills))], msgid
-        expected = "".join(fills[int(piece)] if at % 2 else piece for at, piece in enumerate(pieces))
-        assert ZH.text(msgid.replace("{}", "%s") % tuple(fills) if "%" not in msgid else expected) == expected
+        assert sorted(pieces[1::2]) == [str(number) for number in range(len(fields))], msgid
+        template = "".join(chain(*zip_longest(re.split(r"(?<=\{)(?=\})", msgid), fields, fillvalue="")))
+        expected = "".join(f"<{piece}>" if at % 2 else piece for at, piece in enumerate(pieces))
+        assert ZH.text(Message(template.replace("{...}", "{{...}}"), **fields)) == expected
 
 
 @pytest.mark.parametrize(
@@ -110,9 +113,14 @@ def test_a_path_of_the_users_own_is_not_rewritten(tmp_path, name):
     assert ZH.text(f"nothing is applied in {path}: nothing to restore") == f"{path} 里什么都没有打上：无需恢复"
 
 
-@pytest.mark.xfail(strict=True, reason="finished text is looked up, not a template and its fields; a path that is not there cannot be told")
-def test_a_path_that_is_not_there_is_not_rewritten():
-    assert ZH.text("/gone/data in use: edited by hand") == "/gone/data in use：手工修改"
+@pytest.mark.parametrize("path", ["/gone/data in use", "/gone/in use; not found", "applied (in use): edited by hand"])
+def test_a_field_of_a_message_is_not_rewritten_whether_such_a_path_is_there_or_not(path):
+    edited = Message("{place}: {problem}", place=path, problem=Message("the file was changed after it was patched"))
+    assert ZH.text(edited) == f"{path}：打补丁之后文件又被改过"
+    assert ZH.text(Message("nothing is applied in {site}: nothing to restore", site=path)) == f"{path} 里什么都没有打上：无需恢复"
+    error = UsageError.at(Location(path, 3), Message("found no {name} beside it, expected what it is to become", name="in use"))
+    assert ZH.text(error.message) == f"{path}:3：旁边没有 in use，而它应当写明改成什么"
+    assert str(edited) == f"{path}: the file was changed after it was patched"
 
 
 @pytest.mark.parametrize("name", ["data in use", "not found in use"])

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, 
 import click
 
 from patcher.cli.styles import Row, labelled, table_lines
-from patcher.cli.translation import translated
+from patcher.cli.translation import translated, translated_lines
 from patcher.errors import BusyError, NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
+from patcher.message import Message
 from patcher.ops.events import Events
 from patcher.ops.place import Place
 from patcher.patchset.toml import options_text
-from patcher.text.printable import printable, printable_lines
-from patcher.text.width import terminal_width
+from patcher.text.terminal import printable, printable_lines, terminal_width
 
 if TYPE_CHECKING:
     from patcher.cli.progress import ProgressBar
@@ -61,18 +61,18 @@ class Console(Events):
         if not self.as_json:
             click.echo("".join(printable_lines(translated(part)) for part in parts), color=self.color(sys.stdout))
 
-    def info(self, text: str) -> None:
-        """Write a line about what is being done; not with --quiet."""
+    def info(self, text: str, /, **fields: Any) -> None:
+        """Write a line about what is being done, of a template and its fields; not with --quiet."""
         if not self.quiet:
-            self.out(text)
+            self.out(Message.of(text, fields))
 
     def about(self, env: Environment) -> None:
         """Write which environment is meant, with --verbose; and which shared directories have patches that are left alone."""
         for site in env.outer:
             if os.path.isdir(os.path.join(site, ".sitepatch")):
-                self.note(f"what is patched in {site}, shared with others, is left alone without --system")
+                self.note(Message("what is patched in {site}, shared with others, is left alone without --system", site=site))
         if self.verbose:
-            self.note(f"{env.name}: {', '.join(env.sites)}", "environment")
+            self.note(Message("{name}: {sites}", name=env.name, sites=", ".join(env.sites)), "environment")
 
     def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
         """Write which environment is meant, and with --verbose the patchsets with their options."""
@@ -98,8 +98,9 @@ class Console(Events):
         """Keep the message of a Ctrl-C."""
         self.outcome = state
 
-    def note(self, text: str, word: str = "note") -> None:
-        """Write a note to stderr, `word` is its label; not with --quiet."""
+    def note(self, text: str, word: str = "note", **fields: Any) -> None:
+        """Write a note to stderr, of a template and its fields, `word` is its label; not with --quiet."""
+        text = Message.of(text, fields)
         if self.kept_notes is not None:
             self.kept_notes.append(f"{word}: {text}")
         elif not self.quiet:
@@ -113,7 +114,7 @@ class Console(Events):
 
     def hints(self, texts: Iterable[str]) -> None:
         """Write what can be done, each line once."""
-        self.notes(dict.fromkeys(line for text in texts for line in text.split("\n") if line), "hint")
+        self.notes(dict.fromkeys(line for text in texts for line in translated_lines(text)), "hint")
 
     def progress(self, done: int, total: int, what: str) -> None:
         """Show on stderr how much is done, of how much (0: nobody knows); not with --quiet or --json."""
@@ -182,7 +183,7 @@ class Console(Events):
         from patcher.system.output import write_output
 
         write_output(path, data)
-        self.note(f"wrote {path}")
+        self.note(Message("wrote {path}", path=path))
 
     @property
     def plain(self) -> bool:
@@ -208,7 +209,7 @@ class Console(Events):
         busy = {"busy": True} if isinstance(error, BusyError) else {}
         self.answer(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code, **busy, **error.place}})
         lines = [labelled("error", error.message, fg="red", bold=True)]
-        lines += [labelled("hint", line, fg="cyan") for line in error.hint.split("\n") if line]
+        lines += [labelled("hint", line, fg="cyan") for line in translated_lines(error.hint)]
         for line in lines if self.kept_notes is None else ():
             with suppress(OSError):  # the exit code still tells
                 click.echo(line, err=True, color=self.color(sys.stderr))
@@ -226,7 +227,11 @@ def answer_usage(error: click.ClickException) -> bool:
     path = context.command_path if context else "sitepatch"
     console = Console("-".join(path.split()[1:]) or path, True, False, False, None)
     console.kept_notes = [] if console.name == "run" else None
-    stopped = {"message": error.format_message(), "hint": f"see: {path} --help", "exit_code": error.exit_code}
+    stopped = {
+        "message": error.format_message(),
+        "hint": Message("see: {path} --help", path=path),
+        "exit_code": error.exit_code,
+    }
     console.answer(False, {"error": stopped})
     return console.kept_notes is not None
 

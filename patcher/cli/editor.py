@@ -11,6 +11,7 @@ from typing import Callable
 
 from patcher.cli.console import Console
 from patcher.errors import SitepatchError
+from patcher.message import Message
 
 
 def open_editor(folder: Path, file: str = "") -> None:
@@ -26,9 +27,21 @@ def open_editor(folder: Path, file: str = "") -> None:
     try:
         code = subprocess.call([*shlex.split(given), file or "."], cwd=str(folder))
     except (OSError, ValueError) as error:
-        raise SitepatchError(f"{variable}={given}: it could not be run: {error}", f"set {variable} to an editor") from None
+        raise SitepatchError(
+            "{variable}={given}: it could not be run: {error}",
+            "set {variable} to an editor",
+            variable=variable,
+            given=given,
+            error=error,
+        ) from None
     if code:
-        raise SitepatchError(f"{variable}={given}: it ended with exit code {code}, nothing was captured", "")
+        raise SitepatchError(
+            "{variable}={given}: it ended with exit code {code}, nothing was captured",
+            "",
+            variable=variable,
+            given=given,
+            code=code,
+        )
 
 
 def edit_copies(console: Console, folder: Path, file: str, go_on: str, run: Callable[[], int]) -> int:
@@ -44,12 +57,12 @@ def edit_copies(console: Console, folder: Path, file: str, go_on: str, run: Call
     Raises:
         SitepatchError: what `open_editor` and `run` raise, with a hint that says how to go on.
     """
-    kept = f"the copies are kept; go on with: {go_on}"
+    kept = Message("the copies are kept; go on with: {go_on}", go_on=go_on)
     try:
         open_editor(folder, file)
         code = run()
     except SitepatchError as error:
-        error.hint = f"{error.hint}\n{kept}".lstrip()
+        error.hint = Message("{hint}\n{kept}", hint=error.hint, kept=kept).lstrip()
         raise
     if code:
         console.note(kept)

@@ -12,13 +12,16 @@ import gettext
 import json
 import os
 import re
+import string
+from itertools import zip_longest
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import click.formatting
 
 from patcher.cli import translation
-from patcher.text.width import wrapped
+from patcher.message import Message
+from patcher.text.terminal import wrapped
 
 _LONGEST, _MOST = 2_000, 50_000  # characters of a line, of a text: what is longer is no message of ours
 _JOINTS, _DEEP, _TRIES = 12, 6, 1_000  # of a line; entries in entries; times that a text is compared with the catalog
@@ -26,6 +29,8 @@ _JOINT = re.compile(r"; |: |, |\. (?=[A-Z])| \(|  +")
 _WIDE = {"; ": "；", ": ": "：", ", ": "，", ". ": "。", " (": "（", ")": "）"}
 _STRONG = ("; ", ": ", " (")  # joints that no list has
 _QUOTES = ("`", '"', "'")
+_Piece = Tuple[str, Optional[str]]
+"""Text, and the name of the field that follows."""
 _Found = Tuple[int, str]
 """How many characters of a text are covered by entries, and what it becomes."""
 _NAME = re.compile(r"(?:\S+(?: \d\S*)?(?<![,;]))?")  # one word, or the name of a package and its version
@@ -33,6 +38,7 @@ _COUNT = re.compile(r"[\d.]+ [A-Za-z]+")
 _TIMED = re.compile(r" in [\d.]+ s, ")  # the end of a sentence of `verify`
 _SENTENCE = re.compile(r"[^,] [A-Za-z`(\[]")
 _WORD = re.compile(r"[A-Za-z]+")
+_PLAIN = re.compile(r"[\w.]+")  # a field without a format
 _FEW = 8  # letters; an entry with fewer, as `{} in {}`, fits too much: its holes take names, lists and counts
 _ROOT = re.compile(r"(?<![^\s(\"'`=:\[])/(?=[^\s/])")  # the beginning of an absolute path
 _PATH_END = re.compile(r"(?=[\s/:;,()\"'`\]]|$)")
@@ -68,8 +74,41 @@ class Catalog:
                 entry = _Entry(pieces, _numbered(msgstr), weak)
                 self._by_word.setdefault(_rarest(msgid), []).append(entry)
 
+    def message(self, message: Message) -> str:
+        """A message: each line of its template is looked up, and filled with its fields, of which messages are translated."""
+        return "\n".join(self._of_line(line, message.fields) for line in message.template.split("\n"))
+
+    def _of_line(self, line: str, fields: Mapping[str, Any]) -> str:
+        pieces = [(literal, _hole(*field)) for literal, *field in string.Formatter().parse(line)]
+        holes = [hole for _, hole in pieces if hole is not None]
+        filled = {hole: self._field(hole, fields) for hole in holes}
+        said = {hole for hole in holes if filled[hole] != f"{{{hole}}}".format(**fields)}
+        msgid = "".join(literal + ("" if hole is None else "{}") for literal, hole in pieces)
+        found = self.whole.get(msgid.strip())
+        if found is not None:
+            indent = msgid[: len(msgid) - len(msgid.lstrip())]
+            behind = msgid[len(msgid.rstrip()) :]
+            parts = _numbered(f"{'' if indent == ' ' and _is_wide(found[:1]) else indent}{found}{behind}")
+            pieces = list(zip_longest(parts[::2], [holes[int(number)] for number in parts[1::2]]))
+        elif not fields:
+            return self._around_paths(line.replace("{{", "{").replace("}}", "}"))
+        elif said and not _WORD.search(msgid):  # `{place}: {problem}`: the punctuation is translated
+            pieces = [(_widened(literal), hole) for literal, hole in pieces]
+        return _filled(pieces, filled, said)
+
+    def _field(self, hole: str, fields: Mapping[str, Any]) -> str:
+        """A field: messages are translated, also that of an error, and what the operating system says; all else stays."""
+        field = string.Formatter().get_field(hole, (), fields)[0] if _PLAIN.fullmatch(hole) else f"{{{hole}}}".format(**fields)
+        if isinstance(field, OSError) and field.strerror in self.whole:
+            said = self.whole[field.strerror]
+            return said if field.filename is None else f"{said}：{field.filename!r}"
+        text = str(field)
+        return self.message(text) if isinstance(text, Message) else self.whole.get(text, text) if " " in text else text
+
     def text(self, text: str) -> str:
         """A text of several lines, translated as far as it can be."""
+        if isinstance(text, Message):
+            return self.message(text)
         if len(text) > _MOST:
             return text
         self._known, self._tries = {}, _TRIES
@@ -145,6 +184,40 @@ class Catalog:
                 joined = f"{before[1]}{_WIDE.get(glue, glue)}{behind[1]}{_WIDE.get(last, '')}"
                 also = len(glue) if behind[0] and glue in _STRONG else 0
                 yield before[0] + also + behind[0], _GAP.sub("", joined)
+
+
+def _filled(pieces: Iterable[_Piece], fields: Mapping[str, str], said: Container[str]) -> str:
+    """The pieces of a template with the fields; between Chinese and a field that is Chinese now stands no blank."""
+    text = ""
+    before = False
+    for literal, name in pieces:
+        text = _glued(text, literal) if before else text + literal
+        before = name in said
+        if name is not None:
+            text = _glued(text, fields[name]) if before else text + fields[name]
+    return text
+
+
+def _hole(name: Optional[str], form: Optional[str], conversion: Optional[str]) -> Optional[str]:
+    """What stands between the braces of a template."""
+    return name and name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+
+
+def _widened(text: str) -> str:
+    for narrow, wide in _WIDE.items():
+        text = text.replace(narrow, wide)
+    return text
+
+
+def _glued(left: str, right: str) -> str:
+    """Two texts, without a blank between two Chinese characters where they meet."""
+    left = left[:-1] if left[-1:] == " " and _is_wide(left[-2:-1]) and _is_wide(right[:1]) else left
+    right = right[1:] if right[:1] == " " and _is_wide(left[-1:]) and _is_wide(right[1:2]) else right
+    return left + right
+
+
+def _is_wide(char: str) -> bool:
+    return "\u3000" <= char <= "\u9fff" or "\uff00" <= char <= "\uff60"
 
 
 def _paths(line: str) -> List[str]:

@@ -15,8 +15,9 @@ import click
 from patcher import __version__
 from patcher.cli.commands import SECTIONS, Group
 from patcher.cli.translation import label, translated
+from patcher.message import Message
 from patcher.system.signals import drop_output, end_interrupted
-from patcher.text.printable import printable_lines
+from patcher.text.terminal import printable_lines
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _COMMANDS = {name: where for section in SECTIONS.values() for name, where in section.items()}
@@ -98,7 +99,9 @@ def main() -> None:
             from patcher.cli.styles import labelled
 
             with suppress(OSError):
-                click.echo(labelled("error", f"standard output: {error.strerror}"), err=True)
+                click.echo(
+                    labelled("error", Message("standard output: {error}", error=Message.whole(error.strerror))), err=True
+                )
     try:
         sys.stderr.flush()
     except OSError:

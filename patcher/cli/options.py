@@ -11,6 +11,7 @@ import click
 from patcher.cli.console import Console
 from patcher.cli.translation import translated
 from patcher.errors import SitepatchError, UsageError
+from patcher.message import Message
 from patcher.ops.place import Place
 from patcher.patchset.places import patchset_folders
 from patcher.store import patience
@@ -36,7 +37,7 @@ def common_options(
             click.option("--system", is_flag=True, help="Also what a venv shares with others (system-site-packages)."),
         ]
     if sources:
-        text = "Directory of patchsets, looked at first; repeatable."
+        text = Message("Directory of patchsets, looked at first; repeatable.")
         options.append(click.option("--patch-dir", metavar="DIR", multiple=True, help=text))
     options += [
         click.option("--json", "as_json", is_flag=True, help=f"Answer in JSON{_IN_LINE if in_line else ''}."),
@@ -80,7 +81,7 @@ def format_option(*forms: str) -> Callable[[CommandFunction], CommandFunction]:
         @wraps(function)
         def run(console: Console, form: str, **rest: Any) -> int:
             if console.as_json and form != forms[0]:
-                raise UsageError(f"--format {form} and --json: found both, expected one")
+                raise UsageError("--format {form} and --json: found both, expected one", form=form)
             try:
                 return function(console, form=form, **rest)
             except SitepatchError as error:
@@ -102,7 +103,7 @@ class Number(click.FloatRange):
         """The number in an option's value; click.UsageError where it is none."""
         number = super().convert(value, param, ctx)
         if number != number:
-            self.fail(translated(f"found {value}, expected a number"), param, ctx)
+            self.fail(translated(Message("found {value}, expected a number", value=value)), param, ctx)
         return number
 
 
@@ -123,7 +124,7 @@ def verify_option(default: str = "import") -> Callable[[CommandFunction], Comman
 
 def writing_options(function: CommandFunction) -> CommandFunction:
     """Give a command `--force` and `--verify`."""
-    text = "Also where a file was edited by hand; the edited text is kept in the store."
+    text = Message("Also where a file was edited by hand; the edited text is kept in the store.")
     return click.option("--force", is_flag=True, help=text)(verify_option()(function))
 
 

@@ -10,7 +10,8 @@ from typing import Optional, TextIO
 import click
 
 from patcher.cli.translation import translated
-from patcher.text.width import clip, terminal_width
+from patcher.message import Message
+from patcher.text.terminal import clip, terminal_width
 
 _FIRST, _AGAIN, _LOG = 1.0, 0.25, 10.0  # seconds: until a bar is shown, between two looks of it, between two lines of a log
 _UNKNOWN = (number for number in range(0))  # click then shows no length
@@ -56,9 +57,10 @@ class ProgressBar:
 
     def _show(self) -> None:
         passed = f"{time.monotonic() - self._begun:.0f} s"
-        when = translated(f"{self._bar.format_eta()} left") if self._bar.eta_known else passed
+        when = translated(Message("{time} left", time=self._bar.format_eta())) if self._bar.eta_known else passed
         what = translated(self._what)
-        amount = f"{translated(f'{self._bar.pos} of {self._total}')} {what}" if self._total else f"{self._bar.pos} {what}"
+        of_total = Message("{number} of {total}", number=self._bar.pos, total=self._total)
+        amount = f"{translated(of_total)} {what}" if self._total else f"{self._bar.pos} {what}"
         if self._live:
             bar = f"[{self._bar.format_bar()}] " if self._total else ""
             text = f"{bar}{amount}, {when}"

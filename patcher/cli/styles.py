@@ -8,9 +8,9 @@ from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
 
 import click
 
-from patcher.cli.translation import Verbatim, label, term, translated
-from patcher.text.printable import Styled, join_styled, printable, printable_lines
-from patcher.text.width import LONGEST, clip, padded, width, wrapped
+from patcher.cli.translation import Verbatim, label, term, translated, translated_lines
+from patcher.message import Message
+from patcher.text.terminal import LONGEST, Styled, clip, join_styled, padded, printable, printable_lines, width, wrapped
 
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan", "\\": "yellow"}
 
@@ -46,7 +46,7 @@ _WORDS = {
     "green": ("applied", "captured", "updated", "locked", "overlay", "restored", "verified", "applies", "ok"),
     "cyan": ("applicable", "available"),
     "yellow": (
-        "broken before",
+        Message("broken before"),
         "overwritten",
         "outdated",
         "interrupted",
@@ -72,7 +72,9 @@ class Row(NamedTuple):
 
 def hint_lines(hint: str) -> List[str]:
     """A hint as the details of a row, none for ""."""
-    return f"hint: {hint}".split("\n") if hint else []
+    first, *more = translated_lines(hint) or [""]
+    head = label("hint")
+    return [Verbatim(head + (" " if head[-1] == ":" else "") + first), *more] if hint else []
 
 
 def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
@@ -96,8 +98,10 @@ def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
         head = style(padded(term(row.word), first), fg=COLORS.get(row.word, "red"))
         yield f"{head}  {filled[0]}".rstrip()
         whole = (Styled, Verbatim)
-        details = [line for each in row.details for line in ([each] if isinstance(each, whole) else each.split("\n"))]
-        below = (part for detail in details for part in _wrapped(_clipped(printable(translated(detail))), room))
+        details = [
+            line for each in row.details for line in ([each] if isinstance(each, whole) else translated(each).split("\n"))
+        ]
+        below = (part for detail in details for part in _wrapped(_clipped(printable(detail)), room))
         for line in (*filled[1:], *below):
             yield (" " * (first + 2) + line).rstrip()
 

@@ -5,9 +5,9 @@ English unless `set_translation` was called, as `patcher.cli.language` does with
 
 from __future__ import annotations
 
-from typing import Callable, Optional
+from typing import Callable, List, Optional
 
-from patcher.text.printable import Styled
+from patcher.text.terminal import Styled
 
 
 class Verbatim(str):
@@ -27,6 +27,11 @@ def set_translation(sentence: Callable[[str], str], word: Callable[[str], str]) 
 def translated(text: str) -> str:
     """A text of one line or several in the language of the user; styled text is code, or was translated already."""
     return text if _sentence is None or isinstance(text, (Styled, Verbatim)) else _sentence(text)
+
+
+def translated_lines(text: str) -> List[str]:
+    """The lines of a text in the language of the user."""
+    return [Verbatim(line) for line in translated(text).split("\n") if line]
 
 
 def term(text: str) -> str:

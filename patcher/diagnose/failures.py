@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import Dict, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose.origin import rank_of_line
-from patcher.text.printable import printable_bytes
-from patcher.text.width import clip
+from patcher.text.terminal import clip, printable_bytes
 
 _TRACEBACK = b"Traceback (most recent call last):"
 CHAINED = (b"The above exception was the direct cause of the following", b"During handling of the above exception, another")

@@ -31,8 +31,7 @@ from patcher.diagnose.packed import DAMAGE, packing, unpacked
 from patcher.diagnose.patterns import Compiled, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.diagnose.words import Shapes, form, shape, shortest
-from patcher.text.printable import printable, printable_bytes
-from patcher.text.width import clip, width
+from patcher.text.terminal import clip, printable, printable_bytes, width
 
 _REFUSAL = squeezed(REFUSAL.encode())
 PIECE = 1 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from patcher.text.printable import printable
+from patcher.text.terminal import printable
 
 OURS = b"sitepatch-ddp"
 REFUSAL = "DistributedDataParallel device_ids and output_device"  # how torch's DDP begins to refuse, in every release

@@ -9,7 +9,7 @@ from patcher.diagnose.rank import NONE, NOTES, family
 from patcher.diagnose.report import Devices, Report
 from patcher.diagnose.runs import Run, Wrap
 from patcher.text.listed import ranks
-from patcher.text.width import clip, padded, width
+from patcher.text.terminal import clip, padded, width
 
 READY = "ready"
 WIDTH = 100

@@ -21,9 +21,10 @@ from patcher.engine.node import Node, SyntaxProblem, same
 from patcher.engine.source import Source, lines_of
 from patcher.engine.spatch.side import Hunk
 from patcher.engine.syntax import check_for_ast
+from patcher.message import Message, joined
 from patcher.model import HunkAnswer, Splice, State
 
-_NESTED = "where one place is inside another, write a hunk that has both"
+_NESTED = Message("where one place is inside another, write a hunk that has both")
 
 Rewritten = Callable[[Source, Hunk, MatchRange, Match], Sequence[Edit]]
 
@@ -79,7 +80,7 @@ def check_result(
         problem = wrong.message
     if problem or (source.has_ast and not result.has_ast):  # the interpreter's own message is the clearest
         words = _syntax_error(new.decode(source.encoding)) if source.has_ast else ""
-        problem = f"the result does not parse: {words or problem}"
+        problem = Message("the result does not parse: {words}", words=words or problem)
     else:
         offsets = _OffsetMap(source, result, splices)
         starts = [offsets.to(splice.start) for splice in splices]
@@ -96,27 +97,34 @@ def check_result(
             problem = _second_change(result, each.hunk, rewritten) or _check_hunk(result, each, every, offsets)
             hint = _NESTED if each.form.text.expected != 1 else ""
         except (SyntaxProblem, TooManySteps) as error:
-            problem = f"the result cannot be read for checking: {error}"
+            problem = Message("the result cannot be read for checking: {error}", error=error)
         except Conflict as error:
-            problem = f"applying it a second time would fail: {error}"
+            problem = Message("applying it a second time would fail: {error}", error=error)
         checked.append(answer._replace(state=State.CONFLICT, problem=problem, hint=hint) if problem else answer)
     lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
     unread = broken(use, result, lines, injected)
     if unread:
         line, lost, function = unread[0]
-        what = f"`{lost}` is read in line {line} of the result, and nothing binds it there any more"
-        hint = "keep what binds it, or change what reads it in the same patchset"
+        what = Message(
+            "`{lost}` is read in line {line} of the result, and nothing binds it there any more", lost=lost, line=line
+        )
+        hint = Message("keep what binds it, or change what reads it in the same patchset")
         if function:
-            what = f"`{lost}` is a local of `{function[1:]}` now, and line {line} of the result reads it before it is bound"
-            hint = "give it another name"
+            what = Message(
+                "`{lost}` is a local of `{function}` now, and line {line} of the result reads it before it is bound",
+                lost=lost,
+                function=function[1:],
+                line=line,
+            )
+            hint = Message("give it another name")
         checked = [
             answer._replace(state=State.CONFLICT, problem=what, hint=hint) if answer.splices else answer for answer in checked
         ]
     missing = unbound(source, result, inserted, injected)
     if missing:
-        names = ", ".join(f"`{item.name}` (line {item.line} of the result)" for item in missing)
-        text = f"the inserted code reads names that nothing binds there: {names}"
-        hint = "import them in the inserted code, or list injected names in the variant (`names = […]`)"
+        names = joined(", ", (Message("`{item.name}` (line {item.line} of the result)", item=item) for item in missing))
+        text = Message("the inserted code reads names that nothing binds there: {names}", names=names)
+        hint = Message("import them in the inserted code, or list injected names in the variant (`names = […]`)")
         checked = [
             answer._replace(state=State.CONFLICT, problem=text, hint=hint) if answer.splices else answer for answer in checked
         ]
@@ -144,7 +152,7 @@ def _second_change(result: Source, hunk: Hunk, rewritten: Rewritten) -> str:
         edits = rewritten(result, form, place, place.matches[0])
         if any(result.text[edit.start : edit.end] != edit.text for edit in edits):
             line = result.lines.number(place.start)
-            return f"applying it a second time would change the result again, at line {line} of it"
+            return Message("applying it a second time would change the result again, at line {line} of it", line=line)
     return ""
 
 
@@ -169,10 +177,14 @@ def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, Ma
             shared = next((edit for edit in foreign if edit.start < match.end and match.start < edit.end), None)
             if shared is not None:
                 where = offsets.source.lines.number(shared.start)
-                return (
-                    f"another hunk of this patchset changes line {where}, which this one writes too: write one hunk for both"
+                return Message(
+                    "another hunk of this patchset changes line {where}, which this one writes too: write one hunk for both",
+                    where=where,
                 )
-            return f"the after side does not match the result at line {line} of it: the change would not be what the hunk says"
+            return Message(
+                "the after side does not match the result at line {line} of it: the change would not be what the hunk says",
+                line=line,
+            )
     return ""
 
 
@@ -202,7 +214,11 @@ def _compile_problem(source: Source, result: Source, inserted: Sequence[Tuple[in
     lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
     error = _compile_error(_statements_near(result.tree.body, lines))
     before = source.tree if error else None
-    return f"the result does not compile: {error}" if before is not None and not _compile_error(before.body) else ""
+    return (
+        Message("the result does not compile: {error}", error=error)
+        if before is not None and not _compile_error(before.body)
+        else ""
+    )
 
 
 def _defined_twice(result: Source, before: Counter[str]) -> str:
@@ -210,7 +226,11 @@ def _defined_twice(result: Source, before: Counter[str]) -> str:
     for name, line in _redefinitions(result):
         before[name] -= 1
         if before[name] < 0:
-            return f"`{name}` would be defined twice (line {line} of the result): upstream has one of that name"
+            return Message(
+                "`{name}` would be defined twice (line {line} of the result): upstream has one of that name",
+                name=name,
+                line=line,
+            )
     return ""
 
 
@@ -225,7 +245,9 @@ def _equal_branches(result: Source, matched: Sequence[Matched], inserted: Sequen
             start = result.lines.starts[node.lineno - 1] + node.col_offset  # only blanks stand before it
             if any(first <= start < last for first, last in inserted):
                 line = node.lineno
-                return f"all branches of the `if` in line {line} of the result would be equal: upstream has one of them"
+                return Message(
+                    "all branches of the `if` in line {line} of the result would be equal: upstream has one of them", line=line
+                )
     return ""
 
 
@@ -302,7 +324,7 @@ def _syntax_error(text: str) -> str:
         ast.parse(text)
     except (SyntaxError, ValueError) as error:
         digits = "Exceeds the limit" in str(error)  # that message advises to change a setting of the interpreter
-        return "a number has more digits than Python reads; write it in hexadecimal" if digits else str(error)
+        return Message("a number has more digits than Python reads; write it in hexadecimal") if digits else str(error)
     except (SyntaxProblem, RecursionError, MemoryError):
         pass
     return ""

@@ -18,6 +18,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.side import Hunk
+from patcher.message import Message
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State, apply_splices
 from patcher.text.lines import common_ends
 
@@ -46,10 +47,10 @@ def rewrite(
     try:
         return _rewritten(Source(data), compiled, injected)
     except RecursionError:
-        text = "the code is nested too deeply to be read, or a hunk is too long to be matched"
+        text = Message("the code is nested too deeply to be read, or a hunk is too long to be matched")
     except SyntaxProblem as problem:
-        where = f" (line {problem.line})" if problem.line else ""
-        text = f"the file cannot be read as Python: {problem.message}{where}"
+        where = Message(" (line {line})", line=problem.line) if problem.line else ""
+        text = Message("the file cannot be read as Python: {message}{where}", message=problem.message, where=where)
     finally:
         if collects:
             gc.enable()
@@ -126,7 +127,9 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
                 first = seen.setdefault((hunk.text.scope, before, anchor), hunk.text.line)
                 if first != hunk.text.line:
                     reject(
-                        hunk.text.origin, hunk.text.line, f"inserts at the same place as the hunk in line {first}: write one"
+                        hunk.text.origin,
+                        hunk.text.line,
+                        Message("inserts at the same place as the hunk in line {first}: write one", first=first),
                     )
 
 
@@ -141,7 +144,9 @@ def _answered(source: Source, hunk: Hunk) -> Matched:
     except SyntaxProblem as problem:
         text = problem.message
     except TooManySteps:
-        text = "the pattern can be laid over this code in too many ways to try: write more of what stands between the `...`"
+        text = Message(
+            "the pattern can be laid over this code in too many ways to try: write more of what stands between the `...`"
+        )
     return Matched(hunk, hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=text))
 
 
@@ -156,13 +161,23 @@ def _counted(source: Source, hunk: Hunk, found: FoundPlaces) -> Optional[HunkAns
 
         answer = not_found(source, hunk, found)
         if hunk.others and not total:
-            problem = f"none of the {len(hunk.forms)} forms of this hunk is found; the first one: {answer.problem}"
+            problem = Message(
+                "none of the {number} forms of this hunk is found; the first one: {problem}",
+                number=len(hunk.forms),
+                problem=answer.problem,
+            )
             answer = answer._replace(problem=problem)
         return answer._replace(gone=all(already_deleted(source, form, find_hunk(source, form)) for form in hunk.forms))
     if count and total > count:
         where = sorted(source.lines.number(place.start) for place in [*found.todo, *found.done])
-        problem = f"found {total} places in `{hunk.text.scope}` (lines {', '.join(map(str, where))}), expected {count}"
-        hint = "write more of the code around the place, or say `count=all`"
+        problem = Message(
+            "found {total} places in `{scope}` (lines {subject}), expected {count}",
+            total=total,
+            scope=hunk.text.scope,
+            subject=", ".join(map(str, where)),
+            count=count,
+        )
+        hint = Message("write more of the code around the place, or say `count=all`")
         return HunkAnswer(hunk.text, State.AMBIGUOUS, _lines(source, found.todo), problem=problem, hint=hint)
     return None if found.todo else HunkAnswer(hunk.text, State.UPSTREAM, _lines(source, found.done))
 
@@ -183,9 +198,15 @@ def _changed(source: Source, hunk: Hunk, places: Sequence[MatchRange]) -> Tuple[
         except Conflict as conflict:
             return HunkAnswer(hunk.text, State.CONFLICT, (line,), problem=str(conflict)), []
         if len(choices) > 1 or len(place.matches) == MAX_MATCHES:
-            number = len(place.matches) if len(place.matches) < MAX_MATCHES else f"more than {MAX_MATCHES - 1}"
-            problem = f"the code at line {line} can be matched in {number} ways that would change different parts of it"
-            hint = "write what stands beside the part that is meant"
+            number = (
+                len(place.matches) if len(place.matches) < MAX_MATCHES else Message("more than {limit}", limit=MAX_MATCHES - 1)
+            )
+            problem = Message(
+                "the code at line {line} can be matched in {number} ways that would change different parts of it",
+                line=line,
+                number=number,
+            )
+            hint = Message("write what stands beside the part that is meant")
             return HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint), []
         changes.append(MatchEdits(place.matches[0], choices[0]))
     starts = [min((edit.start for edit in edits), default=match.start) for match, edits in changes]
@@ -222,7 +243,7 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
         same_anchor = left.start == right.start and left.end == left.start and right.end == right.start and one != other
         if right.start < left.end or (same_anchor and _depth(left) == _depth(right)):
             line = source.lines.number(right.start)
-            text = f"two changes of this patchset meet at line {line}: write one hunk for both"
+            text = Message("two changes of this patchset meet at line {line}: write one hunk for both", line=line)
             answers = [
                 answer._replace(state=State.CONFLICT, problem=text) if index in (one, other) else answer
                 for index, answer in enumerate(answers)

@@ -10,6 +10,7 @@ from patcher.engine.lex import Lines, Token, expressions, fields, tokens
 from patcher.engine.match.found import Match, MatchRange
 from patcher.engine.node import Node
 from patcher.engine.spatch.side import Hunk, Side
+from patcher.message import Message
 
 _OPENED = re.compile(r"[A-Za-z]{0,3}('''|\"\"\"|'|\")")
 
@@ -63,7 +64,11 @@ def text_edit(lines: Lines, hunk: Hunk, place: MatchRange) -> Edit:
     before, after = tokens(old)[0], made[0]
     if len(made) != 1 or _fixed_parts(before) != _fixed_parts(after):
         line = lines.number(place.start)
-        raise Conflict(f"line {line}: with the new text the string would end elsewhere, or have other code in its braces")
+        raise Conflict(
+            Message(
+                "line {line}: with the new text the string would end elsewhere, or have other code in its braces", line=line
+            )
+        )
     return Edit(place.start, place.end, new)
 
 

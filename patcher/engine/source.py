@@ -16,6 +16,7 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 from patcher.engine.lex import Lines
 from patcher.engine.node import DEFINITIONS, Node, SyntaxProblem
 from patcher.engine.syntax import check_for_ast, parse_source
+from patcher.message import Message
 from patcher.model import Splice
 
 BOM = b"\xef\xbb\xbf"
@@ -46,12 +47,12 @@ class Source:
         self.data = data
         self.skipped = len(BOM) if data.startswith(BOM) else 0
         if b"\0" in data:
-            raise SyntaxProblem("the file has a null byte: it is not Python source")
+            raise SyntaxProblem(Message("the file has a null byte: it is not Python source"))
         try:
             self.encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0].replace("utf-8-sig", "utf-8")
             self.text = data[self.skipped :].decode(self.encoding)
         except (SyntaxError, ValueError, LookupError) as error:
-            raise SyntaxProblem(f"the file is not text in its encoding: {error}") from None
+            raise SyntaxProblem(Message("the file is not text in its encoding: {error}", error=error)) from None
         self._single = len(self.text) == len(data) - self.skipped  # one byte a character: byte offsets need no encoding
         self.lines = Lines(self.text)
         self.indent = "    "
@@ -95,7 +96,7 @@ class Source:
                 check_for_ast(self.text)
                 return ast.parse(self.text)
             except (RecursionError, MemoryError):  # libcst would overflow the stack and crash the process
-                raise SyntaxProblem("the code is nested too deeply to be read") from None
+                raise SyntaxProblem(Message("the code is nested too deeply to be read")) from None
             except (SyntaxError, ValueError):
                 return None
 
@@ -118,7 +119,9 @@ class Source:
         try:
             return Splice(self.byte(start), self.byte(end), new.encode(self.encoding))
         except UnicodeError as error:
-            raise SyntaxProblem(f"the inserted code cannot be written in the file's encoding: {error}") from None
+            raise SyntaxProblem(
+                Message("the inserted code cannot be written in the file's encoding: {error}", error=error)
+            ) from None
 
     def whole(self) -> Node:
         """The whole file as one block."""

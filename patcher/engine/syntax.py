@@ -12,6 +12,7 @@ from patcher.engine.convert import Converter
 from patcher.engine.lex import Token, expressions
 from patcher.engine.node import Node, SyntaxProblem
 from patcher.errors import SitepatchError
+from patcher.message import Message
 
 try:
     import libcst as cst
@@ -20,8 +21,10 @@ try:
     import_module("libcst.native")  # which libcst itself imports at the first parse
 except ImportError as error:
     raise SitepatchError(
-        f"libcst, which reads Python code, cannot be imported: {error}",
-        f"install it again, for this interpreter: {sys.executable} -m pip install --force-reinstall libcst",
+        "libcst, which reads Python code, cannot be imported: {error}",
+        "install it again, for this interpreter: {executable} -m pip install --force-reinstall libcst",
+        error=error,
+        executable=sys.executable,
     ) from error
 
 # The line is read here: `raw_line` is one too many, or 1 where the tokenizer gives none.
@@ -110,20 +113,22 @@ def parse_source(text: str, *, offset: int = 0, newline: str = "\n", indent: str
         state = _Recorder(module.default_newline, module.default_indent)
         module._codegen(state)
         if "".join(state.tokens) != scaffold + text:
-            raise SyntaxProblem("the parser does not give this text back byte for byte (a form feed or an odd line break?)")
+            raise SyntaxProblem(
+                Message("the parser does not give this text back byte for byte (a form feed or an odd line break?)")
+            )
         body: Any = module.body
         if scaffold:
             if len(body) != 1 or body[0].orelse is not None:
-                raise SyntaxProblem("a part of the code is indented less than its first line")
+                raise SyntaxProblem(Message("a part of the code is indented less than its first line"))
             body = body[0].body.body
         converter = Converter(scaffold + text, offset - len(scaffold), state.outer, state.inner)
         block = converter.statements(body)
     except RecursionError:
-        raise SyntaxProblem("the code is nested too deeply to be read") from None
+        raise SyntaxProblem(Message("the code is nested too deeply to be read")) from None
     except cst.ParserSyntaxError as error:
         found = _ERROR.match(error.message)
         assert found is not None  # any text is an error
-        words = "unexpected code" if found["words"].startswith("expected one of ") else found["words"]
+        words = Message("unexpected code") if found["words"].startswith("expected one of ") else found["words"]
         raise SyntaxProblem(words, max(0, int(found["line"] or 0) - bool(scaffold)), int(found["column"] or 0)) from None
     except cst.CSTValidationError as error:  # accepted by libcst's parser, and refused by its nodes: `"a" b"b"`
         raise SyntaxProblem(str(error)) from None
@@ -178,7 +183,7 @@ def check_depth(text: str) -> None:
         deep = max(base + chain + (_inside(part) if "{" in part[1:] else 0), elifs.get(indent, 0))
         if deep > _MAX_CHAIN or len(around) > 2 * (_MAX_IN_CASE if in_case else _MAX_BRACKETS):
             line = len(re.findall(r"\r\n|\r|\n", text[: found.start()])) + 1
-            raise SyntaxProblem("the code is nested too deeply to be read", line)
+            raise SyntaxProblem(Message("the code is nested too deeply to be read"), line)
 
 
 def check_for_ast(text: str) -> None:

@@ -12,12 +12,13 @@ from patcher.errors import UsageError
 from patcher.hook import backend
 from patcher.hook.installed import read_hook_fields
 from patcher.hook.places import HOOK, PATCHSETS
+from patcher.message import Message
 from patcher.model import Requested
 from patcher.patchset.toml import option_text, written_toml
 from patcher.store.receipt import encode_fields
 from patcher.system.decode import decode_json
 
-NAME_RULE = "a name of a-z, 0-9 and single -, that begins with a letter"
+NAME_RULE = Message("a name of a-z, 0-9 and single -, that begins with a letter")
 _PYPROJECT = """\
 # Keeps patches applied. For requirements.txt, with the path from where the installer is run:  ./{folder}
 # Written by `sitepatch hook init`; run that again after a change. All of this directory belongs under version control.
@@ -55,8 +56,15 @@ def read_directory(folder: Path) -> Optional[Dict[str, Any]]:
     if (folder / HOOK).is_file():
         return read_hook_fields(str(folder / HOOK))
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        what = "a directory that is not empty and holds no hook" if folder.is_dir() else "something that is no directory"
-        raise UsageError(f"{folder}: found {what}", "name a directory that does not exist yet, or one that hook init made")
+        what = Message(
+            "a directory that is not empty and holds no hook" if folder.is_dir() else "something that is no directory"
+        )
+        raise UsageError(
+            "{folder}: found {what}",
+            Message("name a directory that does not exist yet, or one that hook init made"),
+            folder=folder,
+            what=what,
+        )
     return None
 
 
@@ -75,7 +83,7 @@ def write_directory(folder: Path, name: str, mode: str, requested: Sequence[Requ
         "name": name,
         "version": version,
         "needs": f"sitepatch>={__version__}",
-        "names": f"Keeps {', '.join(options)} applied",
+        "names": Message("Keeps {options} applied", options=", ".join(options)),
     }
     quoted = {key: written_toml(text) for key, text in texts.items()}
     data["pyproject.toml"] = _PYPROJECT.format(folder=folder.name, keys=keys, **quoted).encode("utf-8")

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 from patcher.errors import FormatError, SitepatchError, StoreError
 from patcher.hook.boot import MODES
 from patcher.hook.places import HOOK, PATCHSETS, hook_folders, hook_name
+from patcher.message import Message
 from patcher.model import PatchsetSource, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import resolve_options
@@ -19,7 +20,7 @@ from patcher.system.reading import read_file
 from patcher.target.interpreter import Environment
 
 _HOOK = Table({"name": string, "version": string, "mode": one_of(*MODES), "patchsets": Values(Values(string))})
-_AGAIN = "run `sitepatch hook init` again, and install the hook again"
+_AGAIN = Message("run `sitepatch hook init` again, and install the hook again")
 
 
 class Hook(NamedTuple):
@@ -51,7 +52,7 @@ def read_hook_fields(path: str) -> Dict[str, Any]:
     try:
         return decode_fields(read_file(path), path, _AGAIN, _HOOK)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be read: {error.strerror}", _AGAIN) from error
+        raise StoreError(Message("{path}: cannot be read: {error}", path=path, error=error.strerror), _AGAIN) from error
 
 
 def load_hook(folder: str) -> Hook:
@@ -69,7 +70,7 @@ def load_hook(folder: str) -> Hook:
 
 
 def _requested(folder: str, name: str, texts: Mapping[str, str]) -> Requested:
-    patchset = load_patchset(f"{folder}/{PATCHSETS}/{name}", PatchsetSource("the hook", folder))
+    patchset = load_patchset(f"{folder}/{PATCHSETS}/{name}", PatchsetSource(Message("the hook"), folder))
     return Requested(patchset, resolve_options(patchset, {f"{name}.{option}": text for option, text in texts.items()}))
 
 
@@ -105,5 +106,7 @@ def remove_hook_files(folder: str) -> None:
             shutil.rmtree(info)
         shutil.rmtree(folder)
     except OSError as error:
-        hint = "run this as the owner of that directory"
-        raise SitepatchError(f"{hook_name(folder)} could not be removed: {error}", hint) from error
+        hint = Message("run this as the owner of that directory")
+        raise SitepatchError(
+            Message("{hook_name} could not be removed: {error}", hook_name=hook_name(folder), error=error), hint
+        ) from error

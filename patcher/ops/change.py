@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Callable, Dict, List, Mapping, Optional, Seque
 
 from patcher.errors import FormatError, OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.facts import Wanted
+from patcher.message import Message, joined
 from patcher.model import Change, FilePlan, Plan
 from patcher.ops.events import SILENT, Events
 from patcher.ops.outcome import ApplyRequest, Outcome, RestoreRequest
@@ -135,7 +136,8 @@ def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], ev
         return outcome
     for file in changed:
         if file.aside:
-            events.note(f"the edited {file.path} is kept as {run.save_edited(file.site, file.path, file.aside)}", "kept")
+            copy = run.save_edited(file.site, file.path, file.aside)
+            events.note(Message("the edited {path} is kept as {copy}", path=file.path, copy=copy), "kept")
     from patcher.store.transaction import FINISHED  # as above
 
     changes: Dict[str, List[Change]] = {}
@@ -157,7 +159,8 @@ def _verified(outcome: Outcome, how: VerifySettings) -> Optional[Verified]:
         with stoppable():
             return verify_files(texts, _patchsets(outcome), how)
     except OSError as error:
-        raise SitepatchError(f"it could not be verified ({error}), and nothing was written", "see --verify none") from error
+        problem = Message("it could not be verified ({error}), and nothing was written", error=error)
+        raise SitepatchError(problem, "see --verify none") from error
 
 
 def requested_patchsets(request: ApplyRequest) -> Tuple[List[Requested], List[str]]:
@@ -206,11 +209,17 @@ def verify_settings(
         check_probes(patchsets, place.patch_dirs)
         for one in patchsets:
             if not one.verify.probe:
-                events.note(f"{one.name} has no probe")
+                events.note(Message("{name} has no probe", name=one.name))
     if alone and env.root:
         here = "{}.{}".format(*sys.version_info[:2])
-        events.note(f"the Python of the image is not run: Python {here} of this machine compiles the files, and imports none")
-    why = "an image is not run" if env.root else "--target names no interpreter to import them with; add --python"
+        events.note(
+            Message(
+                "the Python of the image is not run: Python {here} of this machine compiles the files, and imports none",
+                here=here,
+            )
+        )
+    no_python = Message("--target names no interpreter to import them with; add --python")
+    why = Message("an image is not run") if env.root else no_python
     reason = why if alone and how != COMPILE else ""
     return VerifySettings(env, seconds_for_each(), how, place.target is not None, reason, events.progress)
 
@@ -260,4 +269,4 @@ def _check_writable(changed: Sequence[FilePlan]) -> None:
         back = {change.path for change in changes if change.data is None}
         problems += Store(site).check_writable([change.path for change in changes], back)
     if problems:
-        raise StoreError("\n".join(problems), "nothing was changed")
+        raise StoreError(joined("\n", problems), "nothing was changed")

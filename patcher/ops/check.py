@@ -10,6 +10,7 @@ from patcher.author.cases import CaseResult, find_cases, read_case, run_case
 from patcher.author.lint import ADVICE, ERROR, LintFinding, lint
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
+from patcher.message import Message
 from patcher.model import Answer, Patchset, Requested
 from patcher.ops.events import SILENT, Events
 from patcher.ops.explain import HunkExplanation, explanations
@@ -100,7 +101,9 @@ def check(request: CheckRequest, events: Events = SILENT) -> CheckOutcome:
     check_against(request.against, folders=True)
     if request.explain and (len(request.names) != 1 or request.against):
         found = "--against" if request.against else count(len(request.names), "patchset")
-        raise UsageError(f"--explain: found {found}, expected one patchset, which is explained for this environment")
+        raise UsageError(
+            "--explain: found {found}, expected one patchset, which is explained for this environment", found=found
+        )
     every, broken = find_patchsets(place.patch_dirs, Path.cwd())
     known = [source.patchset for source in every]
     names = request.names or [patchset.name for patchset in known]
@@ -151,7 +154,7 @@ def _check_here(outcome: CheckOutcome, events: Events) -> CheckOutcome:
         plan = settled(env, partial(make_plan, env, Wanted(tuple(group))))
         every += plan.answers
         notes.update(dict.fromkeys(plan.notes))
-        events.progress(number, len(groups), "patchsets checked")
+        events.progress(number, len(groups), Message("patchsets checked"))
     absent = tuple(filter(is_absent, every)) if not request.names else ()
     present = tuple(answer for answer in every if answer not in absent)
     return outcome._replace(answers=present, absent=absent, notes=(*outcome.notes, *notes))

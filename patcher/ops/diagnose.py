@@ -21,6 +21,7 @@ from patcher.diagnose.runs import Run, find_runs
 from patcher.diagnose.table import ClassifiedWrap, classified_wraps, is_wrong
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import FileStatus
+from patcher.message import Message
 from patcher.model import Patchset, Symptom
 from patcher.ops.events import SILENT, Events
 from patcher.ops.health.fit import APPLIES, UNKNOWN, Fit, fit_of
@@ -32,7 +33,7 @@ from patcher.store.retry import settled
 from patcher.store.status import statuses
 from patcher.target.interpreter import Environment
 
-_STDIN = "standard input"
+_STDIN = Message("standard input")
 _MB = 1_000_000
 _OF_SUMMARY = ("a-rank-failed", "rank-ended-by-sigkill")  # symptoms that are known better from a summary of torchrun
 _WAITED = {  # symptoms of a rank that has waited for another one
@@ -128,10 +129,10 @@ def diagnose(request: DiagnoseRequest, events: Events = SILENT) -> DiagnoseOutco
         nonlocal size
         size += more
         unknown = size > total  # standard input, and what is packed
-        events.progress(size // _MB, 0 if unknown else -(-total // _MB), "MB of logs read")
+        events.progress(size // _MB, 0 if unknown else -(-total // _MB), Message("MB of logs read"))
 
     logs = [_read(path, known.patterns, read) for path in files]
-    events.progress(1, 1, "logs read")
+    events.progress(1, 1, Message("logs read"))
     return known.outcome(logs, request.run)
 
 
@@ -158,7 +159,12 @@ def follow(request: DiagnoseRequest) -> Iterator[DiagnoseOutcome]:
     for word in request.logs:
         how = packed_by(word)
         if how:
-            raise UsageError(f"--follow: found what {how} has compressed: {word}", "it does not grow: leave --follow out")
+            raise UsageError(
+                "--follow: found what {how} has compressed: {word}",
+                Message("it does not grow: leave --follow out"),
+                how=how,
+                word=word,
+            )
     tails: Dict[str, Optional[Tail]] = {}
     while True:
         for path in log_files(request.logs):  # a directory may have more of them now
@@ -268,7 +274,9 @@ class KnownSymptoms:
             except UsageError:  # there is no such environment
                 raise
             except SitepatchError as error:
-                self._fits[key] = Fit(UNKNOWN, f"whether it fits could not be looked at: {error.message}")
+                self._fits[key] = Fit(
+                    UNKNOWN, Message("whether it fits could not be looked at: {message}", message=error.message)
+                )
         return self._fits[key]
 
 
@@ -277,8 +285,10 @@ def _explains(findings: Sequence[FoundSymptom], logs: Sequence[Log], name: str, 
     patterns = {pattern for finding in findings for pattern in finding.symptom.patterns}
     seen = [each.line for log in logs if log.name == name for each in log.sightings if each.pattern in patterns]
     near = range(error.line, error.line + _MESSAGE)
-    return not patterns.isdisjoint(error.patterns) or any(line in near for line in seen) or any(
-        matches_pattern(pattern, error.error) for pattern in patterns
+    return (
+        not patterns.isdisjoint(error.patterns)
+        or any(line in near for line in seen)
+        or any(matches_pattern(pattern, error.error) for pattern in patterns)
     )
 
 
@@ -288,8 +298,14 @@ def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
     if which == "all":
         return runs
     if not (which.isdecimal() and 1 <= int(which) <= len(runs)):
-        expected = f"all or a number from 1 to {len(runs)}" if runs else "none: no log has a report of mmengine-ddp-debug"
-        raise UsageError(f"--run: found {which}, expected {expected}", "1 is the oldest run")
+        expected = (
+            Message("all or a number from 1 to {number}", number=len(runs))
+            if runs
+            else Message("none: no log has a report of mmengine-ddp-debug")
+        )
+        raise UsageError(
+            "--run: found {which}, expected {expected}", Message("1 is the oldest run"), which=which, expected=expected
+        )
     return runs[int(which) - 1 : int(which)]
 
 

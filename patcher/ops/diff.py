@@ -8,6 +8,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tup
 
 from patcher.errors import SitepatchError
 from patcher.facts import Condition, FileStatus, Wanted
+from patcher.message import Message
 from patcher.model import Answer, OptionValue, Patchset, Requested
 from patcher.ops.events import SILENT, Events
 from patcher.ops.patchsets import compatibility_table
@@ -120,7 +121,7 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
         here = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
         found += [item] if here else []
         if here and item.condition is not Condition.APPLIED:
-            notes.append(f"{item.receipt.path}: {item.condition.value}; see sitepatch status")
+            notes.append(Message("{item.receipt.path}: {item.condition.value}; see sitepatch status", item=item))
         if here and item.live:
             texts = before_and_after(item.site, item.receipt, here)
             diffs.append(diff_texts(item.site, item.receipt.path, *texts, here)._replace(release=item.release))
@@ -160,7 +161,7 @@ def _edited(outcome: DiffOutcome, request: DiffRequest, events: Events) -> DiffO
         from patcher.author.pristine import search_pristine as search_before  # with the index, which few need
 
         before, lost = search_before(search.files, events.note, fetch=request.fetch)
-        notes += [f"{one.file.path}: {one.tried[-1]}" for one in lost] if request.fetch else []
+        notes += [Message("{path}: {tried}", path=one.file.path, tried=one.tried[-1]) for one in lost] if request.fetch else []
         for file in search.files:
             text = before.get((file.site, file.path))
             edit = HandEditDiff(file.site, file.path, file.release)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 from patcher.errors import UsageError
+from patcher.message import Message, joined
 from patcher.model import OptionValue
 from patcher.project.differing import changed, not_locked
 from patcher.project.lockfile import Lock, Pinned, release_of
@@ -69,13 +70,13 @@ def fleet(folder: Path, lock: Optional[Lock] = None) -> List[Host]:
     """
     paths = sorted(folder.glob("*.json"))
     if not paths:
-        hint = "write one for each host: sitepatch status --json, or the module patchset_info"
-        raise UsageError(f"{folder}: found no files HOST.json", hint)
+        hint = Message("write one for each host: sitepatch status --json, or the module patchset_info")
+        raise UsageError(Message("{folder}: found no files HOST.json", folder=folder), hint)
     return [_host(path, lock) for path in paths]
 
 
 def _host(path: Path, lock: Optional[Lock]) -> Host:
-    origin = f"{path} is no answer of sitepatch status --json"
+    origin = Message("{path} is no answer of sitepatch status --json", path=path)
     try:
         top = decode_json(read_file(path))
     except ValueError:
@@ -95,12 +96,18 @@ def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Ho
     found = answer["patchsets"]
     patchsets = tuple(HostPatchset(one["name"], one["version"], one["state"], dict(one["options"])) for one in found)
     problems = [one["problem"] for one in answer["interrupted"]]
-    problems += ["; ".join(filter(None, (one["problem"], one["hint"]))) for one in answer["damaged"]]
+    problems += [joined("; ", (one["problem"], one["hint"])) for one in answer["damaged"]]
     states = [key for key in ("interrupted", "damaged") if answer[key]]
     for one in found:
         if one["state"] != APPLIED:
             states.append(one["state"])
-            problems.append(f"{one['name']}: {'; '.join(filter(None, (*one['problems'], one['advice']))) or one['state']}")
+            problems.append(
+                Message(
+                    "{name}: {reason}",
+                    name=one["name"],
+                    reason=joined("; ", (*one["problems"], one["advice"])) or one["state"],
+                )
+            )
     differences = _differences(answer, lock) if lock else []
     states += [DIFFERS] if differences else []
     state = states[0] if states else APPLIED if found else NOTHING
@@ -112,8 +119,12 @@ def _differences(answer: Mapping[str, Any], lock: Lock) -> List[str]:
     """What a host has otherwise than the lock, one line each."""
     now = {one["name"]: Pinned(one["name"], one["version"], one["digest"], one["options"]) for one in answer["patchsets"]}
     locked = {one.name: one for one in lock.patchsets}
-    found = [f"{name} is in the lock, and not applied" for name in locked if name not in now and not locked[name].optional]
-    found += [f"{name} is applied, and not in the lock" for name in now if name not in locked]
+    found: List[str] = [
+        Message("{name} is in the lock, and not applied", name=name)
+        for name in locked
+        if name not in now and not locked[name].optional
+    ]
+    found += [Message("{name} is applied, and not in the lock", name=name) for name in now if name not in locked]
     for name in sorted({*now} & {*locked}):
         found += changed(locked[name], now[name])
     releases = {release_of(target[0]) for target in lock.targets}

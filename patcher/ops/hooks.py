@@ -13,13 +13,14 @@ from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.hook.boot import MODES, recorded_problems
 from patcher.hook.installed import Hook, load_hook, remove_hook_files
 from patcher.hook.places import PATCHSETS, hook_folders, hook_name
+from patcher.message import Message
 from patcher.ops.keep import keep
 from patcher.ops.place import Place
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.pyproject import ProjectEntry, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
 from patcher.target.interpreter import Environment
-from patcher.text.listed import suggest
+from patcher.text.listed import listed, suggest
 
 
 class HookRequest(NamedTuple):
@@ -85,9 +86,14 @@ def init_hook(request: HookRequest) -> HookOutcome:
     before = directory.read_directory(folder) or {"name": _default_name(folder), "mode": "repair", "patchsets": {}}
     mode, name = request.mode or before["mode"], request.name or before["name"]
     if mode not in MODES:
-        raise UsageError(f'--mode: found "{mode}", expected {" or ".join(MODES)}{suggest(mode, MODES)}')
+        raise UsageError(
+            '--mode: found "{mode}", expected {modes}{suggestion}',
+            mode=mode,
+            modes=listed(MODES, "or"),
+            suggestion=suggest(mode, MODES),
+        )
     if not directory.is_name(name):
-        raise UsageError(f'--name: found "{name}", expected {directory.NAME_RULE}')
+        raise UsageError('--name: found "{name}", expected {rule}', name=name, rule=directory.NAME_RULE)
     entries, patch_dirs = _entries(folder, request, before["patchsets"])
     check_sources([entry.name for entry in entries], patch_dirs)
     requested, notes = chosen(entries, patch_dirs)
@@ -95,7 +101,7 @@ def init_hook(request: HookRequest) -> HookOutcome:
     if notes and any(str(Path(item.patchset.source.name).resolve()) == copies for item in requested):
         settings = [word for entry in entries for text in entry.settings for word in ("--set", f"{entry.name}.{text}")]
         again = ["sitepatch", "hook", "init", request.directory, *(entry.name for entry in entries), *settings]
-        notes.append(f"those of elsewhere are taken where they are named: {shlex.join(again)}")
+        notes.append(Message("those of elsewhere are taken where they are named: {names}", names=shlex.join(again)))
     version, written = directory.write_directory(folder, name, mode, requested)
     names = tuple(item.patchset.name for item in requested)
     return HookOutcome(name, version, mode, names, tuple(written), _own_source(), tuple(notes))
@@ -115,7 +121,7 @@ def _entries(folder: Path, request: HookRequest, before: Dict[str, Dict[str, str
         entries = [ProjectEntry(name, texts, False) for name, texts in settings.items()]
         patch_dirs += [str(folder / PATCHSETS)] if entries else []
     if not entries:
-        hint = "name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets"
+        hint = Message("name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets")
         raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)
     for key, value in read_settings([entry.name for entry in entries], request.settings).items():
         name, _, option = key.partition(".")
@@ -164,7 +170,9 @@ def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
     try:
         wheel = hook_wheel(folder)
     except (OSError, ValueError) as error:
-        raise SitepatchError(f"{folder}: {error}", f"run again: sitepatch hook init {folder.name}") from error
+        raise SitepatchError(
+            "{folder}: {error}", "run again: sitepatch hook init {name}", folder=folder, error=error, name=folder.name
+        ) from error
     out.mkdir(parents=True, exist_ok=True)
     data = wheel.pack()
     (out / wheel.name).write_bytes(data)
@@ -186,15 +194,15 @@ def _status(hook: Hook) -> HookStatus:
     mode = os.environ.get("SITEPATCH_HOOK") or hook.mode
     messages: List[str] = []
     if mode == "off":
-        messages.append("SITEPATCH_HOOK=off: it does nothing")
+        messages.append(Message("SITEPATCH_HOOK=off: it does nothing"))
     if not Path(hook.site, f"{Path(hook.folder).name[1:]}.pth").exists():
-        messages.append("its .pth file is gone: it does not run; install it again")
+        messages.append(Message("its .pth file is gone: it does not run; install it again"))
     reasons = recorded_problems(hook.folder, hook.version, "warn")
     if reasons is None:
         reasons = []
         for look in keep(hook, write=False):
-            would = f"the next start of Python applies {look.name}"
-            would = f"the next start of Python warns of {look.name}" if mode == "warn" else would
+            would = Message("the next start of Python applies {name}", name=look.name)
+            would = Message("the next start of Python warns of {name}", name=look.name) if mode == "warn" else would
             reasons += [look.problem or would] if look.problem or look.files else []
     return HookStatus(hook, mode, not reasons, (*messages, *dict.fromkeys(reasons)))
 
@@ -211,9 +219,16 @@ def remove_hook(place: Place, name: Optional[str]) -> Tuple[Hook, ...]:
     picked = [folder for folder in folders if name in (None, hook_name(folder))]
     if not picked or (name is None and len(picked) > 1):
         where = ", ".join(env.sites)
-        several = f"found {len(folders)} hooks in {where}, expected the name of one"
-        none = f'there is no hook "{name}" in {where}' if name and folders else f"there is no hook in {where}"
-        raise UsageError(several if picked else none, f"there are: {', '.join(map(hook_name, folders))}" if folders else "")
+        several = Message("found {number} hooks in {where}, expected the name of one", number=len(folders), where=where)
+        none = Message(
+            'there is no hook "{name}" in {where}' if name and folders else "there is no hook in {where}",
+            name=name,
+            where=where,
+        )
+        raise UsageError(
+            several if picked else none,
+            Message("there are: {reason}", reason=", ".join(map(hook_name, folders))) if folders else "",
+        )
     hooks = tuple(map(load_hook, picked))
     for hook in hooks:
         remove_hook_files(hook.folder)

@@ -16,6 +16,7 @@ from patcher.errors import BusyError, SitepatchError
 from patcher.hook.boot import recorded_problems, signature, write_stderr
 from patcher.hook.installed import Hook, load_hook, loaded_hooks
 from patcher.hook.places import HOOK
+from patcher.message import Message
 from patcher.model import Requested
 from patcher.ops.change import apply_requested
 from patcher.ops.events import Events
@@ -75,7 +76,7 @@ def main(folder: str, mode: str) -> int:
 
 
 def _line(error: SitepatchError) -> str:
-    hint = "the next start of Python looks again" if isinstance(error, BusyError) else error.hint
+    hint = Message("the next start of Python looks again") if isinstance(error, BusyError) else error.hint
     return "; ".join(" ".join(text.split("\n")) for text in (error.message, hint) if text)
 
 
@@ -93,7 +94,7 @@ def _turn(path: str) -> Iterator[None]:
             end = time.monotonic() + _TURN
             while not take_flock(fd):
                 if time.monotonic() > end:
-                    raise BusyError(f"another process has held {path} for {_TURN:g} seconds")
+                    raise BusyError("another process has held {path} for {turn:g} seconds", path=path, turn=_TURN)
                 time.sleep(0.02)
         yield
 
@@ -136,8 +137,12 @@ def _check(hook: Hook, *, write: bool) -> List[str]:
         if not any(look.written for look in looks) and _signatures(hook) == before:
             break
     else:
-        raise BusyError(f"{hook.site}: somebody keeps changing files there")
-    reasons = [look.problem or f"{look.name} is not applied in {hook.site}" for look in looks if look.problem or look.files]
+        raise BusyError("{site}: somebody keeps changing files there", site=hook.site)
+    reasons = [
+        look.problem or Message("{name} is not applied in {site}", name=look.name, site=hook.site)
+        for look in looks
+        if look.problem or look.files
+    ]
     reasons = list(dict.fromkeys(" ".join(reason.split()) for reason in reasons))
     if all(look.certain for look in looks):
         engine = _engine(hook.site) if any(look.problem for look in looks) else []
@@ -162,8 +167,11 @@ def keep(hook: Hook, *, write: bool) -> List[Look]:
 def _keep(hook: Hook, item: Requested, rival: str, *, write: bool) -> Look:
     name = item.patchset.name
     if rival:
-        problem = (
-            f"{name}: {rival} keeps it applied in another version or with other options; uninstall {rival} or {hook.name}"
+        problem = Message(
+            "{name}: {rival} keeps it applied in another version or with other options; uninstall {rival} or {hook.name}",
+            name=name,
+            rival=rival,
+            hook=hook,
         )
         return Look(name, problem=problem)
     request = ApplyRequest(Place(target=hook.site), (name,), verify=COMPILE, dry_run=not write)
@@ -171,17 +179,27 @@ def _keep(hook: Hook, item: Requested, rival: str, *, write: bool) -> Look:
         with patience(_PATIENCE, lambda text: None):
             outcome = apply_requested(request, [item], (), _Recoveries())
     except SitepatchError as error:
-        return Look(name, problem=f"{name}: not applied in {hook.site}: {_line(error)}", certain=False)
+        return Look(
+            name,
+            problem=Message("{name}: not applied in {site}: {line}", name=name, site=hook.site, line=_line(error)),
+            certain=False,
+        )
     files = len(outcome.changed)
     if outcome.written:
-        write_stderr(f"applied {name} to {count(files, 'file')}; processes that are running keep the code they have loaded")
+        write_stderr(
+            Message(
+                "applied {name} to {files}; processes that are running keep the code they have loaded",
+                name=name,
+                files=count(files, "file"),
+            )
+        )
     return Look(name, files, outcome.written, _problem(name, outcome))
 
 
 def _problem(name: str, outcome: Outcome) -> str:
     for answer in outcome.plan.failed:
         return f"{name}: {answer.path}: {answer.state.value}: {answer.problem}"
-    return "" if outcome.ok else f"{name}: what it makes of the files does not compile"
+    return "" if outcome.ok else Message("{name}: what it makes of the files does not compile", name=name)
 
 
 class _Recoveries(Events):

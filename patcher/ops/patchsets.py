@@ -11,6 +11,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.diagnose.patterns import matches_pattern
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
 from patcher.ops.place import Place
 from patcher.ops.status import applied_states
@@ -24,7 +25,7 @@ from patcher.system.reading import TEXT, read_file
 from patcher.target.environment import find_file, locate
 from patcher.target.interpreter import Environment
 
-AVAILABLE, OUT_OF_RANGE, ABSENT = "available", "out of range", "absent"
+AVAILABLE, OUT_OF_RANGE, ABSENT = "available", Message("out of range"), "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
 _TABLE_ROW = re.compile(r"(applies|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
 

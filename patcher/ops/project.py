@@ -8,6 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import Location, LockError, SitepatchError
 from patcher.facts import FileStatus, Wanted
 from patcher.hook.places import hook_folders, hook_name
+from patcher.message import Message, joined
 from patcher.model import LockedFile, Plan, Requested, Step
 from patcher.ops.change import carry_out, note_interrupted, verify_settings
 from patcher.ops.events import SILENT, Events
@@ -88,7 +89,9 @@ def sync(request: SyncRequest, events: Events = SILENT) -> Outcome:
         refuse_other(request.project, asked_for, plan, events)
         going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
         live = applied_names(item for item in items if item.live)
-        reverted = [f"{name} is applied and is not asked for: it is reverted" for name in going if name in live]
+        reverted = [
+            Message("{name} is applied and is not asked for: it is reverted", name=name) for name in going if name in live
+        ]
         plan = plan._replace(notes=(*asked_for.notes, *damaged, *reverted, *plan.notes))
         answered = {answer.patchset for answer in plan.answers}
         fitting = tuple(name for name in names if name in answered)
@@ -105,9 +108,13 @@ def refuse_other(project: ProjectFiles, asked_for: ProjectRequest, plan: Plan, e
         problems = lock_differences(asked_for.lock, now, complete=not plan.failed)
         if problems:
             path = project.lock_path
-            hint = f"nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew"
+            hint = Message("nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew", path=path)
             events.unfit(plan.failed)
-            raise LockError("\n".join(f"{path}: {problem}" for problem in problems), hint, Location(str(path)))
+            raise LockError(
+                joined("\n", (Message("{path}: {problem}", path=path, problem=problem) for problem in problems)),
+                hint,
+                Location(str(path)),
+            )
 
 
 def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> List[str]:
@@ -128,20 +135,28 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
         for kept in hook.requested:
             name = kept.patchset.name
             mine = by_name.get(name)
-            what = f"{name}: {hook.name} keeps it applied in {hook.site}"
+            what = Message("{name}: {hook.name} keeps it applied in {hook.site}", name=name, hook=hook)
             if mine is None:
-                problems.append(f"{what}, and the project does not ask for it")
+                problems.append(Message("{what}, and the project does not ask for it", what=what))
             elif mine.patchset.digest != kept.patchset.digest:
-                problems.append(f"{what} in another version than the project asks for")
+                problems.append(Message("{what} in another version than the project asks for", what=what))
             elif dict(mine.options) != dict(kept.options):
                 here, there = options_text(mine.options), options_text(kept.options)
-                problems.append(f"{what} with {there}, and the project asks for {here}")
+                problems.append(
+                    Message("{what} with {there}, and the project asks for {here}", what=what, there=there, here=here)
+                )
     if problems:
-        same = "make the hook ask for the same (sitepatch hook init DIR) and install it again"
-        hint = f"nothing was changed: the next start of Python would undo it\n{same}, or take it out: sitepatch hook remove"
-        raise SitepatchError("\n".join(problems), hint)
+        same = Message("make the hook ask for the same (sitepatch hook init DIR) and install it again")
+        hint = Message(
+            "nothing was changed: the next start of Python would undo it\n{same}, or take it out: sitepatch hook remove",
+            same=same,
+        )
+        raise SitepatchError(joined("\n", problems), hint)
     bad = [(hook_name(folder), error) for folder, error in damaged.items()]
-    return [f"the hook {name} is damaged and does nothing: {error.brief}; {error.hint}" for name, error in bad]
+    return [
+        Message("the hook {name} is damaged and does nothing: {error.brief}; {error.hint}", name=name, error=error)
+        for name, error in bad
+    ]
 
 
 def lock(request: LockRequest, events: Events = SILENT) -> LockOutcome:
@@ -176,10 +191,13 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
     made = lockfile.merged(old, new) if old else new
     here, before, after = ({lockfile.build(target) for target in each.targets} for each in (new, old or new, made))
     for word, builds in (("kept", after - here), ("dropped", before - after)):
-        why = "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
+        why = Message(
+            "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
+        )
         for release, _ in sorted(builds):
-            another = "another build of " if release in {one for one, _ in here} else ""
-            events.note(f"{another}{release_name(*release)}, {why}", word)
+            name = release_name(*release)
+            build = Message("another build of {name}", name=name) if release in {one for one, _ in here} else name
+            events.note(Message("{build}, {why}", build=build, why=why), word)
     same = path.exists() and read_file(path) == lockfile.encode_lock(made).encode("utf-8")
     if not same:
         lockfile.save_lock(path, made)

@@ -8,6 +8,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Condition, FileStatus, Wanted
+from patcher.message import Message, joined
 from patcher.model import OptionValue, Requested, State, Step
 from patcher.ops.place import Place
 from patcher.patchset.places import folders_by_name, has_texts, search_places
@@ -17,7 +18,7 @@ from patcher.store.status import applied_names, damaged, divide_names, recover_a
 from patcher.store.store import Store
 from patcher.target.backups import Backup, proven_backups
 from patcher.target.interpreter import Environment
-from patcher.text.listed import Texts, one_or_more, release_name
+from patcher.text.listed import Texts, listed, one_or_more, release_name
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
 OUTDATED = "outdated"
@@ -189,7 +190,7 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
                 broken[step.patchset] = error
                 continue
             if one.digest != step.digest:
-                found[step.digest] = f"{one.name} {one.version} ({one.source}) is another one than is applied"
+                found[step.digest] = Message("{one.name} {one.version} ({one.source}) is another one than is applied", one=one)
     return found, broken
 
 
@@ -216,7 +217,11 @@ def _applied_patchset(
     found: Dict[str, List[str]] = {}
     for item, _ in several:
         found.setdefault(item.meaning, []).append(item.receipt.path)
-    problems = [text if len(paths) == len(files) else f"{', '.join(paths)}: {text}" for text, paths in found.items() if text]
+    problems = [
+        text if len(paths) == len(files) else Message("{paths}: {text}", paths=joined(", ", paths), text=text)
+        for text, paths in found.items()
+        if text
+    ]
     advice = ""
     if state == OUTDATED:
         problems, advice = [*problems, newer[step.digest]], f"sitepatch apply {step.patchset}"
@@ -270,7 +275,7 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
 
     item = items[0]
     names = (release_name(one.receipt.package, one.receipt.distribution, one.installed) for one in items)
-    release = " and ".join(dict.fromkeys(names))
+    release = listed(list(dict.fromkeys(names)))
     try:
         patchset = stored_patchset(item.site, step)
         plan = make_plan(env, Wanted((Requested(patchset, step.options),)))
@@ -278,14 +283,19 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
         return item.condition.value, error.brief
     if plan.failed:
         why = one_line(plan.failed[0].problem)
-        return item.condition.value, f"it does not fit {release} ({why}): sitepatch check {step.patchset} --explain"
+        return item.condition.value, Message(
+            "it does not fit {release} ({why}): sitepatch check {patchset} --explain",
+            release=release,
+            why=why,
+            patchset=step.patchset,
+        )
     state = state_of(plan)
-    drop = f"drop it: sitepatch restore {step.patchset}, and no project has to ask for it any more"
+    drop = Message("drop it: sitepatch restore {patchset}, and no project has to ask for it any more", patchset=step.patchset)
     if state is State.UPSTREAM:
-        return state.value, f"{release} has the change itself; {drop}"
+        return state.value, Message("{release} has the change itself; {drop}", release=release, drop=drop)
     if state is State.NOT_NEEDED:
-        return state.value, f"{release} does not have the code that it changes; {drop}"
+        return state.value, Message("{release} does not have the code that it changes; {drop}", release=release, drop=drop)
     default = {one.name: one.default for one in patchset.options}
     changed = [f"{name}={option_text(value)}" for name, value in step.options.items() if value != default.get(name)]
     words = ["sitepatch", "apply", step.patchset, *(word for each in changed for word in ("--set", shlex.quote(each)))]
-    return item.condition.value, f"it fits {release}: {' '.join(words)}"
+    return item.condition.value, Message("it fits {release}: {words}", release=release, words=" ".join(words))

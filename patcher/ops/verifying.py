@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.facts import FileStatus
+from patcher.message import Message
 from patcher.model import FilePlan, Patchset
 from patcher.ops.change import verify_settings
 from patcher.ops.events import SILENT, Events
@@ -61,7 +62,11 @@ def verify(request: VerifyRequest, events: Events = SILENT) -> VerifyOutcome:
             for item in here
             if item.live
         ]
-        gone = [f"{item.receipt.path}: {item.condition.value}; see sitepatch status" for item in here if not item.live]
+        gone = [
+            Message("{item.receipt.path}: {item.condition.value}; see sitepatch status", item=item)
+            for item in here
+            if not item.live
+        ]
         with stoppable():
             verified = run_checks(files, patchsets, how, written=True)
         return VerifyOutcome(env, tuple(chosen), verified, tuple(waiting), tuple(idle), tuple(gone))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Sequence
 
 from patcher.errors import OutdatedError, StoreError, UsageError
+from patcher.message import Message
 from patcher.model import FilePlan, Plan
 from patcher.overlay import boot
 from patcher.system import ownership
@@ -29,7 +30,7 @@ from patcher.system.reading import files_digest
 
 BOOT, VERIFIED = "boot", "verified"
 _PYTHONPATH = "PYTHONPATH"
-_PRIVATE = f"code is run from there: {HINT}"
+_PRIVATE = Message("code is run from there: {hint}", hint=HINT)
 
 
 def overlay_files(plan: Plan) -> List[FilePlan]:
@@ -51,8 +52,10 @@ def write_overlay(files: Sequence[FilePlan]) -> Path:
     home = private(cache_dir("overlay"), _PRIVATE)
     folder = home / files_digest((os.fsencode(name), data) for name, data in sorted(texts.items()))[:32]
     if os.pathsep in str(folder):
-        hint = "set SITEPATCH_CACHE to another one"
-        raise StoreError(f"{folder}: PYTHONPATH cannot name a directory with {os.pathsep}", hint)
+        hint = Message("set SITEPATCH_CACHE to another one")
+        raise StoreError(
+            Message("{folder}: PYTHONPATH cannot name a directory with {pathsep}", folder=folder, pathsep=os.pathsep), hint
+        )
     while True:
         if intact(folder, texts):
             ownership.refuse_shared(str(folder), _PRIVATE, inside=True)  # the bytecode beside the copies is run, too
@@ -76,7 +79,7 @@ def _texts(files: Sequence[FilePlan]) -> Dict[str, bytes]:
         original = path.parent.resolve() / path.name  # the file itself may be a link, which is no other name of it here
         found = original.stat()
         if original.read_bytes() != file.before:
-            raise OutdatedError(f"{original} was changed since it was looked at", "run this again")
+            raise OutdatedError("{original} was changed since it was looked at", Message("run this again"), original=original)
         copy = f"files/{sites.index(file.site)}/{file.path[: -len('.py')]}.patched.py"
         texts[copy] = file.after
         module = file.path[: -len(".py")].replace("/", ".")
@@ -140,8 +143,9 @@ def search_path(folder: Path, environ: Mapping[str, str]) -> str:
         return given
     if others:
         raise UsageError(
-            f"PYTHONPATH: found another overlay, {Path(others[0]).parent}: this is run inside of `sitepatch run --overlay`",
-            "name all patchsets in one command, or take that directory out of PYTHONPATH",
+            "PYTHONPATH: found another overlay, {parent}: this is run inside of `sitepatch run --overlay`",
+            Message("name all patchsets in one command, or take that directory out of PYTHONPATH"),
+            parent=Path(others[0]).parent,
         )
     return os.pathsep.join([own, given]) if given else own
 

@@ -9,6 +9,7 @@ from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence, Tu
 
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, PatchError, SitepatchError
+from patcher.message import Message
 from patcher.model import KINDS, FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
 from patcher.patchset.places import MANIFEST, AnyPath
 from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
@@ -31,7 +32,7 @@ from patcher.system.reading import check_size, patchset_digest, read_file
 from patcher.target.versions import is_range, is_version
 from patcher.text.confusable import look_alike
 
-NAME, NAME_FORM = "[a-z0-9][a-z0-9-]*", 'a name made of a-z, 0-9 and "-" that does not begin with "-"'
+NAME, NAME_FORM = "[a-z0-9][a-z0-9-]*", Message('a name made of a-z, 0-9 and "-" that does not begin with "-"')
 """The name of a patchset, a word of command lines, as a regular expression and in words."""
 OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 PROVENANCE = ("origin", "bug", "forwarded", "author", "last_update", "remove_when")
@@ -91,7 +92,7 @@ class _Reader(Reader):
         except SitepatchError as error:
             self.problems.append(error)
         except OSError as error:
-            problem = f"found no readable file ({error.strerror}), expected one"
+            problem = Message("found no readable file ({error}), expected one", error=Message.whole(error.strerror))
             self.problems.append(PatchError.at(Location(str(path)), problem))
         return ""
 
@@ -117,13 +118,13 @@ def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mappi
     parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]] = {}
     variants = []
     if top.get("variant") == []:
-        reader.wrong("variant", "an empty list", "at least one [[variant]]")
+        reader.wrong("variant", Message("an empty list"), Message("at least one [[variant]]"))
     packages = {table.get("package") for table in top.get("variant", ())}
     for index, table in enumerate(top.get("variant", ())):
         variants.append(_variant(reader, table, f"variant[{index}]", files, parsed, packages))
     verify = top.get("verify", {})
     for index, module in enumerate(verify.get("imports", ())):
-        _check_name(reader, f"verify.imports[{index}]", module, "a dotted module name", module.split("."))
+        _check_name(reader, f"verify.imports[{index}]", module, Message("a dotted module name"), module.split("."))
     probe = verify.get("probe", "")
     if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
         files[probe] = reader.text(probe)
@@ -147,23 +148,28 @@ def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mappi
 
 def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
     if top.get("schema", 1) != 1:
-        reader.wrong("schema", str(top["schema"]), "1 (a newer sitepatch may know more)")
+        reader.wrong("schema", str(top["schema"]), Message("1 (a newer sitepatch may know more)"))
     name = top.get("name", folder)
     good = re.fullmatch(NAME, name)
-    reader.check("name", name, good and name == folder, f'"{folder}", the name of its folder' if good else NAME_FORM)
-    reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), "one sentence")
+    reader.check(
+        "name",
+        name,
+        good and name == folder,
+        Message('"{folder}", the name of its folder', folder=folder) if good else NAME_FORM,
+    )
+    reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), Message("one sentence"))
     if not (_short(top.get("version", "1")) and is_version(top.get("version", "1"))):
-        reader.wrong("version", shown_value(top["version"]), 'a PEP 440 version such as "1.0"')
+        reader.wrong("version", shown_value(top["version"]), Message('a PEP 440 version such as "1.0"'))
 
 
 def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Optional[Option]:
     """One `[options.NAME]`, None where something of it is wrong."""
     where, before = f"options.{name}", len(reader.problems)
     good = re.fullmatch("[a-z][a-z0-9_]*", name)
-    reader.check(where, name, good, 'a name made of a-z, 0-9 and "_" (it is written $name in a .spatch)')
+    reader.check(where, name, good, Message('a name made of a-z, 0-9 and "_" (it is written $name in a .spatch)'))
     kind, choices = table.get("type", ""), table.get("choices", [])
     if not isinstance(choices, list) or (not choices and "choices" in table):
-        reader.wrong(f"{where}.choices", shown_value(choices), "a list of at least one value")
+        reader.wrong(f"{where}.choices", shown_value(choices), Message("a list of at least one value"))
         choices = []
     if len(reader.problems) > before or not {"type", "default", "help"} <= table.keys():
         return None
@@ -174,9 +180,17 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Optional[Op
         typed.append(each)
         finite = type(each) is not float or abs(each) < float("inf")  # inf and nan have no Python literal
         if type(each) is not OPTION_TYPES[kind] or not finite:
-            reader.wrong(f"{where}.{key}", shown_value(each), f"a finite {kind}" if kind == "float" else f"of type {kind}")
+            reader.wrong(
+                f"{where}.{key}",
+                shown_value(each),
+                Message("a finite {kind}" if kind == "float" else "of type {kind}", kind=kind),
+            )
     if typed[1:] and typed[0] not in typed[1:]:
-        reader.wrong(f"{where}.default", shown_value(typed[0]), f"one of {', '.join(map(shown_value, typed[1:]))}")
+        reader.wrong(
+            f"{where}.default",
+            shown_value(typed[0]),
+            Message("one of {choices}", choices=", ".join(map(shown_value, typed[1:]))),
+        )
     return Option(name, kind, typed[0], table["help"], tuple(typed[1:]))
 
 
@@ -193,24 +207,24 @@ def _variant(
     A series takes of each .spatch the patches of its own package; they are for one of `packages`.
     """
     package, versions = table.get("package", "x"), table.get("versions", "")
-    _check_name(reader, f"{where}.package", package, "the name that is imported, without dots", [package])
+    _check_name(reader, f"{where}.package", package, Message("the name that is imported, without dots"), [package])
     if not (_short(versions) and is_range(versions)):
-        reader.wrong(f"{where}.versions", shown_value(versions), 'a PEP 440 specifier set such as ">=2.0,<3", or ""')
+        reader.wrong(f"{where}.versions", shown_value(versions), Message('a PEP 440 specifier set such as ">=2.0,<3", or ""'))
     names = table.get("names", [])
     for index, name in enumerate(names):
-        _check_name(reader, f"{where}.names[{index}]", name, "a Python name", [name])
+        _check_name(reader, f"{where}.names[{index}]", name, Message("a Python name"), [name])
     distributions = table.get("distributions", [])
     for index, name in enumerate(distributions):
         good = re.fullmatch(r"(?ai)[a-z0-9]([a-z0-9._-]*[a-z0-9])?", name)
-        reader.check(f"{where}.distributions[{index}]", name, good, "a name that pip installs")
+        reader.check(f"{where}.distributions[{index}]", name, good, Message("a name that pip installs"))
     patches: List[FilePatch] = []
     listed, series = table.get("patches", ["x"]), table.get("series", False)
     if not listed:
-        reader.wrong(f"{where}.patches", "an empty list", "at least one .spatch file")
+        reader.wrong(f"{where}.patches", Message("an empty list"), Message("at least one .spatch file"))
     for index, name in enumerate(listed if "patches" in table else ()):
         place = f"{where}.patches[{index}]"
         if name in listed[:index]:
-            reader.wrong(place, shown_value(name), "every file once")
+            reader.wrong(place, shown_value(name), Message("every file once"))
         elif _inside(reader, place, name, ".spatch"):
             if name not in parsed:
                 before = len(reader.problems)
@@ -230,10 +244,19 @@ def _variant(
                     ahead, _, rest = path.partition("/")
                     if ahead in ("a", "b") and ahead != package and rest.startswith(f"{package}/"):
                         here = Location(str(reader.folder / name), line)
-                        problem = f"found {shown_value(path)}, expected {shown_value(rest)}: without git's `{ahead}/`"
+                        problem = Message(
+                            "found {finding}, expected {expectation}: without git's `{ahead}/`",
+                            finding=shown_value(path),
+                            expectation=shown_value(rest),
+                            ahead=ahead,
+                        )
                         reader.problems.append(PatchError.at(here, problem))
                     elif "package" in table and ahead not in (package, f"{package}.py"):
-                        reader.wrong(place, f"{shown_value(path)} (line {patch.line})", f"a file of the package {package}")
+                        reader.wrong(
+                            place,
+                            Message("{subject} (line {line})", subject=shown_value(path), line=patch.line),
+                            Message("a file of the package {package}", package=package),
+                        )
     return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions), series)
 
 
@@ -246,7 +269,12 @@ def _check_name(reader: _Reader, where: str, text: str, expected: str, parts: Se
     """Refuse parts that are no Python names, and such as look like another name."""
     why = next(filter(None, map(look_alike, parts)), "")
     good = all(part.isidentifier() for part in parts) and not why
-    reader.check(where, text, good, f"{expected}, which looks like no other: {why}" if why else expected)
+    reader.check(
+        where,
+        text,
+        good,
+        Message("{expected}, which looks like no other: {why}", expected=expected, why=why) if why else expected,
+    )
 
 
 def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
@@ -257,5 +285,5 @@ def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
     if good:
         top, path = os.path.realpath(reader.folder), os.path.realpath(reader.folder / name)
         good = os.path.commonpath([top, path]) == top
-    reader.check(where, name, good, f'the relative path of a {suffix} file inside the folder, with "/"')
+    reader.check(where, name, good, Message('the relative path of a {suffix} file inside the folder, with "/"', suffix=suffix))
     return good

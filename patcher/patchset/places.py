@@ -7,14 +7,15 @@ import sys
 from typing import Dict, Iterator, List, Mapping, Sequence, Tuple, Union
 
 from patcher.errors import Location, SitepatchError, UsageError
+from patcher.message import Message
 from patcher.model import Patchset, PatchsetSource
 from patcher.patchset.toml import decode_text
 from patcher.system.reading import TEXT, read_file
 
 MANIFEST = "patchset.toml"
 GROUP = "sitepatch.patchsets"
-BUILT_IN, LOCAL = PatchsetSource("built in"), PatchsetSource("./patchsets")
-PATCH_DIR, PROJECT_DIR, ENTRY_POINT = "--patch-dir", "patch-dir", "entry point"
+BUILT_IN, LOCAL = PatchsetSource(Message("built in")), PatchsetSource("./patchsets")
+PATCH_DIR, PROJECT_DIR, ENTRY_POINT = "--patch-dir", "patch-dir", Message("entry point")
 """The other kinds of sources: a directory that the user names, one that a project names, an entry point."""
 AnyPath = Union[str, "os.PathLike[str]"]
 Folders = Dict[str, List[Tuple[str, PatchsetSource]]]
@@ -68,7 +69,9 @@ def named_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[Tuple[str,
     places: List[Tuple[str, PatchsetSource]] = []
     for each in patch_dirs:
         if not os.path.isdir(os.path.join(cwd, each)):
-            raise UsageError(f"--patch-dir {each}: found no such directory", "name a directory of patchset folders")
+            raise UsageError(
+                "--patch-dir {each}: found no such directory", Message("name a directory of patchset folders"), each=each
+            )
         places.append((os.path.join(cwd, each), PatchsetSource(PATCH_DIR, str(each))))
     local = os.path.join(cwd, "patchsets")
     if os.path.realpath(local) != os.path.realpath(builtin_dir()):
@@ -162,13 +165,18 @@ def _parsed(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchE
         parser.read_string(data.decode("utf-8"))
     except (UnicodeDecodeError, configparser.Error) as error:
         words = str(error).split("\n")[0]
-        yield path, SitepatchError.at(Location(path), f"found no valid entry points ({words})", "reinstall that distribution")
+        yield (
+            path,
+            SitepatchError.at(
+                Location(path), "found no valid entry points ({words})", Message("reinstall that distribution"), words=words
+            ),
+        )
         return
     for name, value in parser[GROUP].items() if GROUP in parser else ():
         parts = value.split(":")[0].strip().split(".")
         tries = [os.path.join(place, *parts) for place in filter(None, sys.path)]
         modules = [os.path.dirname(at) for at in tries if os.path.isfile(f"{at}.py")]
         found = [at for at in tries if os.path.isdir(at)] or modules
-        problem = f"the entry point {name} = {value} leads to no directory on sys.path"
-        hint = "reinstall that distribution, or uninstall it"
+        problem = Message("the entry point {name} = {value} leads to no directory on sys.path", name=name, value=value)
+        hint = Message("reinstall that distribution, or uninstall it")
         yield name, found[0] if found else SitepatchError.at(Location(path), problem, hint)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, UsageError
+from patcher.message import Message, joined
 from patcher.model import Option, OptionValue, Patchset, PatchsetSource, Variant
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import (
@@ -51,7 +52,11 @@ def find_patchset(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath, known:
 def _load(name: str, places: Sequence[Tuple[str, PatchsetSource]]) -> FoundPatchset:
     (folder, source), *others = places
     one = load_patchset(folder, source)
-    shadows = (f"{name} of {other} ({where})" for where, other in others if not has_texts(where, one.files))
+    shadows = (
+        Message("{name} of {other} ({where})", name=name, other=other, where=where)
+        for where, other in others
+        if not has_texts(where, one.files)
+    )
     return FoundPatchset(one, tuple(shadows))
 
 
@@ -77,13 +82,17 @@ def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPa
     places, broken = search_places(patch_dirs, cwd)
     looked = []
     for place, source in places:
-        state = "" if Path(place).is_dir() else ", not there"
-        which = f"{source} of the current directory{state}" if source == LOCAL else str(source)
-        looked.append(f"{Path(place).absolute()} ({which})")
-    names = f"known patchsets: {', '.join(known) or 'none'}; what each is for: sitepatch list"
-    hints = [*_meant(name, patch_dirs, cwd), names, f"searched: {', '.join(looked)}"]
+        state = "" if Path(place).is_dir() else Message(", not there")
+        which = (
+            Message("{source} of the current directory{state}", source=source, state=state) if source == LOCAL else str(source)
+        )
+        looked.append(Message("{absolute} ({which})", absolute=Path(place).absolute(), which=which))
+    names = Message("known patchsets: {subject}; what each is for: sitepatch list", subject=", ".join(known) or "none")
+    hints = [*_meant(name, patch_dirs, cwd), names, Message("searched: {pattern}", pattern=joined(", ", looked))]
     hints += [error.message for error in broken.values()]
-    return UsageError(f'there is no patchset "{name}"{suggest(name, known)}', "\n".join(hints))
+    return UsageError(
+        Message('there is no patchset "{name}"{suggestion}', name=name, suggestion=suggest(name, known)), joined("\n", hints)
+    )
 
 
 def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[str]:
@@ -94,14 +103,22 @@ def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[str]:
     if inside:
         folder = path.parent if Path(cwd, path, MANIFEST).is_file() else path
         words = f"{' '.join(inside)} --patch-dir {shlex.quote(str(folder))}"
-        return [f"{name} is no name, write the name and the directory that it lies in: {words}"]
+        return [
+            Message("{name} is no name, write the name and the directory that it lies in: {words}", name=name, words=words)
+        ]
     if Path(cwd, name).is_file():
-        return [f"{name} is a file; a patchset is made of a diff with: sitepatch import {shlex.quote(name)} --name NAME"]
+        return [
+            Message(
+                "{name} is a file; a patchset is made of a diff with: sitepatch import {shlex_name} --name NAME",
+                name=name,
+                shlex_name=shlex.quote(name),
+            )
+        ]
     every, _ = find_patchsets(patch_dirs, cwd)
     variants = ((each.patchset.name, variant) for each in every for variant in each.patchset.variants)
     targets = {(patchset, target) for patchset, variant in variants for target in (variant.package, *variant.distributions)}
     names = {patchset for patchset, target in targets if normalized(target) == normalized(name)}
-    return [f"{name} is a package, it is patched by {listed(sorted(names))}"] if names else []
+    return [Message("{name} is a package, it is patched by {names}", name=name, names=listed(sorted(names)))] if names else []
 
 
 def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
@@ -147,20 +164,32 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
         if patchset_name != patchset.name:
             continue
         if name not in options:
-            known = f"one of {', '.join(options)}{suggest(name, options)}" if options else "none: it has no options"
-            problems.append(f"--set {key}: found an unknown option, expected {known}")
+            known = (
+                Message("one of {options}{suggestion}", options=", ".join(options), suggestion=suggest(name, options))
+                if options
+                else Message("none: it has no options")
+            )
+            problems.append(Message("--set {key}: found an unknown option, expected {known}", key=key, known=known))
             continue
         value = _parse(options[name], text)
         choices = options[name].choices
         if value is None or (choices and value not in choices):
             kind = options[name].type
-            known = " or ".join(map(option_text, choices)) if choices else f"of type {kind}"
+            values_text = listed([*map(option_text, choices)], "or") if choices else Message("of type {kind}", kind=kind)
             near = suggest(text, map(option_text, choices)) if choices else ""
-            problems.append(f"--set {key}: found {shown_value(text)}, expected a value {known}{near}")
+            problems.append(
+                Message(
+                    "--set {key}: found {finding}, expected a value {values_text}{near}",
+                    key=key,
+                    finding=shown_value(text),
+                    values_text=values_text,
+                    near=near,
+                )
+            )
         else:
             values[name] = value
     if problems:
-        raise UsageError("\n".join(problems), f"see: sitepatch show {patchset.name}")
+        raise UsageError(joined("\n", problems), Message("see: sitepatch show {name}", name=patchset.name))
     return values
 
 

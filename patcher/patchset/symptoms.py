@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
+from patcher.message import Message
 from patcher.model import Option, Symptom
 from patcher.patchset.toml import read_toml
 from patcher.system.decode import STRINGS, Reader, Table, Values, anything, boolean, shown_value, string, tables
@@ -47,7 +48,7 @@ def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
     top = reader.read(read_toml(path), Table({"symptom": SYMPTOMS}, optional=("symptom",)))
     found = decode_symptoms(reader, top.get("symptom", ()), ())
     for index, one in enumerate(found):
-        reader.check(f"symptom[{index}].advice", one.advice, one.advice, "what to do: no patchset cures it")
+        reader.check(f"symptom[{index}].advice", one.advice, one.advice, Message("what to do: no patchset cures it"))
     reader.stop(PatchError)
     return found
 
@@ -64,11 +65,13 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
     for index, table in enumerate(tables):
         where = f"symptom[{index}]"
         name, lines = table.get("name", "x"), (table.get("patterns", ["any text at all"]), table.get("needs", []))
-        reader.check(f"{where}.name", name, re.fullmatch("[a-z0-9-]+", name), 'a name made of a-z, 0-9 and "-"')
-        reader.check(f"{where}.name", name, name not in [one.name for one in found], "a name that no other symptom here has")
-        reader.check(f"{where}.meaning", table.get("meaning", ""), table.get("meaning", "x").strip(), "one sentence")
+        reader.check(f"{where}.name", name, re.fullmatch("[a-z0-9-]+", name), Message('a name made of a-z, 0-9 and "-"'))
+        reader.check(
+            f"{where}.name", name, name not in [one.name for one in found], Message("a name that no other symptom here has")
+        )
+        reader.check(f"{where}.meaning", table.get("meaning", ""), table.get("meaning", "x").strip(), Message("one sentence"))
         if not lines[0]:
-            reader.wrong(f"{where}.patterns", "an empty list", "at least one pattern")
+            reader.wrong(f"{where}.patterns", Message("an empty list"), Message("at least one pattern"))
         for key, patterns in zip(("patterns", "needs"), lines):
             for at, pattern in enumerate(patterns):
                 _check_pattern(reader, f"{where}.{key}[{at}]", pattern)
@@ -77,12 +80,16 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
             option = next((one for one in options if one.name == key), None)
             if option is None:
                 names = [one.name for one in options]
-                reader.wrong(f"{where}.options.{key}", "an unknown option", f"one of {names}{suggest(key, names)}")
+                reader.wrong(
+                    f"{where}.options.{key}",
+                    Message("an unknown option"),
+                    Message("one of {names}{suggestion}", names=names, suggestion=suggest(key, names)),
+                )
             elif type(value) is not type(option.default) or value not in (option.choices or (value,)):
-                reader.wrong(f"{where}.options.{key}", shown_value(value), f"a value of the option {key}")
+                reader.wrong(f"{where}.options.{key}", shown_value(value), Message("a value of the option {key}", key=key))
             else:
                 suggested[key] = value
-        texts = {key: table.get(key, "") for key in ("meaning", "advice")}
+        texts: Dict[str, Any] = {key: Message.whole(table.get(key, "")) for key in ("meaning", "advice")}
         installed, follows = tuple(table.get("installed", ())), table.get("follows", False)
         one = Symptom(name, tuple(lines[0]), **texts, options=suggested, needs=tuple(lines[1]))
         found.append(one._replace(installed=installed, follows=follows))
@@ -92,7 +99,10 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
 def _check_pattern(reader: Reader, where: str, pattern: str) -> None:
     good = pattern.isprintable() and len(pattern) <= _MOST and pattern.count("*") <= _STARS
     longest = max(len(part.encode()) for part in pattern.split("*"))
-    expected = (
-        f'text of one line, at most {_MOST} characters and {_STARS} "*", with {_LEAST} bytes or more of it in one piece'
+    expected = Message(
+        'text of one line, at most {limit} characters and {stars} "*", with {least} bytes or more of it in one piece',
+        limit=_MOST,
+        stars=_STARS,
+        least=_LEAST,
     )
     reader.check(where, pattern, good and longest >= _LEAST and pattern.strip("*") == pattern, expected)

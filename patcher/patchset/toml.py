@@ -7,18 +7,19 @@ import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Tuple, Union
 
 from patcher.errors import Location, PatchError
+from patcher.message import Message
 from patcher.model import OptionValue
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import read_file
-from patcher.text.width import clip, marked
+from patcher.text.terminal import clip, marked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _DEEPEST, _DOTS = 64, 1000  # levels of tables and lists; dots in a line
 _WIDEST = 60  # columns of a path that is shown
-_TOO_DEEP = f"found tables or lists more than {_DEEPEST} levels deep, expected fewer"
-_TOO_LONG = "found an integer of more than 64 bits, expected a smaller one"
+_TOO_DEEP = Message("found tables or lists more than {limit} levels deep, expected fewer", limit=_DEEPEST)
+_TOO_LONG = Message("found an integer of more than 64 bits, expected a smaller one")
 
 
 def read_toml(path: Path, limit: int = LIMIT) -> Dict[str, Any]:
@@ -45,7 +46,7 @@ def decode_text(data: bytes, origin: Union[Path, str]) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        found = f"found the byte 0x{error.object[error.start]:02x}, expected UTF-8"
+        found = Message("found the byte 0x{object:02x}, expected UTF-8", object=error.object[error.start])
         raise PatchError.at(Location(str(origin), line), found) from None
 
 
@@ -63,14 +64,16 @@ def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
     lines = text.split("\n")
     for number, each in enumerate(lines, 1):
         if each.count(".") > _DOTS:  # as the parts of a key they cost their square
-            raise PatchError.at(Location(str(origin), number), f"found more than {_DOTS:,} dots in one line, expected fewer")
+            raise PatchError.at(
+                Location(str(origin), number), "found more than {pattern:,} dots in one line, expected fewer", pattern=_DOTS
+            )
     try:
         top = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         line, column = (int(place.group(1)), int(place.group(2))) if place else (len(lines), len(lines[-1]) + 1)
         shown = marked(lines[line - 1], column - 1, column)
-        problem = f"{str(error).split(' (at ')[0]}\n{shown}"
+        problem = Message("{name}\n{shown}", name=str(error).split(" (at ")[0], shown=shown)
         raise PatchError.at(Location(str(origin), line, column), problem) from None
     except RecursionError:
         raise PatchError.at(Location(str(origin)), _TOO_DEEP) from None
@@ -86,10 +89,10 @@ def _check_size(top: Dict[str, Any], origin: Path) -> None:
     while left:
         where, value, depth = left.pop()
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise PatchError.at(Location(str(origin)), f"{where}: {_TOO_LONG}")
+            raise PatchError.at(Location(str(origin)), "{where}: {problem}", where=where, problem=_TOO_LONG)
         if isinstance(value, (dict, list)):
             if depth > _DEEPEST:
-                raise PatchError.at(Location(str(origin)), f"{clip(where, _WIDEST)}: {_TOO_DEEP}")
+                raise PatchError.at(Location(str(origin)), "{place}: {problem}", place=clip(where, _WIDEST), problem=_TOO_DEEP)
             items = value.items() if isinstance(value, dict) else enumerate(value)
             left += [(f"{where}.{key}" if where else str(key), each, depth + 1) for key, each in items]
 

@@ -7,6 +7,7 @@ from typing import Dict, List, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError
 from patcher.facts import Assignment, sha256
+from patcher.message import Message
 from patcher.model import Answer, FilePatch, HunkText, Located, Requested, State, Variant
 from patcher.patchset.sources import matching_variants, pick_variants
 from patcher.store.store import Store
@@ -37,7 +38,7 @@ def assignments_of(env: Environment, requested: Requested, answers: List[Answer]
             variant = _variant(requested, variants, located)
         except SitepatchError as error:
             if requested.optional and isinstance(error, AbsentError):
-                notes.append(f"{name} is optional and left out: {error.message}")
+                notes.append(Message("{name} is optional and left out: {message}", name=name, message=error.message))
             else:
                 answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, error.hint))
             continue
@@ -62,20 +63,26 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
     if len(matching) == 1:
         return matching[0]
     ranges = ", ".join(variant.versions for variant in variants)
-    have = f"{located.package} {located.version or '(version unknown)'} is installed"
+    have = Message(
+        "{package} {version} is installed", package=located.package, version=located.version or Message("(version unknown)")
+    )
     scores = [_variant_score(requested, variant, located) for variant in matching]
     if not any(matched for _, matched, _ in scores):
-        raise AbsentError(f"{have}; this patchset is for {located.package} {ranges}", update_hint(requested, located.version))
+        words = {"names": have, "package": located.package, "ranges": ranges}
+        problem = Message("{names}; this patchset is for {package} {ranges}", **words)
+        raise AbsentError(problem, update_hint(requested, located.version))
     best = [variant for variant, score in zip(matching, scores) if score == max(scores)]
     if len(best) > 1:
-        problem = f"{have}, a version that says nothing, and its code fits the variants for {ranges} alike"
+        words = {"names": have, "ranges": ranges}
+        problem = Message("{names}, a version that says nothing, and its code fits the variants for {ranges} alike", **words)
         raise SitepatchError(problem, "install a build that has its version")
     return best[0]
 
 
 def update_hint(requested: Requested, version: str) -> str:
     """What to do where a release is in no range of a patchset."""
-    return f"does it hold for it? sitepatch update {requested.patchset.name} --to {version}" if version else ""
+    words = {"name": requested.patchset.name, "version": version}
+    return Message("does it hold for it? sitepatch update {name} --to {version}", **words) if version else ""
 
 
 def _variant_score(requested: Requested, variant: Variant, located: Located) -> Tuple[int, int, int]:
@@ -109,15 +116,17 @@ def _path(env: Environment, requested: Requested, located: Located, patch: FileP
             if not problem:
                 return paths[0]
         elif paths:
-            state, problem = State.AMBIGUOUS, f"the code to change is in several places of this file: {', '.join(paths)}"
-            hint = "name the one that is meant in a variant of its own"
+            state = State.AMBIGUOUS
+            problem = Message("the code to change is in several places of this file: {paths}", paths=", ".join(paths))
+            hint = Message("name the one that is meant in a variant of its own")
         elif all(hunk.when_present for hunk in patch.hunks):
             state = State.NOT_NEEDED
         else:
-            state, problem = State.NOT_FOUND, f"{located.package} {located.version} has no such file"
-            hint = "the file was moved or removed in this release: see `sitepatch show` for the releases it is for"
+            state, words = State.NOT_FOUND, {"package": located.package, "version": located.version}
+            problem = Message("{package} {version} has no such file", **words)
+            hint = Message("the file was moved or removed in this release: see `sitepatch show` for the releases it is for")
             near = nearest_file(located, patch.paths[0])
-            hint = f"the nearest name there is {near}: write that path if it is meant" if near else hint
+            hint = Message("the nearest name there is {near}: write that path if it is meant", near=near) if near else hint
     except SitepatchError as error:
         problem, hint = error.message, error.hint
     answer = Answer(requested.patchset.name, patch.paths[0], "", state, (), problem, hint)

@@ -10,6 +10,7 @@ import warnings
 from bisect import bisect_right
 from typing import List, NamedTuple, Sequence, Tuple
 
+from patcher.message import Message
 from patcher.model import Splice, Step, apply_splices
 from patcher.text.lines import line_edits
 
@@ -25,7 +26,7 @@ class Overlap(Exception):
     """
 
     def __init__(self, line: int, text: str) -> None:
-        super().__init__(f"line {line}: {text}")
+        super().__init__(Message("line {line}: {text}", line=line, text=text))
         self.line = line
         self.text = text
 

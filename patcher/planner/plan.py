@@ -10,6 +10,7 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, Facts, TargetFile, Wanted, sha256
+from patcher.message import Message
 from patcher.model import Answer, Change, FilePlan, LockedFile, Plan, State, Step
 from patcher.planner.resolve import Rewriter, application_order, resolve
 
@@ -80,7 +81,8 @@ def _option_changes(file: TargetFile, assignments: Sequence[Assignment]) -> Iter
         was = before.get(patchset.name, {})
         for key, value in options.items():
             if was.get(key, value) != value:
-                yield f"{patchset.name}: an option changes: {key} {was[key]!r} -> {value!r}"
+                words = {"name": patchset.name, "key": key, "old": repr(was[key]), "new": repr(value)}
+                yield Message("{name}: an option changes: {key} {old} -> {new}", **words)
 
 
 def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
@@ -91,14 +93,17 @@ def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
     """
     from patcher.planner.merge import Overlap, parses, replace_steps  # with diff: only where a file was edited
 
-    hint = "undo the edit there, or use --force: it puts the pristine file back and keeps a copy of the edited one"
+    hint = Message("undo the edit there, or use --force: it puts the pristine file back and keeps a copy of the edited one")
     try:
         data = replace_steps(file.pristine, file.steps, steps, file.now)
     except Overlap as overlap:
-        problem = f"the file was edited by hand where it was patched, at line {overlap.line}: {overlap.text}"
-        raise SitepatchError(problem, hint) from None
+        words = {"line": overlap.line, "text": overlap.text}
+        overlapping = Message("the file was edited by hand where it was patched, at line {line}: {text}", **words)
+        raise SitepatchError(overlapping, hint) from None
     if parses(file.now) and not parses(data):
-        problem = "the file was edited by hand after it was patched, and without our change it would be no valid Python"
+        problem = Message(
+            "the file was edited by hand after it was patched, and without our change it would be no valid Python"
+        )
         raise SitepatchError(problem, hint)
     return data
 
@@ -126,8 +131,8 @@ def reconciled(answers: Sequence[Answer]) -> List[Answer]:
     """
     answers = _deleted(answers)
     changing = {_owner(answer) for answer in answers if answer.state is State.APPLICABLE}
-    problem = "this part of the patchset stands there already and other parts do not: upstream did it another way"
-    hint = "compare the release with the patchset; mark hunks that may be there with `when-present`"
+    problem = Message("this part of the patchset stands there already and other parts do not: upstream did it another way")
+    hint = Message("compare the release with the patchset; mark hunks that may be there with `when-present`")
     return [
         answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
         if answer.state is State.UPSTREAM and not answer.when_present and _owner(answer) in changing
@@ -145,7 +150,7 @@ def _deleted(answers: Sequence[Answer]) -> List[Answer]:
     """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
     there = {_owner(answer) for answer in answers if answer.state is State.UPSTREAM}
     there -= {_owner(one) for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
-    problem = "the code to delete is gone, and every other change of the patchset stands there already"
+    problem = Message("the code to delete is gone, and every other change of the patchset stands there already")
     return [
         answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and _owner(answer) in there else answer
         for answer in answers

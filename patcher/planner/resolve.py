@@ -6,6 +6,7 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Protocol
 
 from patcher.errors import StoreError
 from patcher.facts import Assignment, TargetFile, sha256
+from patcher.message import Message
 from patcher.model import KINDS, Answer, HunkAnswer, Rewrite, State, Step, apply_splices
 
 _LOST = (State.NOT_FOUND, State.AMBIGUOUS)
@@ -88,7 +89,7 @@ def _recorded_layers(site: str, path: str, file: TargetFile) -> Dict[str, _Layer
         layers[step.patchset] = _Layer(step, text)
         text = apply_splices(text, step.splices)
     if file.steps and sha256(text) != file.current:
-        problem = f"{site}/{path}: its receipt does not lead to what was written there"
+        problem = Message("{site}/{path}: its receipt does not lead to what was written there", site=site, path=path)
         raise StoreError(problem, "reinstall the package it belongs to, then run this again")
     return layers
 
@@ -145,9 +146,9 @@ def _with_conflicts(
 
 
 def _conflict(answer: HunkAnswer, patchset: str, other: Optional[HunkAnswer]) -> HunkAnswer:
-    problem = f"{patchset} changes the same code"
+    problem = Message("{patchset} changes the same code", patchset=patchset)
     if other is not None:
-        hunk = other.hunk
-        problem = f"{patchset} changes the same code, in its hunk {hunk.origin.rpartition('/')[2]}:{hunk.line}"
-    hint = "choose one of the two, or make one patchset of both"
+        place = {"name": other.hunk.origin.rpartition("/")[2], "line": other.hunk.line}
+        problem = Message("{patchset} changes the same code, in its hunk {name}:{line}", patchset=patchset, **place)
+    hint = Message("choose one of the two, or make one patchset of both")
     return answer._replace(state=State.CONFLICT, places=(), problem=problem, hint=hint)

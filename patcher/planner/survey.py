@@ -8,6 +8,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, SitepatchError, StoreError
 from patcher.facts import Assignment, Condition, Facts, FileStatus, TargetFile, Wanted, sha256
+from patcher.message import Message
 from patcher.model import Answer, Located, Patchset, PatchsetSource, Plan, Receipt, Requested, Rewrite, Step
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.assignments import assignments_of
@@ -38,7 +39,7 @@ class _Rewriter:
             if hunks:
                 located = Located(variant.package, site, "", "", "")
                 return Assignment(Requested(patchset, step.options), located, path, hunks, variant.names)
-        problem = f"the stored copy of {step.patchset} does not mention this file"
+        problem = Message("the stored copy of {patchset} does not mention this file", patchset=step.patchset)
         raise SitepatchError.at(Location(path), problem, "restore all patchsets")
 
 
@@ -155,7 +156,8 @@ def _read(
             pristine = Store(site).pristine(receipt.pristine)
             return TargetFile(pristine, data, receipt.steps, receipt.current, receipt.origin, aside)
         lost = ", ".join(step.patchset for step in receipt.steps)
-        notes.append(f"{path}: {item.replacement} and took {lost} away; what is named now is for the new file")
+        words = {"path": path, "replacement": item.replacement, "name": lost}
+        notes.append(Message("{path}: {replacement} and took {name} away; what is named now is for the new file", **words))
     recorded = recorded_hash(located, path)
     if edit:
         origin = "recorded" if recorded == sha256(edit.pristine) else "unrecorded"
@@ -163,15 +165,20 @@ def _read(
     file = TargetFile(data, data, aside=_edit_before_patch(site, receipt, data))
     if recorded is None:
         if located.recorded:  # else a note about the whole package says so
-            notes.append(f"{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it")
+            notes.append(
+                Message("{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it", path=path)
+            )
         return file._replace(origin="unrecorded")
     if recorded != sha256(data):
         if force:
-            where = f"{site}/{HOME}/pristine/{sha256(data)}"
-            kept = f"{path}: was edited by hand; restore gives the edited file back, the store keeps it as {where}"
+            kept = Message(
+                "{path}: was edited by hand; restore gives the edited file back, the store keeps it as {place}",
+                path=path,
+                place=f"{site}/{HOME}/pristine/{sha256(data)}",
+            )
             return file._replace(origin="edited", if_changed=kept)
         what, hint = edited_message(located, path)
-        raise SitepatchError(what, f"{hint}; or keep it: --force")
+        raise SitepatchError(what, Message("{hint}; or keep it: --force", hint=hint))
     return file
 
 
@@ -189,14 +196,16 @@ def _read_patched(item: FileStatus, *, force: bool) -> TargetFile:
     if item.condition is Condition.ASTRAY:
         return file._replace(problem=SitepatchError(*item.why))
     if item.deleted:
-        note = f"{receipt.path}: {item.why[0]}; it is put back as it was before it was patched"
+        words = {"path": receipt.path, "reason": item.why[0]}
+        note = Message("{path}: {reason}; it is put back as it was before it was patched", **words)
         return file._replace(pristine=Store(site).pristine(receipt.pristine), notes=(note,))
     if item.live and not shipped:
         aside = item.data if edited and force else b""
         file = file._replace(pristine=Store(site).pristine(receipt.pristine), steps=receipt.steps, aside=aside)
         return file._replace(edited=edited and not force)
-    why = item.why[0] if not shipped else f"{item.installed or 'what is installed'} has it as patched"
-    note = f"{receipt.path}: {why}; only the receipt is left to drop"
+    release = item.installed or Message("what is installed")
+    reason = Message("{release} has it as patched", release=release) if shipped else item.why[0]
+    note = Message("{path}: {reason}; only the receipt is left to drop", path=receipt.path, reason=reason)
     aside = _edit_before_patch(site, receipt, item.data)
     return file._replace(pristine=item.data, aside=aside, notes=(note,), forget=True)
 
@@ -217,4 +226,4 @@ def stored_patchset(site: str, step: Step) -> Patchset:
         StoreError: the copy is missing or damaged.
     """
     folder = Path(site) / HOME / "patchsets" / step.digest / step.patchset
-    return load_patchset(folder, PatchsetSource("the store"), Store(site).patchset_files(step.digest))
+    return load_patchset(folder, PatchsetSource(Message("the store")), Store(site).patchset_files(step.digest))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Optional, Tuple
 
+from patcher.message import Message
 from patcher.model import LockedFile
 from patcher.patchset.toml import written_toml
 from patcher.project.lockfile import Distribution, Lock, Pinned, Target, build, release_of
@@ -22,16 +23,16 @@ def lock_differences(lock: Lock, now: Lock, *, complete: bool = True) -> List[st
     pinned, requested = ({one.name: one for one in each.patchsets} for each in (lock, now))
     for name in sorted({*pinned, *requested}):
         if name not in pinned or name not in requested:
-            where = "is asked for, and not in the lock" if name in requested else "is in the lock, and not asked for"
-            found.append(f"{name} {where}")
+            where = Message("is asked for, and not in the lock" if name in requested else "is in the lock, and not asked for")
+            found.append(Message("{name} {where}", name=name, where=where))
         else:
             found += changed(pinned[name], requested[name])
     same = not found
     for name in sorted({*pinned} & {*requested}):
         optional = requested[name].optional
         if optional != pinned[name].optional:
-            how = "is optional, and in the lock it is not" if optional else "is not optional, and in the lock it is"
-            found.append(f"{name} {how}")
+            how = Message("is optional, and in the lock it is not" if optional else "is not optional, and in the lock it is")
+            found.append(Message("{name} {how}", name=name, how=how))
     for target in now.targets:
         each, files = release_of(target[0]), _by_path(target)
         builds = [other for other in lock.targets if release_of(other[0]) == each]
@@ -52,12 +53,19 @@ def same_result(lock: Lock, now: Lock) -> List[str]:
     found: List[str] = []
     for old, new in ((pinned[new.name], new) for new in now.patchsets if new.name in pinned):
         if new.sha256 == old.sha256 and new.distribution != old.distribution:
-            found.append(f"{new.name}: found it in {_shown(new.distribution)}, the lock has {_shown(old.distribution)}")
+            found.append(
+                Message(
+                    "{name}: found it in {place}, the lock has {subject}",
+                    name=new.name,
+                    place=_shown(new.distribution),
+                    subject=_shown(old.distribution),
+                )
+            )
     return found
 
 
 def _shown(one: Optional[Distribution]) -> str:
-    return f"{one.name} {one.version} (sha256 {one.sha256})" if one else "no distribution"
+    return f"{one.name} {one.version} (sha256 {one.sha256})" if one else Message("no distribution")
 
 
 def _by_path(target: Target) -> Dict[str, LockedFile]:
@@ -66,17 +74,35 @@ def _by_path(target: Target) -> Dict[str, LockedFile]:
 
 def changed(old: Pinned, new: Pinned) -> List[str]:
     """How a patchset differs from the lock, one line each."""
-    found = []
+    found: List[str] = []
     here, there = (f" of {' '.join(one.distribution[:2])}" if one.distribution else "" for one in (new, old))
     if new.version != old.version:
-        found.append(f"{new.name}: found version {new.version}{here}, the lock has {old.version}{there}")
+        found.append(
+            Message(
+                "{new.name}: found version {new.version}{here}, the lock has {old.version}{there}",
+                new=new,
+                here=here,
+                old=old,
+                there=there,
+            )
+        )
     elif new.sha256 != old.sha256:
-        files = f"found other files (sha256 {new.sha256}){here}, the lock has {old.sha256}{there}"
-        found.append(f"{new.name} {new.version}: {files}")
+        files = Message(
+            "found other files (sha256 {sha256}){here}, the lock has {old.sha256}{there}",
+            sha256=new.sha256,
+            here=here,
+            old=old,
+            there=there,
+        )
+        found.append(Message("{new.name} {new.version}: {files}", new=new, files=files))
     for key in sorted({*old.options, *new.options}):
-        is_now, was = (written_toml(one.options[key]) if key in one.options else "no such option" for one in (new, old))
+        is_now, was = (
+            written_toml(one.options[key]) if key in one.options else Message("no such option") for one in (new, old)
+        )
         if is_now != was:
-            found.append(f"{new.name}: found {key} = {is_now}, the lock has {was}")
+            found.append(
+                Message("{name}: found {key} = {is_now}, the lock has {was}", name=new.name, key=key, is_now=is_now, was=was)
+            )
     return found
 
 
@@ -84,16 +110,36 @@ def _files(
     name: str, old: Mapping[str, LockedFile], new: Mapping[str, LockedFile], *, same: bool, complete: bool
 ) -> List[str]:
     """How the files of a release differ from the lock; `same` is whether patchsets and options do not."""
-    found = []
+    found: List[str] = []
     for path in sorted({*old, *new}):
         if path not in old:
-            found.append(f"{name}: {path} is changed by a patchset, and not in the lock")
+            found.append(Message("{name}: {path} is changed by a patchset, and not in the lock", name=name, path=path))
         elif path not in new:
-            found += [f"{name}: {path} is in the lock, and no patchset is for it"] if complete and same else []
+            found += (
+                [Message("{name}: {path} is in the lock, and no patchset is for it", name=name, path=path)]
+                if complete and same
+                else []
+            )
         elif new[path].before != old[path].before:
-            found.append(f"{name}: {path}: found sha256 {new[path].before} before patching, the lock has {old[path].before}")
+            found.append(
+                Message(
+                    "{name}: {path}: found sha256 {new_before} before patching, the lock has {old_before}",
+                    name=name,
+                    path=path,
+                    new_before=new[path].before,
+                    old_before=old[path].before,
+                )
+            )
         elif same and new[path].after != old[path].after:
-            found.append(f"{name}: {path} would become sha256 {new[path].after}, the lock has {old[path].after}")
+            found.append(
+                Message(
+                    "{name}: {path} would become sha256 {new_after}, the lock has {old_after}",
+                    name=name,
+                    path=path,
+                    new_after=new[path].after,
+                    old_after=old[path].after,
+                )
+            )
     return found
 
 
@@ -101,4 +147,8 @@ def not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
     """The line about an installed release that is not in the lock: it names those of its distribution that are."""
     releases = dict.fromkeys(release_of(one) for one in lock.files)
     others = ", ".join(release_name(*each) for each in releases if each[:2] == installed[:2])
-    return f"{release_name(*installed)} is installed, the lock has {others or f'no release of {installed[1] or installed[0]}'}"
+    return Message(
+        "{release} is installed, the lock has {names}",
+        release=release_name(*installed),
+        names=others or Message("no release of {installed}", installed=installed[1] or installed[0]),
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
+from patcher.message import Message
 from patcher.model import LockedFile, OptionValue, Patchset, Requested
 from patcher.patchset.places import MANIFEST, providing_distribution
 from patcher.patchset.toml import read_toml, written_toml
@@ -35,7 +36,7 @@ LOCK_NAME = "sitepatch.lock"
 LOCK_FORMAT = 1
 _LARGEST = 1 << 24  # bytes: some 60,000 files
 _HEAD = "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.\n"
-_ANEW = "`sitepatch lock` writes it anew, once it is removed"
+_ANEW = Message("`sitepatch lock` writes it anew, once it is removed")
 _DISTRIBUTION = Table({"name": string, "version": string, "sha256": sha256_hex})
 _PATCHSET = Table(
     {
@@ -184,9 +185,15 @@ def load_lock(path: Path) -> Lock:
         raise UsageError(error.message, _ANEW, error.location) from None
     number = top.get("format")
     if number != LOCK_FORMAT or isinstance(number, bool):
-        hint = "use the sitepatch that wrote it, or a newer one" if isinstance(number, int) and number > LOCK_FORMAT else _ANEW
+        hint = (
+            Message("use the sitepatch that wrote it, or a newer one")
+            if isinstance(number, int) and number > LOCK_FORMAT
+            else _ANEW
+        )
         found = "nothing" if number is None else shown_value(number)
-        raise UsageError.at(here, f"format: found {found}, expected {LOCK_FORMAT}", hint)
+        raise UsageError.at(
+            here, Message("format: found {found}, expected {lock_format}", found=found, lock_format=LOCK_FORMAT), hint
+        )
     reader = Reader(path)
     table = reader.read(top, _LOCK)
     reader.stop(UsageError, _ANEW)
@@ -196,7 +203,11 @@ def load_lock(path: Path) -> Lock:
     builds: Set[object] = set()
     for index, files in enumerate(targets):
         if files and build(files) in builds:
-            reader.wrong(f"target[{index}]", f"{shown_value(' '.join(release_of(files[0])))} a second time", "every one once")
+            reader.wrong(
+                f"target[{index}]",
+                Message("{subject} a second time", subject=shown_value(" ".join(release_of(files[0])))),
+                Message("every one once"),
+            )
         builds.add(files and build(files))
     reader.stop(UsageError, _ANEW)
     return Lock(tuple(pinned), tuple(sorted(targets)))
@@ -209,7 +220,7 @@ def _pinned(table: Mapping[str, Any]) -> Pinned:
 
 def _target(reader: Reader, table: Mapping[str, Any], where: str) -> Target:
     if not table["file"]:
-        reader.wrong(f"{where}.file", "an empty list", "at least one [[target.file]]")
+        reader.wrong(f"{where}.file", Message("an empty list"), Message("at least one [[target.file]]"))
     _once(reader, f"{where}.file", [each["path"] for each in table["file"]])
     head = table["package"], table["distribution"], table["version"]
     return tuple(sorted({LockedFile(*head, **each) for each in table["file"]}))
@@ -219,7 +230,9 @@ def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
     seen: Set[str] = set()
     for index, name in enumerate(names):
         if name in seen:
-            reader.wrong(f"{where}[{index}]", f"{shown_value(name)} a second time", "every one once")
+            reader.wrong(
+                f"{where}[{index}]", Message("{subject} a second time", subject=shown_value(name)), Message("every one once")
+            )
         seen.add(name)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
+from patcher.message import Message
 from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import lookup, read_toml
@@ -15,12 +16,12 @@ from patcher.system.decode import STRINGS, Reader, Table
 from patcher.text.listed import suggest
 
 OPTIONAL = "optional"
-_FORM = 'expected "NAME [option=VALUE]... [optional]"'
+_FORM = Message('expected "NAME [option=VALUE]... [optional]"')
 
 
 def _folders(value: object) -> str:
     several = isinstance(value, list) and all(isinstance(each, str) for each in value)
-    return "" if isinstance(value, str) or several else "a string, or a list of strings"
+    return "" if isinstance(value, str) or several else Message("a string, or a list of strings")
 
 
 _TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchsets", "patch-dir"))
@@ -46,7 +47,7 @@ class ProjectEntry(NamedTuple):
 
 
 def _origin(location: Optional[Location], field: str) -> str:
-    place = str(location or "the command line")
+    place = str(location or Message("the command line"))
     return f"{place}: {field}" if field else place
 
 
@@ -68,14 +69,25 @@ def parse_entry(text: str, location: Location, field: str = "") -> ProjectEntry:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"{origin}: found {text} ({str(error).lower()}), {_FORM}", location=location) from None
+        raise UsageError(
+            "{origin}: found {text} ({error}), {form}",
+            location=location,
+            origin=origin,
+            text=text,
+            error=str(error).lower(),
+            form=_FORM,
+        ) from None
     if not words or "=" in words[0]:
-        raise UsageError(f"{origin}: found {text.strip() or 'nothing'}, {_FORM}", location=location)
+        raise UsageError(
+            "{origin}: found {text}, {form}", location=location, origin=origin, text=text.strip() or "nothing", form=_FORM
+        )
     for word in words[1:]:
         name, equals, _ = word.partition("=")
         if word != OPTIONAL and not (name and equals):
-            problem = f'found "{word}", {_FORM}{suggest(word, [OPTIONAL])}'
-            raise UsageError(f"{origin}: {problem}", location=location)
+            problem = Message(
+                'found "{word}", {form}{suggestion}', word=word, form=_FORM, suggestion=suggest(word, [OPTIONAL])
+            )
+            raise UsageError("{origin}: {problem}", location=location, origin=origin, problem=problem)
     settings = tuple(word for word in words[1:] if word != OPTIONAL)
     return ProjectEntry(words[0], settings, OPTIONAL in words[1:], location, field)
 
@@ -127,9 +139,20 @@ def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[
         for option, _, value in (text.partition("=") for text in entry.settings):
             if settings[entry.name].setdefault(option, value) != value:
                 was = settings[entry.name][option]
-                both = f"{entry.name} {option}={value}: {origins[entry.name]} has {option}={was}"
-                errors.append(UsageError(f"{entry.origin}: {both}", location=entry.location))
-        origins[entry.name] = f"{origins[entry.name]}, {entry.origin}" if entry.name in origins else entry.origin
+                both = Message(
+                    "{name} {option}={value}: {origins} has {option}={was}",
+                    name=entry.name,
+                    option=option,
+                    value=value,
+                    origins=origins[entry.name],
+                    was=was,
+                )
+                errors.append(UsageError("{origin}: {both}", location=entry.location, origin=entry.origin, both=both))
+        origins[entry.name] = (
+            Message("{origins}, {origin}", origins=origins[entry.name], origin=entry.origin)
+            if entry.name in origins
+            else entry.origin
+        )
         locations.setdefault(entry.name, entry.location)
     for name, values in settings.items():
         try:
@@ -138,6 +161,10 @@ def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[
             found.append(Requested(patchsets[0], options, name not in needed))
             notes += shadowed
         except SitepatchError as error:
-            errors.append(type(error)(f"{origins[name]}: {error.message}", error.hint, locations[name]))
+            errors.append(
+                type(error)(
+                    Message("{origins}: {message}", origins=origins[name], message=error.message), error.hint, locations[name]
+                )
+            )
     raise_all(errors)
     return found, notes

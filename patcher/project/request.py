@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Collection, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, UsageError
+from patcher.message import Message
 from patcher.model import Patchset, Requested
 from patcher.patchset.places import PATCH_DIR, PROJECT_DIR, AnyPath
 from patcher.project import lockfile
@@ -79,7 +80,7 @@ def _with_source(patchset: Patchset, named: Collection[str]) -> Patchset:
 def _read(request: ProjectFiles) -> List[Project]:
     path = Path(request.folder) / PROJECT
     if not path.parent.is_dir():
-        raise UsageError(f"--project {request.folder}: found no such directory")
+        raise UsageError("--project {folder}: found no such directory", folder=request.folder)
     project = read_project(path) if path.is_file() else None
     projects = [project] if project else []
     requirements = one_or_more(request.requirements)
@@ -88,13 +89,17 @@ def _read(request: ProjectFiles) -> List[Project]:
 
         projects.append(read_requirements(requirements))
     if project is None and not any(one.entries for one in projects):
-        table = f"{path}: found no {'table [tool.sitepatch]' if path.is_file() else 'such file'}"
+        table = Message(
+            "{path}: found no {subject}",
+            path=path,
+            subject=Message("table [tool.sitepatch]" if path.is_file() else "such file"),
+        )
         if not requirements:
-            how = 'write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r'
-            raise UsageError(f"{table}, expected what the project asks for", how, Location(str(path)))
+            how = Message('write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r')
+            raise UsageError(Message("{table}, expected what the project asks for", table=table), how, Location(str(path)))
         names = ", ".join(requirements)
-        dropped = "pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from"
-        nothing = "to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
-        message = f'{names}: found no comment "# sitepatch: NAME"\n{table}'
-        raise UsageError(message, f"{dropped}\n{nothing}", Location(requirements[0]))
+        dropped = Message("pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from")
+        nothing = Message("to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml")
+        message = Message('{names}: found no comment "# sitepatch: NAME"\n{table}', names=names, table=table)
+        raise UsageError(message, Message("{dropped}\n{nothing}", dropped=dropped, nothing=nothing), Location(requirements[0]))
     return projects

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import List, NamedTuple, Optional, Sequence, Set
 
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
+from patcher.message import Message
 from patcher.project.pyproject import Project, ProjectEntry, parse_entry
 from patcher.system.reading import TEXT, read_file
 
 _PATCH_DIR = "--patch-dir"
 _DIRECTIVE = re.compile(r"(?:^|\s)#\s*sitepatch:", re.I)
 _REMARK = re.compile(r"(^|\s)#.*")
-_NOT_OURS_TO_JUDGE = ("no such option", "${")
+_NOT_OURS_TO_JUDGE = (Message("no such option"), "${")
 """What newer releases of pip may know, and what they fill in from the environment."""
 
 
@@ -55,18 +56,24 @@ def _follow(path: str, asked_by: Optional[Location], found: _Found) -> None:
     try:
         _read(path, found)
     except OSError as error:
-        problem: SitepatchError = UsageError.at(where, f"found no readable file ({error.strerror}), expected one")
+        problem: SitepatchError = UsageError.at(
+            where, "found no readable file ({error}), expected one", error=Message.whole(error.strerror)
+        )
     except UnicodeDecodeError as error:
         byte = f"0x{error.object[error.start]:02x}"
-        text = f"found the byte {byte}, which is not {error.encoding}, expected the text of a requirements file"
+        text = Message(
+            "found the byte {byte}, which is not {encoding}, expected the text of a requirements file",
+            byte=byte,
+            encoding=error.encoding,
+        )
         problem = UsageError.at(where, text)
     except (LookupError, ValueError) as error:
-        problem = UsageError.at(where, f"found {error}, expected the text of a requirements file")
+        problem = UsageError.at(where, "found {error}, expected the text of a requirements file", error=error)
     except SitepatchError as error:
         problem = error
     else:
         return
-    message = f"{asked_by}: {problem.message}" if asked_by else problem.message
+    message = Message("{asked_by}: {message}", asked_by=asked_by, message=problem.message) if asked_by else problem.message
     found.errors.append(UsageError(message, location=asked_by or where))
 
 
@@ -80,7 +87,7 @@ def _read(path: str, found: _Found) -> None:
     )
 
     if "\0" in auto_decode(read_file(path, TEXT)):
-        raise ValueError("a NUL character")
+        raise ValueError(Message("a NUL character"))
     for line in RequirementsFile.parse(path):
         origin = Location(path, line.line_number)
         if isinstance(line, CommentRequirementLine):
@@ -90,7 +97,11 @@ def _read(path: str, found: _Found) -> None:
         elif isinstance(line, OptionLine):
             for name in [*line.options.get("requirements", ()), *line.options.get("constraints", ())]:
                 if re.match("[a-z]+://", name, re.IGNORECASE):
-                    found.notes.append(f"{origin}: {name} is not looked at for what it asks for; only files are")
+                    found.notes.append(
+                        Message(
+                            "{origin}: {name} is not looked at for what it asks for; only files are", origin=origin, name=name
+                        )
+                    )
                 else:
                     _follow(_beside(path, name), origin, found)
 
@@ -99,10 +110,12 @@ def _invalid(line: str, problem: str, origin: Location, found: _Found) -> None:
     """A line that is no requirement and no option of pip."""
     why = " ".join(problem.split("\n")[0].split("error: ")[-1].rstrip(":").split())
     if any(text in f"{problem}{line}" for text in _NOT_OURS_TO_JUDGE):
-        found.notes.append(f"{origin}: {line} is passed over ({why}); pip may know it")
+        found.notes.append(
+            Message("{origin}: {line} is passed over ({why}); pip may know it", origin=origin, line=line, why=why)
+        )
     else:
         shown = line if len(line) <= 60 else f"{line[:57]}..."
-        text = f"found {shown} ({why}), expected a requirement or an option of pip"
+        text = Message("found {shown} ({why}), expected a requirement or an option of pip", shown=shown, why=why)
         found.errors.append(UsageError.at(origin, text))
 
 
@@ -113,14 +126,22 @@ def _comment(text: str, origin: Location, path: str, found: _Found) -> None:
             if request.split(" ")[0] == _PATCH_DIR:
                 folders = shlex.split(request)[1:]
                 if len(folders) != 1:
-                    raise ValueError("one directory after it")
+                    raise ValueError(Message("one directory after it"))
                 found.patch_dirs.append(str(Path(_beside(path, folders[0])).absolute()))
             else:
                 found.entries.append(parse_entry(request, origin))
         except UsageError as error:
             found.errors.append(error)
         except ValueError as error:
-            found.errors.append(UsageError.at(origin, f"found {request} ({error}), expected {_PATCH_DIR} DIR"))
+            found.errors.append(
+                UsageError.at(
+                    origin,
+                    "found {request} ({error}), expected {patch_dir} DIR",
+                    request=request,
+                    error=error,
+                    patch_dir=_PATCH_DIR,
+                )
+            )
 
 
 def _beside(path: str, name: str) -> str:

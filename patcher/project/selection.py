@@ -7,16 +7,10 @@ from contextlib import suppress
 from typing import Dict, Iterable, List, Sequence, Tuple
 
 from patcher.errors import SitepatchError, UsageError, raise_all
+from patcher.message import Message, joined
 from patcher.model import Patchset, PatchsetSource, Requested
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.places import (
-    BUILT_IN,
-    LOCAL,
-    PATCH_DIR,
-    folders_by_name,
-    named_places,
-    patchset_folders,
-)
+from patcher.patchset.places import BUILT_IN, LOCAL, PATCH_DIR, folders_by_name, named_places, patchset_folders
 from patcher.patchset.sources import FoundPatchset, find_patchset, resolve_options, unknown_patchset
 from patcher.patchset.toml import option_text
 from patcher.system.ownership import others_may_write
@@ -49,7 +43,10 @@ def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patc
 
 def shadow_notes(found: FoundPatchset) -> List[str]:
     """The remarks about patchsets that are hidden by one of the same name."""
-    return [f"{found.patchset.name} ({found.patchset.source}) is used; it hides {other}" for other in found.shadows]
+    return [
+        Message("{found.patchset.name} ({found.patchset.source}) is used; it hides {other}", found=found, other=other)
+        for other in found.shadows
+    ]
 
 
 def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
@@ -62,10 +59,10 @@ def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
     first = [place for name in dict.fromkeys(names) for place in known.get(name, ())[:1]]
     problems = [problem for folder, source in first for problem in others_change(folder, source)]
     if problems:
-        raise SitepatchError("\n".join(dict.fromkeys(problems)), OTHERS_HINT)
+        raise SitepatchError(joined("\n", dict.fromkeys(problems)), OTHERS_HINT)
 
 
-OTHERS_HINT = (
+OTHERS_HINT = Message(
     "what is applied is code that you run: take that right away (chmod go-w, chown), "
     "or copy the patchset, once you have read it, where only you may write"
 )
@@ -112,16 +109,25 @@ def read_settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         name, dot, _ = key.partition(".")
-        form = "expected NAME.option=VALUE"
+        form = Message("expected NAME.option=VALUE")
         if not equals or not key:
-            errors.append(UsageError(f'--set {text}: found no "=", {form}'))
+            errors.append(UsageError('--set {text}: found no "=", {form}', text=text, form=form))
         elif not dot and len(names) == 1:
             settings[f"{names[0]}.{key}"] = value
         elif not dot:
-            errors.append(UsageError(f"--set {text}: {len(names)} patchsets are named, {form}"))
+            errors.append(
+                UsageError("--set {text}: {number} patchsets are named, {form}", text=text, number=len(names), form=form)
+            )
         elif name not in names:
-            known = f"one of {', '.join(names)}{suggest(name, names)}"
-            errors.append(UsageError(f'--set {text}: found "{name}", a patchset that is not named, expected {known}'))
+            known = Message("one of {names}{suggestion}", names=", ".join(names), suggestion=suggest(name, names))
+            errors.append(
+                UsageError(
+                    '--set {text}: found "{name}", a patchset that is not named, expected {known}',
+                    text=text,
+                    name=name,
+                    known=known,
+                )
+            )
         else:
             settings[key] = value
     raise_all(errors)
@@ -160,9 +166,14 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
     Raises:
         UsageError: naming each of them.
     """
-    hint = "read it; if you trust it, name its directory, in the same version, with --patch-dir"
+    hint = Message("read it; if you trust it, name its directory, in the same version, with --patch-dir")
     bad = [one for one in patchsets if one.verify.probe and not probe_trusted(one, patch_dirs)]
-    raise_all([UsageError(f"{one.name} ({one.source}): its probe is code, and is not run from there", hint) for one in bad])
+    raise_all(
+        [
+            UsageError(Message("{one.name} ({one.source}): its probe is code, and is not run from there", one=one), hint)
+            for one in bad
+        ]
+    )
 
 
 def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[str]) -> List[str]:

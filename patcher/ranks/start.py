@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.message import Message
 from patcher.model import Progress
 from patcher.system.process import alone, kill_group
 
@@ -176,7 +177,7 @@ def _watch(children: Sequence[_Child], begun: float, limit: float, progress: Pro
             if not reporting:
                 until = min(until, time.monotonic() + _GRACE)
             there = sum(child.rank.done for child in children)
-            progress(there, len(children), "ranks are done")
+            progress(there, len(children), Message("ranks are done"))
 
 
 def _code(child: _Child) -> Optional[int]:

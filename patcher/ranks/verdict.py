@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence, Tuple
 
+from patcher.message import Message
 from patcher.ranks.start import STEPS, EndedRank
 from patcher.system.process import ending, relevant_lines
 from patcher.text.listed import listed
@@ -38,16 +39,29 @@ def verdict_on(ranks: Sequence[EndedRank], limit: float) -> Verdict:
     first = ranks[0]
     seconds = max(sum(took for name, took in one.steps if name in _TOGETHER) for one in ranks)
     devices = listed(list(dict.fromkeys(one.device for one in ranks)))
-    able = f"{_called(ranks)} can talk" if ranks[1:] else f"{_called(ranks)} can start"
-    text = f"{able} by {first.backend} on {devices}: {seconds:.2f} s in all (torch {first.torch})"
+    able = Message("{subject} can talk" if ranks[1:] else "{subject} can start", subject=_called(ranks))
+    text = Message(
+        "{able} by {first.backend} on {devices}: {seconds:.2f} s in all (torch {first.torch})",
+        able=able,
+        first=first,
+        devices=devices,
+        seconds=seconds,
+    )
     return Verdict(True, text, "", (OK,) * len(ranks))
 
 
 def _failed(ranks: Sequence[EndedRank], first: EndedRank) -> Verdict:
     same = [one for one in ranks if one.order is not None and (one.inside, failure(one)) == (first.inside, failure(first))]
     states = tuple(FAILED if one in same else OK if one.done else WAITED for one in ranks)
-    missing = "install PyTorch there, or name an environment that has it: --python" if _NO_TORCH in failure(first) else ""
-    return Verdict(False, f"{_called(same)} failed in {within(first)}: {failure(first)}", missing, states)
+    missing = (
+        Message("install PyTorch there, or name an environment that has it: --python") if _NO_TORCH in failure(first) else ""
+    )
+    return Verdict(
+        False,
+        Message("{subject} failed in {place}: {failure}", subject=_called(same), place=within(first), failure=failure(first)),
+        missing,
+        states,
+    )
 
 
 def _late(ranks: Sequence[EndedRank], least: int, limit: float) -> Verdict:
@@ -56,24 +70,39 @@ def _late(ranks: Sequence[EndedRank], least: int, limit: float) -> Verdict:
     inside = within(late[0])
     if len(late) < len(ranks):
         furthest = max((one for one in ranks if not one.done), key=lambda one: len(one.steps))
-        text = f"{_called(late)} did not come out of {inside} within {limit:g} s"
+        text = Message(
+            "{subject} did not come out of {inside} within {limit:g} s", subject=_called(late), inside=inside, limit=limit
+        )
         if furthest not in late:
-            text = f"{_called(late)} did not arrive at {within(furthest)} within {limit:g} s, still in {inside}"
-        hint = "the calls below say where; the other ranks would have waited for ever"
+            text = Message(
+                "{subject} did not arrive at {place} within {limit:g} s, still in {inside}",
+                subject=_called(late),
+                place=within(furthest),
+                limit=limit,
+                inside=inside,
+            )
+        hint = Message("the calls below say where; the other ranks would have waited for ever")
     elif late[0].inside in _TOGETHER:
-        text = f"all ranks arrived at {inside}, and none came out of it within {limit:g} s"
-        hint = (
+        text = Message("all ranks arrived at {inside}, and none came out of it within {limit:g} s", inside=inside, limit=limit)
+        hint = Message(
             "what they send does not arrive: name the interface, GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME; see NCCL_DEBUG=INFO"
         )
     else:
-        text, hint = f"no rank came out of {inside} within {limit:g} s", "the calls below say where; more time: --timeout"
+        text, hint = (
+            Message("no rank came out of {inside} within {limit:g} s", inside=inside, limit=limit),
+            Message("the calls below say where; more time: --timeout"),
+        )
     return Verdict(False, text, hint, tuple(LATE if one in late else OK if one.done else WAITED for one in ranks))
 
 
 def within(rank: EndedRank) -> str:
     """The step that a rank is in, or has to begin."""
     name = rank.inside or (STEPS[len(rank.steps)] if not rank.done else "")
-    words = {"start": "the start of the process group", "device": "the choice of the device", "end": "the end of the group"}
+    words = {
+        "start": Message("the start of the process group"),
+        "device": Message("the choice of the device"),
+        "end": Message("the end of the group"),
+    }
     return words.get(name, f"the {name}" if name in _TOGETHER else name)
 
 
@@ -81,7 +110,7 @@ def failure(rank: EndedRank) -> str:
     """Why a rank failed, in one line; "" where it did not."""
     if rank.order is None:
         return ""
-    return rank.problem or (ending(rank.code) if rank.code is not None else "it closed every file, and goes on")
+    return rank.problem or (ending(rank.code) if rank.code is not None else Message("it closed every file, and goes on"))
 
 
 def last_calls(rank: EndedRank) -> str:

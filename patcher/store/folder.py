@@ -16,6 +16,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
 from patcher.errors import Location, SitepatchError, StoreError
 from patcher.facts import sha256
+from patcher.message import Message
 from patcher.system.ownership import check_store
 from patcher.system.reading import open_file, read_open
 
@@ -23,7 +24,7 @@ HOME = ".sitepatch"
 """The folder of sitepatch in a site directory."""
 JOURNAL, SPARE, EDITED = "journal.json", "spare", "edited"
 """What may be there beside receipts, pristine copies and patchsets; `spare` keeps room for a restore on a full disk."""
-HOME_HINT = (
+HOME_HINT = Message(
     "something else lies where sitepatch keeps its own files: move it away and put back what was there, from a backup; "
     "without one, install the patched packages again, the same builds, and move .sitepatch away"
 )
@@ -82,9 +83,9 @@ class Folder:
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
-            hint = "name the directory that the link leads to, with --target"
+            hint = Message("name the directory that the link leads to, with --target")
             raise StoreError(
-                f"{path}: is a link or not a directory; sitepatch does not write through it",
+                Message("{path}: is a link or not a directory; sitepatch does not write through it", path=path),
                 HOME_HINT if HOME in path.split("/") else hint,
             ) from error
         try:
@@ -170,8 +171,14 @@ class Folder:
         except StoreError as error:
             raise StoreError(error.message, HOME_HINT, error.location) from error
         except OSError as error:
-            hint = f"make it readable for user {os.getuid()}, or run this as its owner" if error.errno == errno.EACCES else ""
-            raise StoreError.at(Location(path), f"cannot be read: {error.strerror}", hint) from error
+            hint = (
+                Message("make it readable for user {uid}, or run this as its owner", uid=os.getuid())
+                if error.errno == errno.EACCES
+                else ""
+            )
+            raise StoreError.at(
+                Location(path), Message("cannot be read: {error}", error=Message.whole(error.strerror)), hint
+            ) from error
         if not proven:
             self._check_trusted(meta, path)
         return data

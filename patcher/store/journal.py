@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, StoreError
+from patcher.message import Message
 from patcher.store import bytecode
 from patcher.store.folder import JOURNAL, Folder
 from patcher.store.receipt import decode_fields, encode_fields, file_name, path_below
@@ -99,12 +100,12 @@ def read_journal(home: Folder) -> Optional[Journal]:
     except FileNotFoundError:
         return None
     where = f"{home.path}/{JOURNAL}"
-    hint = f"reinstall the packages that it names, then delete {where}"
+    hint = Message("reinstall the packages that it names, then delete {where}", where=where)
     fields = decode_fields(data, where, hint, _JOURNAL)
     entries = tuple(JournalEntry(**each) for each in fields["files"])
     for index, entry in enumerate(entries):
         if entry.action != FORGET and not entry.new:
-            problem = f'files[{index}].new: found "", expected a sha256 in lower-case hex'
+            problem = Message('files[{index}].new: found "", expected a sha256 in lower-case hex', index=index)
             raise StoreError.at(Location(where), problem, hint)
     return Journal(fields["phase"], entries, tuple(fields.get("named", ())))
 
@@ -221,8 +222,11 @@ def _verdict(site: Folder, entry: JournalEntry) -> str:
 
 def _broken(folder: Folder, what: str) -> StoreError:
     return StoreError(
-        f"{what}: is not the file that the interrupted run had prepared",
-        f"reinstall the package it belongs to, then delete .sitepatch/{JOURNAL} (see {folder.path})",
+        "{what}: is not the file that the interrupted run had prepared",
+        "reinstall the package it belongs to, then delete .sitepatch/{journal} (see {path})",
+        what=what,
+        journal=JOURNAL,
+        path=folder.path,
     )
 
 
@@ -242,24 +246,28 @@ def recover_run(site: Folder, home: Folder, journal: Journal) -> str:
     except (OSError, StoreError):
         if not roll_back(site, home, journal.entries):
             raise
-        return f"an interrupted run could not be finished and was undone: {_files(journal)} as before it"
+        return Message("an interrupted run could not be finished and was undone: {files} as before it", files=_files(journal))
 
 
 def but_for(sentence: str, left_alone: Sequence[str]) -> str:
     """Add to a sentence the files that were left alone."""
-    return f"{sentence}, but for {', '.join(left_alone)}, changed by somebody else since" if left_alone else sentence
+    return (
+        Message("{sentence}, but for {names}, changed by somebody else since", sentence=sentence, names=", ".join(left_alone))
+        if left_alone
+        else sentence
+    )
 
 
 def describe(journal: Journal, *, done: bool) -> str:
     """Return one sentence about an interrupted run: what recovery did (`done`) or will do."""
     files = _files(journal)
     if journal.phase == PREPARING:
-        result = "an interrupted run was undone" if done else "an interrupted run will be undone"
-        return f"{result}: {files} as before it"
-    result = "an interrupted run was finished" if done else "an interrupted run will be finished"
-    return f"{result}: {files} as it meant them to be"
+        result = Message("an interrupted run was undone" if done else "an interrupted run will be undone")
+        return Message("{result}: {files} as before it", result=result, files=files)
+    result = Message("an interrupted run was finished" if done else "an interrupted run will be finished")
+    return Message("{result}: {files} as it meant them to be", result=result, files=files)
 
 
 def _files(journal: Journal) -> str:
     count = len(journal.entries)
-    return f"{count} file" if count == 1 else f"{count} files"
+    return Message("{count} file" if count == 1 else "{count} files", count=count)

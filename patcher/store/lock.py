@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Iterator, List, Optional, Tuple
 
 from patcher.errors import BusyError
+from patcher.message import Message
 from patcher.store import patience_now
 from patcher.store.folder import HOME, Folder, date, group_bits, naming, set_owner, source_date
 from patcher.system.flock import has_fcntl_lock, holder, lock_with_server
@@ -78,17 +79,22 @@ class _Wait:
         waited = time.monotonic() - self._begun
         if any(who.startswith(f"another sitepatch (process {pid},") for pid in _ancestors()):
             raise BusyError(
-                f"{self._site}: {who}, which has started this process, is changing this directory",
-                "run this again when it has ended",
+                "{site}: {who}, which has started this process, is changing this directory",
+                Message("run this again when it has ended"),
+                site=self._site,
+                who=who,
             )
         if waited > self._seconds:
             raise BusyError(
-                f"{self._site}: {who} is changing this directory, and has not ended in {self._seconds:g} seconds",
-                "run this again when it has ended, or wait longer: --lock-timeout SECONDS",
+                "{site}: {who} is changing this directory, and has not ended in {seconds:g} seconds",
+                Message("run this again when it has ended, or wait longer: --lock-timeout SECONDS"),
+                site=self._site,
+                who=who,
+                seconds=self._seconds,
             )
         if waited > _SILENCE and who != self._reported:
             self._reported = who
-            self._report(f"{self._site}: {who} is changing this directory")
+            self._report(Message("{site}: {who} is changing this directory", site=self._site, who=who))
         time.sleep(_PAUSE)
 
 
@@ -127,7 +133,7 @@ def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
                 home.close()
                 raise
             home.close()
-            wait.pause(f"another sitepatch ({who})")
+            wait.pause(Message("another sitepatch ({who})", who=who))
 
 
 @contextmanager
@@ -165,7 +171,7 @@ def _try(site: Folder, home: Folder, fd: int) -> bool:
     with suppress(OSError):  # only for messages, and must not stop a restore on a full disk
         note = os.open(_NAME, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW, dir_fd=home.fd)
         try:
-            os.write(note, os.fsencode(f"{os.getpid()} on {os.uname().nodename}\n"))
+            os.write(note, os.fsencode(Message("{pid} on {host}\n", pid=os.getpid(), host=os.uname().nodename)))
         finally:
             os.close(note)  # then another client of an NFS can read it
     return True
@@ -183,7 +189,7 @@ def _uv_kept_out(site: str, wait: _Wait) -> Iterator[None]:
                 fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             stack.callback(os.close, fd)
             while not lock_with_server(fd):
-                wait.pause(f"uv ({holder(os.fstat(fd)) or 'process unknown'})")
+                wait.pause(Message("uv ({holder})", holder=holder(os.fstat(fd)) or Message("process unknown")))
         yield
 
 
@@ -212,10 +218,10 @@ def holders(site: str) -> List[str]:
         OSError: the kernel does not tell (there is no /proc/locks).
     """
     ours = os.path.join(site, HOME, _NAME)
-    found = []
+    found: List[str] = []
     for path in [ours] * os.path.isfile(ours) + uv_locks(site):
         who = holder(os.stat(path), strict=True) or _other_machine(path)
-        found += [f"{path} is held by {who}"] if who else []
+        found += [Message("{path} is held by {who}", path=path, who=who)] if who else []
     return found
 
 
@@ -224,7 +230,7 @@ def _other_machine(path: str) -> str:
     with suppress(OSError):
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
-            return f"another machine ({_noted(fd)})" if has_fcntl_lock(fd) else ""
+            return Message("another machine ({note})", note=_noted(fd)) if has_fcntl_lock(fd) else ""
         finally:
             os.close(fd)
     return ""
@@ -232,4 +238,4 @@ def _other_machine(path: str) -> str:
 
 def _noted(fd: int) -> str:
     """The process that wrote its number into our lock file, for where the kernel does not list it."""
-    return f"process {os.read(fd, 100).decode('ascii', 'replace').strip() or 'unknown'}"
+    return Message("process {subject}", subject=os.read(fd, 100).decode("ascii", "replace").strip() or "unknown")

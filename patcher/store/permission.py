@@ -10,29 +10,34 @@ from contextlib import suppress
 from typing import Container, List, Sequence
 
 from patcher.errors import StoreError
+from patcher.message import Message, joined
 from patcher.store.folder import HOME, HOME_HINT, Folder
 from patcher.store.receipt import path_problem
 
-MOUNTED = "another file is mounted over it; change that file where it is mounted from, or run without that mount"
+MOUNTED = Message("another file is mounted over it; change that file where it is mounted from, or run without that mount")
 _HELP = {
-    errno.ENOSPC: "free some space on that disk, then run this again",
-    errno.EDQUOT: "the disk quota of this account is used up; free some space, then run this again",
-    errno.EROFS: "the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`",
-    errno.EACCES: "run this as the owner of the directory, or use a virtual environment of your own",
-    errno.EPERM: "the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else",
+    errno.ENOSPC: Message("free some space on that disk, then run this again"),
+    errno.EDQUOT: Message("the disk quota of this account is used up; free some space, then run this again"),
+    errno.EROFS: Message("the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`"),
+    errno.EACCES: Message("run this as the owner of the directory, or use a virtual environment of your own"),
+    errno.EPERM: Message("the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else"),
     errno.EISDIR: HOME_HINT,
     errno.ENOTDIR: HOME_HINT,
     errno.ELOOP: HOME_HINT,
-    errno.ESTALE: "another machine has replaced it meanwhile; run this again",
-    errno.ENOENT: "the package may have been uninstalled or reinstalled meanwhile; see `sitepatch status`",
+    errno.ESTALE: Message("another machine has replaced it meanwhile; run this again"),
+    errno.ENOENT: Message("the package may have been uninstalled or reinstalled meanwhile; see `sitepatch status`"),
 }
 
 
 def store_error(site: str, error: OSError, after: str = "") -> StoreError:
     """Return the StoreError for a system call that failed; `after` says how the run ended."""
     help_text = _HELP.get(error.errno or 0, "")
-    what = f"{error.filename}: {error.strerror}" if str(error.filename or "").startswith(site) else f"{site}: {error}"
-    return StoreError(what, "; ".join(text for text in (after, help_text) if text))
+    what = (
+        Message("{filename}: {error}", filename=error.filename, error=Message.whole(error.strerror))
+        if str(error.filename or "").startswith(site)
+        else Message("{site}: {error}", site=site, error=error)
+    )
+    return StoreError(what, joined("; ", (text for text in (after, help_text) if text)))
 
 
 def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
@@ -61,7 +66,7 @@ def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) ->
         except OSError as error:
             problem = str(error)
         if problem:
-            found.append(f"{site.path}/{path}: {problem}")
+            found.append(Message("{path}/{subject}: {problem}", path=site.path, subject=path, problem=problem))
     return list(dict.fromkeys(found))
 
 
@@ -74,9 +79,25 @@ def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
     needed = sum(-(-size // unit) for size in sizes) * unit
     free = (disk.f_bavail if os.geteuid() else disk.f_bfree) * unit
     if needed > free:
-        return [f"{site.path}: {needed:,} bytes are needed and {free:,} are free; {_HELP[errno.ENOSPC]}"]
+        return [
+            Message(
+                "{path}: {needed:,} bytes are needed and {free:,} are free; {help}",
+                path=site.path,
+                needed=needed,
+                free=free,
+                help=_HELP[errno.ENOSPC],
+            )
+        ]
     if disk.f_files and disk.f_ffree < len(sizes):
-        return [f"{site.path}: inodes: {len(sizes)} needed, {disk.f_ffree} free; {_HELP[errno.ENOSPC]}"]
+        return [
+            Message(
+                "{path}: inodes: {number} needed, {inodes} free; {help}",
+                path=site.path,
+                number=len(sizes),
+                inodes=disk.f_ffree,
+                help=_HELP[errno.ENOSPC],
+            )
+        ]
     return []
 
 
@@ -85,13 +106,26 @@ def _target_problems(site: Folder, path: str, *, moved: bool) -> List[str]:
     with site.holder(path) as folder:
         found = _unwritable(folder)
         if not folder.has(name):
-            return found if moved else [*found, f"{folder.path}/{name}: there is no such file"]
+            return found if moved else [*found, Message("{path}/{name}: there is no such file", path=folder.path, name=name)]
         if folder.mounted(name):
-            found.append(f"{folder.path}/{name}: {MOUNTED}")
+            found.append(Message("{path}/{name}: {place}", path=folder.path, name=name, place=MOUNTED))
         elif not os.access(name, os.R_OK, dir_fd=folder.fd):
-            found.append(f"{folder.path}/{name}: user {os.getuid()} may not read it, or its link leads nowhere")
+            found.append(
+                Message(
+                    "{path}/{name}: user {uid} may not read it, or its link leads nowhere",
+                    path=folder.path,
+                    name=name,
+                    uid=os.getuid(),
+                )
+            )
         elif not folder.link(name) and _immutable(folder, name):
-            found.append(f"{folder.path}/{name}: the file is immutable; take that away with chattr -i or chflags")
+            found.append(
+                Message(
+                    "{path}/{name}: the file is immutable; take that away with chattr -i or chflags",
+                    path=folder.path,
+                    name=name,
+                )
+            )
         else:
             # protected_hardlinks (proc(5)): the file of another user gets a second name from those who may write to it
             may_link = os.access(name, os.R_OK | os.W_OK, dir_fd=folder.fd)
@@ -111,11 +145,17 @@ def _not_mine(folder: Folder, name: str) -> List[str]:
     if not mine or folder.link(name):  # what a link leads to is left as it is
         return []
     if info.st_uid != mine:
-        who = f"user {info.st_uid}, and user {mine} may not give it back to them; run this as that user"
-        return [f"{folder.path}/{name}: belongs to {who}"]
+        who = Message(
+            "user {owner}, and user {mine} may not give it back to them; run this as that user", owner=info.st_uid, mine=mine
+        )
+        return [Message("{path}/{name}: belongs to {who}", path=folder.path, name=name, who=who)]
     if info.st_gid not in {os.getegid(), *os.getgroups()}:
-        who = f"group {info.st_gid}, of which user {mine} is no member; run this as a member of that group"
-        return [f"{folder.path}/{name}: belongs to {who}"]
+        who = Message(
+            "group {group}, of which user {mine} is no member; run this as a member of that group",
+            group=info.st_gid,
+            mine=mine,
+        )
+        return [Message("{path}/{name}: belongs to {who}", path=folder.path, name=name, who=who)]
     return []
 
 
@@ -124,8 +164,10 @@ def _sticky(folder: Folder, name: str) -> List[str]:
     here, owner, mine = os.fstat(folder.fd), os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid, os.geteuid()
     if not here.st_mode & stat.S_ISVTX or mine in (0, here.st_uid, owner):
         return []
-    who = f"user {owner}, and in a sticky directory user {mine} may not replace it; run this as that user"
-    return [f"{folder.path}/{name}: belongs to {who}"]
+    who = Message(
+        "user {owner}, and in a sticky directory user {mine} may not replace it; run this as that user", owner=owner, mine=mine
+    )
+    return [Message("{path}/{name}: belongs to {who}", path=folder.path, name=name, who=who)]
 
 
 def _unwritable(folder: Folder) -> List[str]:
@@ -133,11 +175,19 @@ def _unwritable(folder: Folder) -> List[str]:
     if os.access(".", os.W_OK | os.X_OK, dir_fd=folder.fd):  # also false for root where it is read-only or immutable
         return []
     if os.fstatvfs(folder.fd).f_flag & os.ST_RDONLY:
-        return [f"{folder.path}: {_HELP[errno.EROFS]}"]
+        return [Message("{path}: {help}", path=folder.path, help=_HELP[errno.EROFS])]
     if _immutable(folder, "."):
-        return [f"{folder.path}: the directory is immutable; take that away with chattr -i or chflags"]
+        return [Message("{path}: the directory is immutable; take that away with chattr -i or chflags", path=folder.path)]
     owner = os.fstat(folder.fd).st_uid
-    return [f"{folder.path}: user {os.getuid()} may not write here, its owner is user {owner}; {_HELP[errno.EACCES]}"]
+    return [
+        Message(
+            "{path}: user {uid} may not write here, its owner is user {owner}; {help}",
+            path=folder.path,
+            uid=os.getuid(),
+            owner=owner,
+            help=_HELP[errno.EACCES],
+        )
+    ]
 
 
 def _immutable(folder: Folder, name: str) -> bool:

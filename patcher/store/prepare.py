@@ -7,6 +7,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.facts import sha256
+from patcher.message import Message, joined
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
 from patcher.store.folder import SPARE, Folder
@@ -55,10 +56,14 @@ def plan_work(
     Raises:
         StoreError: a file is not as its change says (OutdatedError), or a change contradicts itself; all problems in one.
     """
-    problems = [f"{digest!r}: expected the sha256 of a patchset" for digest in patchsets if not is_sha256(digest)]
+    problems: List[str] = [
+        Message("{digest!r}: expected the sha256 of a patchset", digest=digest)
+        for digest in patchsets
+        if not is_sha256(digest)
+    ]
     for path, count in Counter(change.path for change in changes).items():
         if count > 1:
-            problems.append(f"{path}: {count} changes for one file")
+            problems.append(Message("{path}: {count} changes for one file", path=path, count=count))
     # A pristine copy that one file alone needs becomes that file; one that twins share has to be copied.
     needed = Counter(one.pristine for one in receipts.values())
     needed.update(change.receipt.pristine for change in changes if change.receipt)
@@ -72,7 +77,7 @@ def plan_work(
             elif change.data is not None:
                 works.append(_writing(home, change, change.data, patchsets))
             elif change.path not in receipts:
-                raise StoreError(f"{change.path}: there is no receipt to restore it by")
+                raise StoreError("{path}: there is no receipt to restore it by", path=change.path)
             else:
                 back = receipts[change.path]
                 works.append(_restoring(site, home, change, back, shared=needed[back.pristine] > 1))
@@ -80,8 +85,8 @@ def plan_work(
             problems.append(error.message)
             kind = OutdatedError if isinstance(error, OutdatedError) else kind
     if problems:
-        hint = "nothing was changed; see what `sitepatch status` says, then run the command again"
-        raise kind(f"{site.path}: " + "\n".join(problems), hint)
+        hint = Message("nothing was changed; see what `sitepatch status` says, then run the command again")
+        raise kind(Message("{path}: {problems}", path=site.path, problems=joined("\n", problems)), hint)
     return works
 
 
@@ -90,22 +95,29 @@ def _check_target(site: Folder, change: Change) -> None:
     path, name = change.path, change.path.rpartition("/")[2]
     problem = receipt.path_problem(path)
     if problem:
-        raise StoreError(f"{path}: {problem}")
+        raise StoreError("{path}: {problem}", path=path, problem=problem)
     now = link = ""
     try:
         with site.holder(path) as folder:
             now, link = folder.digest(name), folder.link(name)
             if folder.mounted(name):  # what it hides is neither replaced nor forgotten
-                raise StoreError(f"{path}: {permission.MOUNTED}")
+                raise StoreError("{path}: {place}", path=path, place=permission.MOUNTED)
     except FileNotFoundError:
         pass  # the package is not there: no file
     if now != change.old:
-        raise OutdatedError(f"{path}: has changed since the plan was made" if now else f"{path}: is not there any more")
+        raise OutdatedError(
+            "{path}: has changed since the plan was made" if now else "{path}: is not there any more", path=path
+        )
     if not now and change.data is not None:
-        raise StoreError(f"{path}: is not there, so it can only be restored or forgotten")
+        raise StoreError("{path}: is not there, so it can only be restored or forgotten", path=path)
     new = change.receipt
     if new and link and new.pristine == now and new.link != link:
-        raise StoreError(f"{path}: is a link to {link}, but its receipt says {new.link or 'a regular file'}")
+        raise StoreError(
+            "{path}: is a link to {link}, but its receipt says {subject}",
+            path=path,
+            link=link,
+            subject=new.link or Message("a regular file"),
+        )
 
 
 def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, Mapping[str, str]]) -> Work:
@@ -116,16 +128,21 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     text = receipt.encode_receipt(new)
     receipt.decode(text, receipt.file_name(change.path))  # what could not be read back is not written
     if new.current != digest and not change.merged:
-        raise StoreError(f"{change.path}: its receipt is for other bytes")
+        raise StoreError("{path}: its receipt is for other bytes", path=change.path)
     save = new.pristine == change.old
     given = change.pristine
     if given is not None and sha256(given) != new.pristine:
-        raise StoreError(f"{change.path}: its receipt is for other pristine bytes")
+        raise StoreError("{path}: its receipt is for other pristine bytes", path=change.path)
     if given is None and not save:
         _pristine(home, new)
     for step in new.steps:
         if step.digest not in patchsets and not _has(home, "patchsets", f"{step.digest}.json"):
-            raise StoreError(f"{change.path}: the text of patchset {step.patchset!r} ({step.digest}) is missing")
+            raise StoreError(
+                "{path}: the text of patchset {patchset!r} ({digest}) is missing",
+                path=change.path,
+                patchset=step.patchset,
+                digest=step.digest,
+            )
     return Work(JournalEntry(change.path, WRITE, change.old, digest, "", sha256(text)), text, data, save=save, given=given)
 
 
@@ -143,9 +160,9 @@ def _pristine(home: Folder, of: Receipt) -> bytes:
         with home.sub("pristine") as pristine:
             data = pristine.own(of.pristine, proven=True)
     except FileNotFoundError as error:
-        raise StoreError(f"{of.path}: its pristine copy {of.pristine} is missing; reinstall {of.package}") from error
+        raise StoreError("{of.path}: its pristine copy {of.pristine} is missing; reinstall {of.package}", of=of) from error
     if sha256(data) != of.pristine:
-        raise StoreError(f"{of.path}: its pristine copy {of.pristine} is damaged; reinstall {of.package}")
+        raise StoreError("{of.path}: its pristine copy {of.pristine} is damaged; reinstall {of.package}", of=of)
     return data
 
 
@@ -174,7 +191,7 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
         copies = [len(work.data) for work in works if work.save or work.given is not None]
         problems += permission.no_room(site, [_spare_size(2 * len(works)), *sizes, *copies])
     if problems:
-        raise StoreError("\n".join(problems), "nothing was changed")
+        raise StoreError(joined("\n", problems), "nothing was changed")
 
 
 def use_spare(home: Folder, works: Sequence[Work]) -> None:
@@ -222,7 +239,9 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
     else:
         now, meta = folder.look(name)
         if sha256(now) != old:
-            raise StoreError(f"{folder.path}: {path} was changed by somebody else while sitepatch was at work")
+            raise StoreError(
+                "{path}: {subject} was changed by somebody else while sitepatch was at work", path=folder.path, subject=path
+            )
         if work.save and pristine.digest(old) != old:
             pristine.put(old, now, meta)
         if work.given is not None and pristine.digest(sha256(work.given)) != sha256(work.given):

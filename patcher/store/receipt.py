@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 from patcher import __version__
 from patcher.errors import FormatError, Location, StoreError
 from patcher.facts import sha256
+from patcher.message import Message
 from patcher.model import Located, Receipt, Splice, State, Step
 from patcher.store.folder import HOME
 from patcher.system.decode import Items, Reader, Table, Values, decode_json, integer, one_of, option_value, sha256_hex, string
@@ -21,11 +22,11 @@ def path_problem(path: str) -> str:
     """Return what keeps `path` from being a `/`-separated path below a site directory; "" if nothing does."""
     parts = path.split("/")
     if path.startswith("/"):
-        return "the path is absolute"
+        return Message("the path is absolute")
     if "\0" in path or "\\" in path or ":" in parts[0] or any(part in ("", ".", "..") for part in parts):
-        return "the path is not a plain path below the site directory"
+        return Message("the path is not a plain path below the site directory")
     if parts[0].lower() == HOME:
-        return "the path lies inside sitepatch's own folder"
+        return Message("the path lies inside sitepatch's own folder")
     return ""
 
 
@@ -74,11 +75,11 @@ def decode(data: bytes, where: str) -> Receipt:
     Raises:
         StoreError: the receipt is damaged, forged or from a newer sitepatch; says which fields and what to do.
     """
-    hint = f"if it is damaged, reinstall the package that it names, then delete {where}"
+    hint = Message("if it is damaged, reinstall the package that it names, then delete {where}", where=where)
     fields = decode_fields(data, where, hint, _RECEIPT)
     receipt = Receipt(**{**fields, "steps": tuple(map(step_of, fields["steps"]))})
     if where.rpartition("/")[2] != file_name(receipt.path):
-        problem = f"path: found {receipt.path!r}, expected the path that this file is named after"
+        problem = Message("path: found {path!r}, expected the path that this file is named after", path=receipt.path)
         raise StoreError.at(Location(where), problem, hint)
     return receipt
 
@@ -113,16 +114,21 @@ def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, 
     try:
         top = decode_json(data)
     except ValueError as error:
-        raise StoreError.at(Location(where), f"is not the JSON that sitepatch writes: {error}", hint) from error
+        raise StoreError.at(
+            Location(where), Message("is not the JSON that sitepatch writes: {error}", error=error), hint
+        ) from error
     reader = Reader(where)
     head = reader.read(top, _HEAD)
     reader.stop(StoreError, hint)
     if head["format"] != RECEIPT_FORMAT:
         raise FormatError.at(
             Location(where),
-            f"written by sitepatch {head['sitepatch']} in format {head['format']}; "
-            f"this one, {__version__}, reads format {RECEIPT_FORMAT}",
-            "use that release of sitepatch, or a newer one, for this environment",
+            "written by sitepatch {sitepatch} in format {format}; this one, {version}, reads format {receipt_format}",
+            Message("use that release of sitepatch, or a newer one, for this environment"),
+            sitepatch=head["sitepatch"],
+            format=head["format"],
+            version=__version__,
+            receipt_format=RECEIPT_FORMAT,
         )
     fields = reader.read({key: value for key, value in top.items() if key not in head}, kind)
     reader.stop(StoreError, hint)
@@ -133,24 +139,24 @@ def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, 
 def path_below(value: object) -> str:
     """The kind of `/`-separated paths below a site directory."""
     problem = path_problem(value) if isinstance(value, str) else ""
-    return string(value) or (f"a path below a site directory ({problem})" if problem else "")
+    return string(value) or (Message("a path below a site directory ({problem})", problem=problem) if problem else "")
 
 
 def whole_from(low: int) -> Callable[[object], str]:
     """The kind of integers from `low` that fit 64 bits."""
 
     def check(value: Any) -> str:
-        return "" if not integer(value) and low <= value < 2**63 else f"a whole number from {low}"
+        return "" if not integer(value) and low <= value < 2**63 else Message("a whole number from {low}", low=low)
 
     return check
 
 
 def _mode(value: Any) -> str:
-    return "" if not integer(value) and 0 <= value <= 0o7777 else "permission bits, at most 0o7777"
+    return "" if not integer(value) and 0 <= value <= 0o7777 else Message("permission bits, at most 0o7777")
 
 
 def _link(value: Any) -> str:
-    return "" if isinstance(value, str) and "\0" not in value else "the target of a symbolic link"
+    return "" if isinstance(value, str) and "\0" not in value else Message("the target of a symbolic link")
 
 
 def _is_latin(value: object) -> bool:
@@ -166,14 +172,14 @@ def _is_latin(value: object) -> bool:
 def _splices(value: Any) -> str:
     """The kind of lists of `[start, end, text]`, sorted and without overlap; each character of a text is a byte."""
     if not isinstance(value, list):
-        return "a list"
+        return Message("a list")
     floor = 0
     for item in value:
         if not (isinstance(item, list) and len(item) == 3 and not integer(item[0]) and not integer(item[1])):
-            return "a list of [start, end, text]"
+            return Message("a list of [start, end, text]")
         start, end, text = item
         if not floor <= start <= end or not _is_latin(text):
-            return "sorted splices [start, end, text]"
+            return Message("sorted splices [start, end, text]")
         floor = end
     return ""
 

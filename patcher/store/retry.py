@@ -8,6 +8,7 @@ import time
 from typing import Callable, List, Optional, Tuple, TypeVar
 
 from patcher.errors import OutdatedError, StoreError
+from patcher.message import Message
 from patcher.store.folder import HOME, JOURNAL
 from patcher.system.reading import look_again
 from patcher.target.interpreter import Environment
@@ -73,7 +74,7 @@ def retry(act: Callable[[], _T], report: Callable[[str], None]) -> _T:
         except (StoreError, OSError) as error:
             if not (isinstance(error, OutdatedError) or _is_stale(error)):
                 raise
-        report("another process was at work here meanwhile: looking at it again")
+        report(Message("another process was at work here meanwhile: looking at it again"))
     return act()
 
 

@@ -21,6 +21,7 @@ from typing import (
 
 from patcher.errors import BusyError, StoreError
 from patcher.facts import Condition, FileStatus, sha256
+from patcher.message import Message, joined
 from patcher.model import Receipt, apply_splices
 from patcher.store.folder import EDITED, HOME, JOURNAL, SPARE
 from patcher.store.store import Store, claimed_names
@@ -155,7 +156,7 @@ def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> Tuple
 
 
 # what is unfinished or wrong -------------------------------------------------------------------------------------------
-INTERRUPTED, UNDER_WAY = "interrupted", "under way"
+INTERRUPTED, UNDER_WAY = "interrupted", Message("under way")
 
 
 def unfinished(env: Environment) -> List[Tuple[str, str, str]]:
@@ -168,7 +169,7 @@ def unfinished(env: Environment) -> List[Tuple[str, str, str]]:
         sentence = store.interrupted()
         at_work = _holders(store.site) if sentence else []
         if at_work:
-            what = f"another process is in the middle of a change: {', '.join(at_work)}"
+            what = Message("another process is in the middle of a change: {holder}", holder=joined(", ", at_work))
             found.append((UNDER_WAY, store.site, what))
         elif sentence and store.interrupted():  # it has not ended meanwhile
             found.append((INTERRUPTED, store.site, sentence))
@@ -186,7 +187,11 @@ def _holders(site: str) -> List[str]:
 def describe_unfinished(env: Environment) -> List[str]:
     """A sentence about each run that has not ended, for a command that leaves it as it is."""
     return [
-        f"{site}: {sentence}" if word == UNDER_WAY else f"{site}: {sentence}, by the next command that writes"
+        Message(
+            "{site}: {sentence}" if word == UNDER_WAY else "{site}: {sentence}, by the next command that writes",
+            site=site,
+            sentence=sentence,
+        )
         for word, site, sentence in unfinished(env)
     ]
 
@@ -210,8 +215,11 @@ def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]
             continue
         writer = _writer(site)
         if writer not in {-1, *mine}:
-            how = f"it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours"
-            left.append((INTERRUPTED, site, f"{sentence}; {how}"))
+            how = Message(
+                "it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours",
+                writer=writer,
+            )
+            left.append((INTERRUPTED, site, Message("{sentence}; {how}", sentence=sentence, how=how)))
             continue
         from patcher.store import transaction  # only where something is unfinished
 
@@ -220,9 +228,15 @@ def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]
         except BusyError as error:
             left.append((UNDER_WAY, site, error.message))
         except StoreError as error:
-            left.append((INTERRUPTED, site, f"{sentence}, when the store can be written: {error.message}"))
+            left.append(
+                (
+                    INTERRUPTED,
+                    site,
+                    Message("{sentence}, when the store can be written: {message}", sentence=sentence, message=error.message),
+                )
+            )
         else:
-            recovered += [f"{site}: {done}"] if done else []
+            recovered += [Message("{site}: {done}", site=site, done=done)] if done else []
     return recovered, left
 
 
@@ -266,8 +280,13 @@ def unclaimed(env: Environment, items: Collection[FileStatus], bad: Iterable[Sto
         from shlex import quote
 
         file = f"{site}/{path}"
-        hint = f"put it back, then remove that copy: cp -p {quote(copy)} {quote(file)}"
-        found.append((f"{copy}: is the pristine copy of {path}, which is changed and has no receipt", hint))
+        hint = Message("put it back, then remove that copy: cp -p {copy} {file}", copy=quote(copy), file=quote(file))
+        found.append(
+            (
+                Message("{copy}: is the pristine copy of {path}, which is changed and has no receipt", copy=copy, path=path),
+                hint,
+            )
+        )
     return found
 
 

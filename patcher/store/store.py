@@ -14,6 +14,7 @@ from typing import Container, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from patcher.errors import Location, StoreError
 from patcher.facts import sha256
+from patcher.message import Message
 from patcher.model import Receipt
 from patcher.store import receipt
 from patcher.store.folder import EDITED, HOME, JOURNAL, Folder
@@ -21,7 +22,7 @@ from patcher.store.receipt import file_name
 from patcher.system.decode import Table, Values, is_sha256, string
 from patcher.system.reading import patchset_digest
 
-_REINSTALL = "install the package it belongs to again, the same build from where it came, then run this again"
+_REINSTALL = Message("install the package it belongs to again, the same build from where it came, then run this again")
 _PATCHSET = Table({"files": Values(string)})
 
 
@@ -97,7 +98,7 @@ class Store:
 
     def patchset_files(self, digest: str) -> Dict[str, str]:
         """Return the texts, by file name, of the patchset with this digest (hex) that is applied."""
-        hint = "restore all patchsets, which needs no copy of them, and apply them again"
+        hint = Message("restore all patchsets, which needs no copy of them, and apply them again")
         data = self._stored("patchsets", digest, ".json", hint)
         where = f"{self.site}/{HOME}/patchsets/{digest}.json"
         texts: Dict[str, str] = receipt.decode_fields(data, where, hint, _PATCHSET)["files"]

@@ -13,6 +13,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, Mapping, Optional, 
 
 from patcher.errors import StoreError
 from patcher.facts import sha256
+from patcher.message import Message, joined
 from patcher.model import Change, Receipt
 from patcher.store import journal, permission, prepare
 from patcher.store.folder import EDITED, HOME, JOURNAL, SPARE, Folder, Meta
@@ -21,9 +22,9 @@ from patcher.store.store import Store, claimed_names, explained
 from patcher.system.decode import is_sha256
 from patcher.system.signals import ignored
 
-UNTOUCHED = "nothing was changed"
-FINISHED = "the run was finished all the same, every file is as it meant it to be"
-_OPEN = "the next command that writes says whether the run is finished or undone"
+UNTOUCHED = Message("nothing was changed")
+FINISHED = Message("the run was finished all the same, every file is as it meant it to be")
+_OPEN = Message("the next command that writes says whether the run is finished or undone")
 
 
 @contextmanager
@@ -56,7 +57,7 @@ def transaction(sites: Iterable[str], timeout: Optional[float] = None) -> Iterat
                 run.rescue()
                 raise
     except KeyboardInterrupt as error:
-        raise KeyboardInterrupt(f"{' and '.join(paths.values())}: {run.ended}") from error
+        raise KeyboardInterrupt(Message("{sites}: {ended}", sites=" and ".join(paths.values()), ended=run.ended)) from error
 
 
 def recover(site: str, timeout: Optional[float] = None) -> str:
@@ -67,7 +68,7 @@ def recover(site: str, timeout: Optional[float] = None) -> str:
     if Store(site).tidy():
         return ""
     with transaction([site], timeout) as run:
-        return "".join(run.recovered.values())
+        return joined("", run.recovered.values())
 
 
 class Transaction:
@@ -84,7 +85,7 @@ class Transaction:
         places = list(self.places.values())
         if len({place.ended for place in places}) < 2:
             return places[0].ended if places else UNTOUCHED
-        return "; ".join(f"{place.path}: {place.ended}" for place in places)
+        return joined("; ", (Message("{place.path}: {place.ended}", place=place) for place in places))
 
     def holds(self, sites: Iterable[str]) -> bool:
         """Whether all of these site directories are locked."""
@@ -97,7 +98,7 @@ class Transaction:
                 sentence = place.recover()
                 if sentence:
                     self.recovered[place.path] = sentence
-                    place.ended = f"{sentence}; then {UNTOUCHED}"
+                    place.ended = Message("{sentence}; then {ended}", sentence=sentence, ended=UNTOUCHED)
 
     def rescue(self) -> None:
         """After a failure: recover at once; where even that fails, `ended` says what waits."""
@@ -157,8 +158,9 @@ class Transaction:
                 place.settle()
         if left_alone:
             raise StoreError(
-                f"{' and '.join(left_alone)}: changed by somebody else while sitepatch was at work",
-                "see what `sitepatch status` says, then run the command again",
+                "{names}: changed by somebody else while sitepatch was at work",
+                Message("see what `sitepatch status` says, then run the command again"),
+                names=" and ".join(left_alone),
             )
 
     @contextmanager
@@ -181,7 +183,7 @@ class _Place:
 
     def __init__(self, path: str, site: Folder, home: Folder) -> None:
         self.path, self.site, self.home = path, site, home
-        self.ended = UNTOUCHED
+        self.ended: str = UNTOUCHED
         self.works: List[prepare.Work] = []
         self._entries: List[journal.JournalEntry] = []
         self._named: List[str] = []
@@ -205,7 +207,7 @@ class _Place:
             self.ended = self.recover() or known
         except OSError:  # the disk has become read-only, say
             waiting = Store(self.path).interrupted()
-            self.ended = f"{waiting}, by the next command that can write here" if waiting else known
+            self.ended = Message("{waiting}, by the next command that can write here", waiting=waiting) if waiting else known
 
     def plan(self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]]) -> None:
         """Check the changes; nothing is written."""
@@ -229,7 +231,7 @@ class _Place:
     def put_in_place(self) -> str:
         """Rename the files; returns those that somebody else has changed, which are left alone, and their directory."""
         self._left_alone = journal.put_in_place(self.site, self.home, self._entries)
-        return f"{', '.join(self._left_alone)} in {self.path}" if self._left_alone else ""
+        return Message("{names} in {path}", names=", ".join(self._left_alone), path=self.path) if self._left_alone else ""
 
     def settle(self) -> None:
         """Put the receipts in place, and remove what is of no use any more."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Iterator
 
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.system.reading import FILE
 
 
@@ -18,7 +19,7 @@ def archive_errors(name: str, hint: str = "") -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, struct.error) as error:
-        raise SitepatchError(f"{name}: it is no wheel: {error}", hint) from None
+        raise SitepatchError(Message("{name}: it is no wheel: {error}", name=name, error=error), hint) from None
 
 
 def member(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -34,7 +35,17 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes:
     """
     info = archive.getinfo(name)
     if info.file_size > FILE:
-        raise zipfile.BadZipFile(f"{name} has {info.file_size:,} bytes, expected at most {FILE:,}")
+        raise zipfile.BadZipFile(
+            Message(
+                "{name} has {file_size:,} bytes, expected at most {file:,}", name=name, file_size=info.file_size, file=FILE
+            )
+        )
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others raise errors of their own
-        raise zipfile.BadZipFile(f"{name} is compressed by method {info.compress_type}, expected deflate or none")
+        raise zipfile.BadZipFile(
+            Message(
+                "{name} is compressed by method {compress_type}, expected deflate or none",
+                name=name,
+                compress_type=info.compress_type,
+            )
+        )
     return archive.read(info)

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Iterator, List, NamedTuple, Sequence
 
 from patcher.errors import StoreError
+from patcher.message import Message
 from patcher.system import ownership
 from patcher.system.flock import take_flock
 from patcher.text.listed import count
 
 OVERLAY, RELEASE, KNOWN = "overlay", "release", "known"
-HINT = "chmod 700 it, or set SITEPATCH_CACHE to a directory of your own"
+HINT = Message("chmod 700 it, or set SITEPATCH_CACHE to a directory of your own")
 _PART = r"\.part-.*"  # what a process that was killed has left
 _OVERLAYS = re.compile(f"[0-9a-f]{{32}}|{_PART}")
 _RELEASES = re.compile(f"[0-9a-f]{{16}}|yanked|{_PART}")
@@ -68,11 +69,13 @@ def check_private(folder: Path, hint: str = HINT) -> None:
     """Raise StoreError with this hint unless a folder is one that only we may read and write, OSError where there is none."""
     info = folder.lstat()
     if not stat.S_ISDIR(info.st_mode):
-        raise StoreError(f"{folder}: found a link or a file, expected a directory", hint)
+        raise StoreError(Message("{folder}: found a link or a file, expected a directory", folder=folder), hint)
     if info.st_uid != os.geteuid():
-        raise StoreError(f"{folder}: belongs to user {info.st_uid}, not to you", hint)
+        raise StoreError(Message("{folder}: belongs to user {owner}, not to you", folder=folder, owner=info.st_uid), hint)
     if info.st_mode & 0o077:
-        raise StoreError(f"{folder}: found mode {stat.S_IMODE(info.st_mode):o}, expected 700", hint)
+        raise StoreError(
+            Message("{folder}: found mode {mode:o}, expected 700", folder=folder, mode=stat.S_IMODE(info.st_mode)), hint
+        )
 
 
 def open_in_use(folder: Path) -> int:

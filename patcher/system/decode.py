@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any, Callable, Collection, Dict, List, Mapping, Tuple, Type, Union
 
 from patcher.errors import Location, SitepatchError
+from patcher.message import Message
 from patcher.text.listed import suggest
-from patcher.text.width import clip
+from patcher.text.terminal import clip
 
 _MOST = 20  # problems that are reported
 _WIDEST = 60  # columns of a value that is shown
-_TABLE = "a table"
+_TABLE = Message("a table")
 _MISSING, _WRONG = object(), object()
 
 
@@ -35,7 +36,7 @@ class Values:
 class Items:
     """A list of values of one kind, and what a message calls it."""
 
-    def __init__(self, kind: Kind, expected: str = "a list") -> None:
+    def __init__(self, kind: Kind, expected: str = Message("a list")) -> None:
         self.kind, self.expected = kind, expected
 
 
@@ -44,35 +45,35 @@ Kind = Union[Callable[[object], str], Table, Values, Items]
 
 def anything(value: object) -> str:
     """The kind of any value."""
-    return "a value" if value is _MISSING else ""
+    return Message("a value") if value is _MISSING else ""
 
 
 def string(value: object) -> str:
     """The kind of strings."""
-    return "" if isinstance(value, str) else "a string"
+    return "" if isinstance(value, str) else Message("a string")
 
 
 def integer(value: object) -> str:
     """The kind of integers."""
-    return "" if isinstance(value, int) and not isinstance(value, bool) else "an integer"
+    return "" if isinstance(value, int) and not isinstance(value, bool) else Message("an integer")
 
 
 def boolean(value: object) -> str:
     """The kind of true and false."""
-    return "" if isinstance(value, bool) else "true or false"
+    return "" if isinstance(value, bool) else Message("true or false")
 
 
 def option_value(value: object) -> str:
     """The kind of the values of options."""
-    return "" if isinstance(value, (int, float, str)) else "a number, a string, true or false"
+    return "" if isinstance(value, (int, float, str)) else Message("a number, a string, true or false")
 
 
-STRINGS = Items(string, "a list of strings")
+STRINGS = Items(string, Message("a list of strings"))
 
 
 def tables(name: str, kind: Table) -> Items:
     """The kind of lists of tables in TOML: a message gives the way in which they are written."""
-    return Items(kind, f"a list of tables, written [[{name}]]")
+    return Items(kind, Message("a list of tables, written [[{name}]]", name=name))
 
 
 def one_of(*words: str) -> Callable[[object], str]:
@@ -81,14 +82,14 @@ def one_of(*words: str) -> Callable[[object], str]:
     def check(value: object) -> str:
         if not isinstance(value, str) or value in words:
             return string(value)
-        return f"one of {', '.join(words)}{suggest(value, words)}"
+        return Message("one of {words}{suggestion}", words=", ".join(words), suggestion=suggest(value, words))
 
     return check
 
 
 def sha256_hex(value: object) -> str:
     """The kind of sha256 in hex: each is a plain file name, too."""
-    return "" if isinstance(value, str) and is_sha256(value) else "a sha256 in lower-case hex"
+    return "" if isinstance(value, str) and is_sha256(value) else Message("a sha256 in lower-case hex")
 
 
 def is_sha256(value: str) -> bool:
@@ -105,7 +106,12 @@ class Reader:
 
     def wrong(self, where: str, found: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
-        problem = f"{clip(where, _WIDEST) or 'the file'}: found {found}, expected {expected}"
+        problem = Message(
+            "{place}: found {found}, expected {expected}",
+            place=clip(where, _WIDEST) or Message("the file"),
+            found=found,
+            expected=expected,
+        )
         self.problems.append(SitepatchError.at(Location(str(self.origin)), problem))
 
     def check(self, where: str, value: object, good: object, expected: str) -> None:
@@ -122,7 +128,7 @@ class Reader:
     def reported(self) -> List[SitepatchError]:
         """The problems, of very many the first ones and how many more there are."""
         left = len(self.problems) - _MOST
-        more = [SitepatchError.at(Location(str(self.origin)), f"and {left} more")] if left > 0 else []
+        more = [SitepatchError.at(Location(str(self.origin)), "and {left} more", left=left)] if left > 0 else []
         return [*self.problems[:_MOST], *more]
 
     def read(self, value: object, kind: Kind, *path: Union[str, int]) -> Any:
@@ -149,7 +155,11 @@ class Reader:
         for key in value:
             if key not in kind.keys and not kind.others:
                 near = suggest(key, kind.keys) if len(self.problems) < _MOST else ""
-                self.wrong(_where((*path, key)), "an unknown key", f"one of {', '.join(kind.keys)}{near}")
+                self.wrong(
+                    _where((*path, key)),
+                    Message("an unknown key"),
+                    Message("one of {keys}{near}", keys=", ".join(kind.keys), near=near),
+                )
         for key, each in kind.keys.items():
             if key not in value and key not in kind.optional:
                 self.wrong(_where((*path, key)), "nothing", _expected(each, _MISSING))
@@ -180,7 +190,7 @@ def shown_value(value: object) -> str:
     if isinstance(value, (int, float)):
         return clip(str(value), _WIDEST)
     if isinstance(value, (list, dict)):
-        return "a list" if isinstance(value, list) else "a table"
+        return Message("a list" if isinstance(value, list) else "a table")
     return "null" if value is None else f"a {type(value).__name__}"
 
 
@@ -196,17 +206,17 @@ def decode_json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_refuse)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError(Message("it is nested too deep")) from None
 
 
 def _once(pairs: List[Tuple[str, object]]) -> Dict[str, object]:
     found: Dict[str, object] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"it has {shown_value(key)} twice")
+            raise ValueError(Message("it has {subject} twice", subject=shown_value(key)))
         found[key] = value
     return found
 
 
 def _refuse(text: str) -> object:
-    raise ValueError(f"it has the number {text}")
+    raise ValueError(Message("it has the number {text}", text=text))

@@ -10,6 +10,8 @@ import os
 import sys
 from contextlib import suppress
 
+from patcher.message import Message
+
 _F_OFD_SETLK = 37  # fcntl(2) of Linux; Python knows the number since 3.9
 
 
@@ -97,11 +99,11 @@ def holder(info: os.stat_result, *, strict: bool = False) -> str:
     rows = [row for row in rows if len(row) > 5 and row[1] == "FLOCK" and row[5].endswith(f":{info.st_ino}")]
     device = f"{os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x}:{info.st_ino}"
     for row in sorted(rows, key=lambda row: row[5] != device)[:1]:
-        return _process(row[4]) if int(row[4]) > 0 else "a process of another container"
+        return _process(row[4]) if int(row[4]) > 0 else Message("a process of another container")
     return ""
 
 
 def _process(pid: str) -> str:
     with suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
-        return f"process {pid}, {file.read().strip()}"
-    return f"process {pid}"
+        return Message("process {pid}, {read_read}", pid=pid, read_read=file.read().strip())
+    return Message("process {pid}", pid=pid)

@@ -10,7 +10,9 @@ import re
 from contextlib import suppress
 from typing import NamedTuple, Optional, Tuple
 
-ONE_WRITER = "let one machine alone apply and restore here; on NFS, mount it so that locks reach the server"
+from patcher.message import Message
+
+ONE_WRITER = Message("let one machine alone apply and restore here; on NFS, mount it so that locks reach the server")
 _TABLE = "/proc/self/mountinfo"
 _OWN_LOCKS = ("nolock", "local_lock=all", "localflock")
 """Options of nfs(5) and mount.lustre(8) with which no lock reaches the server."""
@@ -65,8 +67,12 @@ def own_locks(path: str, table: str) -> str:
     options = [each for each in _OWN_LOCKS if each in mount.options]
     if mount.kind != "fuse.sshfs" and not options:
         return ""
-    which = f"{mount.kind} mounted with {options[0]}" if options else "sshfs"
-    return f"{path} is on {which}: a lock there holds on this machine alone, and a sitepatch on another one is not waited for"
+    which = Message("{kind} mounted with {options}", kind=mount.kind, options=options[0]) if options else "sshfs"
+    return Message(
+        "{path} is on {which}: a lock there holds on this machine alone, and a sitepatch on another one is not waited for",
+        path=path,
+        which=which,
+    )
 
 
 def untried(path: str, table: str) -> str:

@@ -11,6 +11,7 @@ import stat
 from typing import Iterator, List, Set
 
 from patcher.errors import StoreError
+from patcher.message import Message, joined
 
 
 def trusted_users() -> Set[int]:
@@ -42,7 +43,7 @@ def refuse_shared(path: str, hint: str, *, inside: bool = False) -> None:
     """Raise StoreError with this hint if `others_may_write` finds any."""
     found = others_may_write(path, inside=inside)
     if found:
-        raise StoreError("\n".join(found), hint)
+        raise StoreError(joined("\n", found), hint)
 
 
 def _above(path: str) -> List[str]:
@@ -67,12 +68,17 @@ def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[st
     except FileNotFoundError:
         return
     if info.st_uid not in users:
-        yield f"{path}: belongs to user {info.st_uid}, who could change what user {os.geteuid()} is about to use"
+        yield Message(
+            "{path}: belongs to user {owner}, who could change what user {uid} is about to use",
+            path=path,
+            owner=info.st_uid,
+            uid=os.geteuid(),
+        )
     mode = 0 if stat.S_ISLNK(info.st_mode) or (sticky and info.st_mode & stat.S_ISVTX) else info.st_mode
     shared = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and info.st_gid != 0 and not _alone_in(info.st_gid))
     if shared and not os.statvfs(path).f_flag & os.ST_RDONLY:  # as a volume of Kubernetes is, whatever its mode
-        who = "everybody" if mode & stat.S_IWOTH else f"group {info.st_gid}"
-        yield f"{path}: others may write to it ({who})"
+        who = "everybody" if mode & stat.S_IWOTH else Message("group {group}", group=info.st_gid)
+        yield Message("{path}: others may write to it ({who})", path=path, who=who)
 
 
 def _alone_in(gid: int) -> bool:
@@ -111,9 +117,17 @@ def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) 
     own = uid in ({0, os.geteuid()} if public else {0, os.geteuid(), site.st_uid})
     what = ""
     if not own and not shared:
-        what = f"belongs to user {uid}, not to user {os.geteuid()}, root or the owner of its site directory"
+        what = Message(
+            "belongs to user {uid}, not to user {os_uid}, root or the owner of its site directory",
+            uid=uid,
+            os_uid=os.geteuid(),
+        )
     elif mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not shared and gid != 0):
-        what = f"others may write to it (mode {mode:o})"
+        what = Message("others may write to it (mode {mode:o})", mode=mode)
     if what:
-        hint = "if its receipts are yours, make it so: chown -R, chmod -R go-w; else remove it and reinstall what was patched"
-        raise StoreError(f"{path}: {what}; nothing in it is trusted", f"see who made it; {hint}")
+        hint = Message(
+            "if its receipts are yours, make it so: chown -R, chmod -R go-w; else remove it and reinstall what was patched"
+        )
+        raise StoreError(
+            "{path}: {what}; nothing in it is trusted", "see who made it; {hint}", path=path, what=what, hint=hint
+        )

@@ -10,6 +10,8 @@ import time
 from contextlib import suppress
 from typing import IO, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.message import Message, joined
+
 _TAIL = 16384  # bytes of output, the last ones
 _PIPE = 1 << 20  # bytes that may still be in a pipe when the process has ended
 _LOOK = 0.05  # seconds between two looks whether a silent process has ended
@@ -105,8 +107,8 @@ def ending(code: int) -> str:
     """How a process ended, in words; `code` as of subprocess."""
     if code < 0:
         names = {int(each): each.name for each in signal.Signals}
-        return f"the process was killed by {names.get(-code, f'signal {-code}')}"
-    return f"the process ended with exit code {code}"
+        return Message("the process was killed by {names_get}", names_get=names.get(-code, f"signal {-code}"))
+    return Message("the process ended with exit code {code}", code=code)
 
 
 def relevant_lines(output: str, own: Sequence[str]) -> str:
@@ -121,7 +123,7 @@ def relevant_lines(output: str, own: Sequence[str]) -> str:
         calls = [line for line in calls if not any(each in line for each in ("<frozen importlib", *own))]
         if calls:
             before = text.rpartition("\n")[0]
-            return "\n".join([last_lines(before), "innermost call first:", *calls[:_LINES]])
+            return joined("\n", [last_lines(before), Message("innermost call first:"), *calls[:_LINES]])
     return last_lines(output)
 
 

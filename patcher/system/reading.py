@@ -8,16 +8,17 @@ from contextlib import suppress
 from typing import Iterable, Mapping, Optional, Tuple, Union
 
 from patcher.errors import Location, SitepatchError
+from patcher.message import Message
 
 TEXT, FILE = 1 << 20, 1 << 28
 """Limits in bytes: of what a user writes (a patch, a table), and of what is installed or written by sitepatch."""
 
 _KINDS = {
-    stat.S_IFDIR: "a directory",
+    stat.S_IFDIR: Message("a directory"),
     stat.S_IFIFO: "a FIFO",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: Message("a socket"),
+    stat.S_IFCHR: Message("a device"),
+    stat.S_IFBLK: Message("a device"),
 }
 
 
@@ -70,7 +71,9 @@ def open_file(name: str, dir_fd: Optional[int] = None, path: str = "") -> int:
         if not info.st_mode & stat.S_IROTH:
             here = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
             if stat.S_ISLNK(here.st_mode) and here.st_uid not in (0, os.geteuid(), info.st_uid):
-                what = f"found a link, made by user {here.st_uid}, to a private file of user {info.st_uid}"
+                what = Message(
+                    "found a link, made by user {owner}, to a private file of user {info.st_uid}", owner=here.st_uid, info=info
+                )
                 raise SitepatchError.at(Location(path), what, "put the file itself there, if it is meant to be read")
     except BaseException:
         os.close(fd)
@@ -96,13 +99,15 @@ def check_size(path: str, size: int, limit: int) -> None:
         SitepatchError: it has more.
     """
     if size > limit:
-        raise SitepatchError.at(Location(path), f"found {size:,} bytes or more, expected at most {limit:,}")
+        raise SitepatchError.at(
+            Location(path), "found {size:,} bytes or more, expected at most {limit:,}", size=size, limit=limit
+        )
 
 
 def _check(info: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(info.st_mode):
         kind = _KINDS.get(stat.S_IFMT(info.st_mode), "something else")
-        raise SitepatchError.at(Location(path), f"found {kind}, expected a regular file")
+        raise SitepatchError.at(Location(path), "found {kind}, expected a regular file", kind=kind)
 
 
 def patchset_digest(files: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Container, Dict, Iterable, List, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.system.reading import read_file
 
 _REST = re.compile(r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~")
@@ -31,7 +32,7 @@ class Backup(NamedTuple):
     @property
     def message(self) -> str:
         """The edit and the backup in one sentence."""
-        return f"{self.path} was edited by hand, and {self.name} beside it is what was installed"
+        return Message("{path} was edited by hand, and {name} beside it is what was installed", path=self.path, name=self.name)
 
 
 def is_backup(name: str, of: str) -> bool:

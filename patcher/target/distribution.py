@@ -8,10 +8,11 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.model import Located
 from patcher.system.reading import read_file
 from patcher.target.record import count_patched, count_recorded, lists, recorded_digest
-from patcher.text.listed import normalized, untagged
+from patcher.text.listed import listed, normalized, untagged
 
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
 
@@ -62,19 +63,34 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
         kept = {path: count_patched(path, samples) for path in best}
         best = [path for path in best if kept[path] == max(kept.values())]
     found = [Owner(*read_headers(path / "METADATA"), str(path), True) for path in best]
-    listed = " and ".join(f"{each.name} {each.version} ({Path(each.dist_info).name})" for each in found)
+    owned_by = listed([f"{each.name} {each.version} ({Path(each.dist_info).name})" for each in found])
     if not plain and len({each.name for each in found}) > 1:
         raise SitepatchError(
-            f"{package} in {site} is a namespace package of several distributions: {listed}",
-            "name a file of the one that is meant: a patchset is for files of one of them",
+            "{package} in {site} is a namespace package of several distributions: {owned_by}",
+            Message("name a file of the one that is meant: a patchset is for files of one of them"),
+            package=package,
+            site=site,
+            owned_by=owned_by,
         )
     if len({each.version for each in found}) > 1:
         raise SitepatchError(
-            f"{package} in {site} belongs to several distributions, and its files do not tell which is right: {listed}",
-            "uninstall all of them and install the one that is wanted",
+            "{package} in {site} belongs to several distributions, and its files do not tell which is right: {owned_by}",
+            Message("uninstall all of them and install the one that is wanted"),
+            package=package,
+            site=site,
+            owned_by=owned_by,
         )
     others = [path.name for path in owners if str(path) != found[0].dist_info]
-    note = f"{package} is also listed by {', '.join(others)}; its files are those of {best[0].name}" if others else ""
+    note = (
+        Message(
+            "{package} is also listed by {names}; its files are those of {name}",
+            package=package,
+            names=", ".join(others),
+            name=best[0].name,
+        )
+        if others
+        else ""
+    )
     return found[0]._replace(note=note)
 
 
@@ -83,18 +99,26 @@ def reinstall_command(site: str, name: str, version: str) -> str:
     infos = [each for each in Path(site).glob("*.dist-info") if normalized(each.name.split("-")[0]) == normalized(name)]
     url = origin(infos[0]).url if len(infos) == 1 else ""
     if url:
-        return f"install {name} {version} again from where it came: {url}"
+        return Message("install {name} {version} again from where it came: {url}", name=name, version=version, url=url)
     if "+" in version or untagged(version):
-        return f"install the same build of {name} again from where it came: it is not one that an index has"
+        return Message("install the same build of {name} again from where it came: it is not one that an index has", name=name)
     return f"pip install --force-reinstall --no-deps {name}=={version}"
 
 
 def edited_message(located: Located, path: str) -> Tuple[str, str]:
     """The message and the hint for a file that differs from what its distribution installed."""
     name = located.distribution or located.package
-    what = f"the file is not what {name} {located.version} installed: somebody edited it (its sha256 differs from RECORD)"
-    keep = f"make a patchset of the edit: sitepatch capture {path} --name NAME --adopt"
-    return what, f"{keep}; or put it back first: {reinstall_command(located.site, name, located.version)}"
+    what = Message(
+        "the file is not what {name} {version} installed: somebody edited it (its sha256 differs from RECORD)",
+        name=name,
+        version=located.version,
+    )
+    keep = Message("make a patchset of the edit: sitepatch capture {path} --name NAME --adopt", path=path)
+    return what, Message(
+        "{keep}; or put it back first: {reinstall_command}",
+        keep=keep,
+        reinstall_command=reinstall_command(located.site, name, located.version),
+    )
 
 
 class Origin(NamedTuple):
@@ -152,7 +176,11 @@ def read_headers(path: Union[str, Path]) -> Tuple[str, str]:
 
 def _unrecorded(site: Path, package: str, dist_infos: Sequence[str]) -> Owner:
     """The owner by egg-info, Debian's metadata or the files of a checkout, where no RECORD lists the package."""
-    note = f"no RECORD lists {package} in {site}: nothing proves that its files are as upstream shipped them"
+    note = Message(
+        "no RECORD lists {package} in {site}: nothing proves that its files are as upstream shipped them",
+        package=package,
+        site=site,
+    )
     for name, version, folder in _sources(site, package, dist_infos):
         if version:
             return Owner(name or package, version, folder, note=note)
@@ -160,7 +188,7 @@ def _unrecorded(site: Path, package: str, dist_infos: Sequence[str]) -> Owner:
         literal = _LITERAL.search(_text(file))
         if literal:
             return Owner(package, literal.group(2), "", note=note)
-    return Owner(package, "", "", note=f"{note}; nothing tells its version")
+    return Owner(package, "", "", note=Message("{note}; nothing tells its version", note=note))
 
 
 def _sources(site: Path, package: str, dist_infos: Sequence[str]) -> Iterator[Tuple[str, str, str]]:

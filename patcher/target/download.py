@@ -10,6 +10,7 @@ from typing import IO, Any
 from urllib.parse import urljoin, urlsplit
 
 from patcher.errors import SitepatchError
+from patcher.message import Message
 
 _SCHEMES = ("http", "https")
 _MOST = 16 << 20  # bytes of a diff
@@ -22,7 +23,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     ) -> Any:
         target = urljoin(req.full_url, headers.get("Location") or "")
         if not is_url(target):
-            raise ValueError(f"it redirects to {target}, expected a URL of http or https")
+            raise ValueError(Message("it redirects to {target}, expected a URL of http or https", target=target))
         return super().http_error_302(req, fp, code, msg, headers)
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
@@ -50,12 +51,20 @@ def download(url: str, digest: str = "") -> bytes:
     except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # it holds the connection
-        raise SitepatchError(f"{url}: cannot be fetched: {error}") from None
+        raise SitepatchError("{url}: cannot be fetched: {error}", url=url, error=error) from None
     if len(data) > _MOST:
-        raise SitepatchError(f"{url}: found more than {_MOST:,} bytes, expected a diff")
+        raise SitepatchError("{url}: found more than {limit:,} bytes, expected a diff", url=url, limit=_MOST)
     if expected and expected.isdigit() and len(data) != int(expected):
-        raise SitepatchError(f"{url}: found {len(data):,} bytes, expected {int(expected):,}", "run it again")
+        raise SitepatchError(
+            "{url}: found {number:,} bytes, expected {int:,}", "run it again", url=url, number=len(data), int=int(expected)
+        )
     there = sha256(data).hexdigest()
     if digest and there != digest.lower():
-        raise SitepatchError(f"{url}: found sha256:{there}, expected sha256:{digest}", "what is there has changed: look at it")
+        raise SitepatchError(
+            "{url}: found sha256:{there}, expected sha256:{digest}",
+            "what is there has changed: look at it",
+            url=url,
+            there=there,
+            digest=digest,
+        )
     return data

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 from patcher.errors import AbsentError, Location, SitepatchError
+from patcher.message import Message
 from patcher.model import Located
 from patcher.system.reading import read_file
 from patcher.target.distribution import origin, owner
 from patcher.target.interpreter import Environment
 from patcher.target.record import recorded_sources
-from patcher.text.listed import normalized, release_name
+from patcher.text.listed import listed, normalized, release_name
 
 
 def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located:
@@ -31,29 +32,50 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
     """
     targeted = env.search == env.sites and len(env.sites) == 1
     if _is_stdlib(package, env):
-        raise SitepatchError(f"{package} belongs to the standard library, which is not patched")
+        raise SitepatchError("{package} belongs to the standard library, which is not patched", package=package)
     found = [place for place in env.search if _holds(Path(place), package)]
     loose = [place for place in env.sites if (Path(place) / package).is_dir() and place not in found]
     zipped = [place for place in env.search if _zip_holds(Path(place), package)]
     if zipped and (not found or env.search.index(zipped[0]) < env.search.index(found[0])):
-        raise SitepatchError(f"{package} lies inside the archive {zipped[0]}", "install it with pip, which unpacks it")
+        raise SitepatchError(
+            "{package} lies inside the archive {archive}",
+            Message("install it with pip, which unpacks it"),
+            package=package,
+            archive=zipped[0],
+        )
     site = found[0] if found else loose[0] if loose else ""
     editable = "" if targeted or (found and site in env.sites) else _editable(env, package)
     if editable:
-        hint = f"to patch the checkout itself: --target {editable}"
-        raise SitepatchError(f"{package} is an editable install; its files lie in {editable}", hint)
+        hint = Message("to patch the checkout itself: --target {editable}", editable=editable)
+        raise SitepatchError(
+            Message("{package} is an editable install; its files lie in {editable}", package=package, editable=editable), hint
+        )
     if not site:
         where = env.sites[0] if env.sites else env.python
-        raise AbsentError(f"{package} is not installed in {where}", _similar(env, package))
+        raise AbsentError(
+            Message("{package} is not installed in {where}", package=package, where=where), _similar(env, package)
+        )
     owned = owner(Path(site), package, files)
     notes = [owned.note] if owned.note else []
     if not found and not targeted and not owned.recorded:
-        left = f"{Path(site) / package} has no __init__.py and no RECORD lists it: it is left over from an uninstall"
-        raise SitepatchError(left, f"remove that directory, then install {package} again")
+        left = Message(
+            "{path} has no __init__.py and no RECORD lists it: it is left over from an uninstall", path=Path(site) / package
+        )
+        raise SitepatchError(left, Message("remove that directory, then install {package} again", package=package))
     if site not in env.sites and not owned.recorded:
-        raise SitepatchError(f"{package} is imported from {site}, which is no site directory", f"use --target {site}")
+        raise SitepatchError(
+            "{package} is imported from {site}, which is no site directory", "use --target {site}", package=package, site=site
+        )
     if len(found) > 1:
-        notes.insert(0, f"{package} is found twice: in {' and in '.join(found)}; {site} comes first and is patched")
+        notes.insert(
+            0,
+            Message(
+                "{package} is found twice: in {place}; {site} comes first and is patched",
+                package=package,
+                place=listed(found, "in"),
+                site=site,
+            ),
+        )
     return Located(package, site, owned.name, owned.version, owned.dist_info, tuple(notes), owned.recorded)
 
 
@@ -68,15 +90,17 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
         parts = path.split("/")
         inside = parts[0] in (located.package, f"{located.package}.py") and not {"", ".", ".."} & set(parts)
         if not inside or "\\" in path or "\0" in path:
-            raise SitepatchError.at(Location(path), f"found a path outside the package {located.package}")
+            raise SitepatchError.at(Location(path), "found a path outside the package {package}", package=located.package)
         directory, top = Path(located.site), os.path.realpath(located.site)
         for part in parts[:-1]:
             directory = directory / part
             if directory.is_symlink() and os.path.commonpath([top, os.path.realpath(directory)]) != top:
                 raise SitepatchError.at(
                     Location(path),
-                    f"{directory} is a link to {os.path.realpath(directory)}, outside the site directory",
-                    "patch it there: --target with the directory that holds the package",
+                    "{directory} is a link to {path_directory}, outside the site directory",
+                    Message("patch it there: --target with the directory that holds the package"),
+                    directory=directory,
+                    path_directory=os.path.realpath(directory),
                 )
         if (directory / parts[-1]).is_file():
             found.append(path)
@@ -109,11 +133,19 @@ def check_not_shared(located: Located, path: str, env: Environment) -> None:
     """
     if located.site in env.outer:
         what = release_name(located.package, located.distribution, located.version)
-        hint = f"install {located.package} into the environment, or patch it there, for all who use it, with --system"
+        hint = Message(
+            "install {package} into the environment, or patch it there, for all who use it, with --system",
+            package=located.package,
+        )
         other = next((each for each in Path(located.site).parents if (each / "pyvenv.cfg").is_file()), None)
         raise SitepatchError(
-            f"{path} is not of this virtual environment: {what} lies in {located.site}, which others share",
-            f"if {other} is the environment that is meant: --python {other}" if other else hint,
+            Message(
+                "{path} is not of this virtual environment: {what} lies in {site}, which others share",
+                path=path,
+                what=what,
+                site=located.site,
+            ),
+            Message("if {other} is the environment that is meant: --python {other}", other=other) if other else hint,
         )
 
 
@@ -125,16 +157,16 @@ def blocker(located: Located, path: str, env: Environment) -> Optional[str]:
     """
     file = Path(located.site) / path
     if file.suffix != ".py":
-        return f"{path} is not a .py file"
+        return Message("{path} is not a .py file", path=path)
     if (Path(located.site) / "os.py").is_file():
-        return f"{path} belongs to the standard library, parts of which are frozen into the interpreter"
+        return Message("{path} belongs to the standard library, parts of which are frozen into the interpreter", path=path)
     if (file.with_suffix("") / "__init__.py").is_file():
-        return f"{path} is not what is imported: the package {path[:-3]}/ comes first"
+        return Message("{path} is not what is imported: the package {subject}/ comes first", path=path, subject=path[:-3])
     for twin in sorted(each.name for each in file.parent.iterdir() if each.name.startswith(f"{file.stem}.")):
         tags = re.fullmatch(r"\.(?:([^.]+)\.)?(?:so|pyd)", twin[len(file.stem) :])
         made_for = re.match(r"(?:cpython-|cp)(\d)(\d+)", (tags and tags.group(1)) or "")
         if tags and (not made_for or tuple(map(int, made_for.groups())) == env.version):
-            return f"{path} is not what is imported: the compiled {twin} beside it comes first"
+            return Message("{path} is not what is imported: the compiled {twin} beside it comes first", path=path, twin=twin)
     return None
 
 
@@ -195,14 +227,23 @@ def _lines(path: Path) -> List[str]:
 
 def _similar(env: Environment, package: str) -> str:
     """A hint that names what a distribution of that name is imported as, or installed packages with a similar name."""
-    other = "or name another environment with --python or --target"
+    other = Message("or name another environment with --python or --target")
     every = [each for place in map(Path, env.sites) if place.is_dir() for each in place.iterdir()]
     for info in (each for each in every if each.suffix == ".dist-info"):
         if normalized(info.name.split("-")[0]) == normalized(package):
             tops = {row.path.split("/")[0] for row in recorded_sources(info)}
             found = sorted(filter(str.isidentifier, (top[: -len(".py")] if top.endswith(".py") else top for top in tops)))
             if found and package not in found:
-                return f"the distribution {package} is imported as {' or '.join(found)}: name that; {other}"
+                return Message(
+                    "the distribution {package} is imported as {subject}: name that; {other}",
+                    package=package,
+                    subject=listed(found, "or"),
+                    other=other,
+                )
     names = {each.name.split(".")[0] for each in every}
     near = _nearest(package, sorted(name for name in names if name.isidentifier()), 3, 0.7)
-    return f"installed are {', '.join(near)}; {other}" if near else f"install it, {other}"
+    return (
+        Message("installed are {names}; {other}", names=", ".join(near), other=other)
+        if near
+        else Message("install it, {other}", other=other)
+    )

@@ -7,6 +7,7 @@ import sys
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from patcher.errors import UsageError
+from patcher.message import Message
 
 _TIMEOUT = 30.0
 """Seconds that a target interpreter has to start; a cold one on a network file system takes several."""
@@ -112,14 +113,18 @@ def discover(python: Optional[str], target: Optional[str]) -> Environment:
     """
     for option, value in (("--target", target), ("--python", python)):
         if value is not None and not value.strip():
-            raise UsageError(f"{option}: found an empty value", "name a path; is a variable of the shell not set?")
+            raise UsageError(
+                "{option}: found an empty value", Message("name a path; is a variable of the shell not set?"), option=option
+            )
     if target is not None:
         directory = os.path.abspath(target)
         if not os.path.isdir(directory):
-            found = "a file" if os.path.exists(directory) else "no such directory"
-            raise UsageError(f"--target {target}: found {found}", "name a directory that holds packages")
+            found = Message("a file" if os.path.exists(directory) else "no such directory")
+            raise UsageError(
+                "--target {target}: found {found}", Message("name a directory that holds packages"), target=target, found=found
+            )
         if os.path.isfile(os.path.join(directory, "pyvenv.cfg")):
-            raise UsageError(f"--target {target}: found a virtual environment", f"use --python {target}")
+            raise UsageError("--target {target}: found a virtual environment", "use --python {target}", target=target)
         sites = (directory,)
         env = _interpreter("--python", python) if python else _here()
         return env._replace(sites=sites, search=sites, outer=())
@@ -145,13 +150,24 @@ def _interpreter(given: str, python: str) -> Environment:
     path = os.path.abspath(path)
     if not os.path.isfile(path):
         if os.path.islink(path):
-            what = f"{given} {python}: found no interpreter at {os.path.realpath(path)}, which {path} links to"
+            what = Message(
+                "{given} {python}: found no interpreter at {path}, which {detail} links to",
+                given=given,
+                python=python,
+                path=os.path.realpath(path),
+                detail=path,
+            )
             packages = os.path.join(os.path.dirname(os.path.dirname(path)), "lib/python*/site-packages")
-            raise UsageError(what, f"make the environment anew; to restore what is patched in it: --target {packages}")
-        hint = "name a python executable or a venv"
+            raise UsageError(
+                what,
+                Message("make the environment anew; to restore what is patched in it: --target {packages}", packages=packages),
+            )
+        hint = Message("name a python executable or a venv")
         if not given.startswith("--"):
-            hint = f"unset {given}, activate an environment that is there, or use --python or --target"
-        raise UsageError(f"{given} {python}: found no interpreter at {path}", hint)
+            hint = Message("unset {given}, activate an environment that is there, or use --python or --target", given=given)
+        raise UsageError(
+            Message("{given} {python}: found no interpreter at {path}", given=given, python=python, path=path), hint
+        )
     same = os.path.realpath(path) == os.path.realpath(sys.executable)
     if same and os.path.realpath(os.path.dirname(os.path.dirname(path))) == os.path.realpath(sys.prefix):
         return _here()
@@ -186,11 +202,21 @@ def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
             env={**os.environ, "SITEPATCH_HOOK": "off"},  # a strict hook would not let it answer
         )
     except subprocess.TimeoutExpired:
-        hint = f"see what holds it up: {path} -I -c 0"
-        raise UsageError(f"{given} {python}: it gave no answer in {_TIMEOUT:g} seconds", hint) from None
+        hint = Message("see what holds it up: {path} -I -c 0", path=path)
+        raise UsageError(
+            Message(
+                "{given} {python}: it gave no answer in {timeout:g} seconds", given=given, python=python, timeout=_TIMEOUT
+            ),
+            hint,
+        ) from None
     except OSError as error:
-        hint = "name a python executable or the directory of a virtual environment"
-        raise UsageError(f"{given} {python}: it cannot be run ({error.strerror})", hint) from None
+        hint = Message("name a python executable or the directory of a virtual environment")
+        raise UsageError(
+            Message(
+                "{given} {python}: it cannot be run ({error})", given=given, python=python, error=Message.whole(error.strerror)
+            ),
+            hint,
+        ) from None
     try:
         found = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
     except (ValueError, IndexError):
@@ -198,8 +224,12 @@ def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
     if not isinstance(found, dict):
         last_line = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")[-1][:200]
         raise UsageError(
-            f"{given} {python}: it is no working Python 3 interpreter (exit code {done.returncode}: {last_line})",
-            "name a python executable or the directory of a virtual environment",
+            "{given} {python}: it is no working Python 3 interpreter (exit code {code}: {last_line})",
+            Message("name a python executable or the directory of a virtual environment"),
+            given=given,
+            python=python,
+            code=done.returncode,
+            last_line=last_line,
         )
     return found
 

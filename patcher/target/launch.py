@@ -11,11 +11,12 @@ import sys
 from typing import List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
 from patcher.errors import NotExecutableError, NotFoundCommandError, UsageError
+from patcher.message import Message
 from patcher.target.interpreter import Environment, discover
 
 _NAME = re.compile(r"(python|pypy)[\d.]*")
 _WITH_VALUE = "WX"  # options of the interpreter that have a value, in the same word or in the next one
-_IGNORING = {"I": "isolates it", "E": "ignores PYTHONPATH", "S": "imports no sitecustomize"}
+_IGNORING = {"I": Message("isolates it"), "E": Message("ignores PYTHONPATH"), "S": Message("imports no sitecustomize")}
 
 
 class Python(NamedTuple):
@@ -36,10 +37,12 @@ def find_program(word: str) -> str:
     if path:
         return path
     if os.sep in word and os.path.exists(word):
-        what = "a directory" if os.path.isdir(word) else "a file that is not executable"
-        raise NotExecutableError(f"{word}: found {what}", "name a program, or the interpreter before the file")
-    hint = "" if os.sep in word else "it is looked for in the directories of PATH"
-    raise NotFoundCommandError(f"{word}: command not found", hint)
+        what = Message("a directory" if os.path.isdir(word) else "a file that is not executable")
+        raise NotExecutableError(
+            "{word}: found {what}", Message("name a program, or the interpreter before the file"), word=word, what=what
+        )
+    hint = "" if os.sep in word else Message("it is looked for in the directories of PATH")
+    raise NotFoundCommandError(Message("{word}: command not found", word=word), hint)
 
 
 def interpreter_of(program: str, words: Sequence[str]) -> Optional[Python]:
@@ -86,7 +89,7 @@ def ignoring(python: Python) -> List[str]:
             if letter in "cm":
                 return found
             if letter in _IGNORING:
-                found.append(f"-{letter} {_IGNORING[letter]}")
+                found.append(Message("-{letter} {ignoring}", letter=letter, ignoring=_IGNORING[letter]))
             if letter in _WITH_VALUE:
                 if index == len(word) - 1:
                     next(words, None)
@@ -123,5 +126,7 @@ def execute(program: str, command: Sequence[str], environ: Mapping[str, str]) ->
         os.execve(program, list(command), dict(environ))
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
-        hint = "the interpreter that its first line names is not there" if missing else "a script begins with #!"
-        raise NotExecutableError(f"{program}: {error.strerror}", hint) from error
+        hint = Message("the interpreter that its first line names is not there" if missing else "a script begins with #!")
+        raise NotExecutableError(
+            Message("{program}: {error}", program=program, error=Message.whole(error.strerror)), hint
+        ) from error

@@ -6,6 +6,9 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Iterator, List, Set, Tuple
 
+from patcher.message import Message
+from patcher.text.listed import listed
+
 if TYPE_CHECKING:
     from patcher.model import Patchset
 
@@ -20,7 +23,7 @@ def typeset(char: str) -> str:
     """What a character is that a web page, a mail or an input method puts where code has an ASCII one, and what was meant."""
     meant = _MEANT.get(char, unicodedata.normalize("NFKC", char))
     name = f"U+{ord(char):04X} ({unicodedata.name(char, '?').lower()})"
-    return f"{name}, expected `{meant}`" if meant.isascii() else f"{name}, which is no code"
+    return Message("{name}, expected `{meant}`" if meant.isascii() else "{name}, which is no code", name=name, meant=meant)
 
 
 def look_alike(name: str) -> str:
@@ -32,9 +35,13 @@ def look_alike(name: str) -> str:
         return ""
     same = unicodedata.normalize("NFKC", name)
     if same != name:
-        return f"Python reads it as {same}"
+        return Message("Python reads it as {same}", same=same)
     scripts = sorted({unicodedata.name(char, "").split(" ")[0] for char in name}.intersection(_SCRIPTS))
-    return f"it mixes {' and '.join(script.capitalize() for script in scripts)} letters" if len(scripts) > 1 else ""
+    return (
+        Message("it mixes {scripts} letters", scripts=listed([script.capitalize() for script in scripts]))
+        if len(scripts) > 1
+        else ""
+    )
 
 
 def remarks(one: Patchset) -> List[str]:
@@ -53,12 +60,18 @@ def remarks(one: Patchset) -> List[str]:
 
 def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> List[str]:
     """Warnings about what looks like a placeholder inside a string, where a `$` is text."""
-    found = []
+    found: List[str] = []
     for number, line in lines:
         for prefix, _, text in _STRING.findall(line) if "$" in line else ():
             plain = re.sub(r"\{[^{}]*\}", "", text) if "f" in prefix.lower() else text
             found += [
-                f"{path}:{number}: ${name} is inside a string and stays as it is written: put it in the braces of an f-string"
+                Message(
+                    "{path}:{number}: ${name} is inside a string and stays as it is written: put it in the braces of an "
+                    "f-string",
+                    path=path,
+                    number=number,
+                    name=name,
+                )
                 for name in dict.fromkeys(re.findall(r"\$(\w+)", plain))
                 if name in placeholders
             ]
@@ -82,17 +95,28 @@ def _added(diff: str) -> Iterator[Tuple[int, str]]:
 
 
 def _pointed(path: str, lines: Iterator[Tuple[int, str]]) -> List[str]:
-    found = []
+    found: List[str] = []
     for number, line in lines:
         if line.isascii() and line.isprintable():
             continue
         code = line[:-1] if line.endswith("\r") else line
-        where = f"{path}:{number}: the inserted code has"
+        where = Message("{path}:{number}: the inserted code has", path=path, number=number)
         for char in dict.fromkeys(code):
             if unicodedata.category(char) in _HIDDEN and char not in "\t\f":
-                name = unicodedata.name(char, "a control character")
-                found.append(f"{where} U+{ord(char):04X} ({name.lower()}), which hides or reorders what stands there")
+                name = unicodedata.name(char, "").lower() or Message("a control character")
+                found.append(
+                    Message(
+                        "{where} U+{code:04X} ({name}), which hides or reorders what stands there",
+                        where=where,
+                        code=ord(char),
+                        name=name,
+                    )
+                )
         for word in dict.fromkeys(_WORD.findall(code)):
             why = look_alike(word)
-            found += [f"{where} the name {word}, which looks like another: {why}"] if why else []
+            found += (
+                [Message("{where} the name {word}, which looks like another: {why}", where=where, word=word, why=why)]
+                if why
+                else []
+            )
     return found

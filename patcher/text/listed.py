@@ -7,8 +7,18 @@ import re
 from itertools import groupby
 from typing import Iterable, Sequence, Tuple, Union
 
+from patcher.message import Message, joined
+
 Texts = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
 """What a program gives where several names or paths may stand (see `one_or_more`)."""
+
+
+_LISTS = {
+    "and": "{names} and {last}",
+    "or": "{names} or {last}",
+    "nor": "{names} nor {last}",
+    "in": "{names} and in {last}",
+}
 
 
 def one_or_more(given: Texts) -> Tuple[str, ...]:
@@ -19,17 +29,20 @@ def one_or_more(given: Texts) -> Tuple[str, ...]:
 
 def count(number: int, what: str) -> str:
     """A number and its noun, which gets an `s` unless the number is 1."""
-    return f"{number} {what}" + ("" if number == 1 else "s")
+    return Message(f"{{number}} {what}" + ("" if number == 1 else "s"), number=number)
 
 
-def listed(words: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+def listed(words: Sequence[str], joint: str = "and") -> str:
+    """`a, b and c`, also with another joint."""
+    if len(words) < 2:
+        return words[0] if words else ""
+    return Message(_LISTS[joint], names=joined(", ", words[:-1]), last=words[-1])
 
 
 def shortened(words: Sequence[str], most: int) -> str:
     """The first words, and how many more there are: `a, b and 3 more`."""
-    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+    names = joined(", ", words[:most])
+    return Message("{names} and {number} more", names=names, number=len(words) - most) if len(words) > most else names
 
 
 def number_ranges(numbers: Iterable[int]) -> str:
@@ -43,7 +56,7 @@ def number_ranges(numbers: Iterable[int]) -> str:
 
 def ranks(numbers: Sequence[int]) -> str:
     """`rank 1`, or `ranks 0-3,7`."""
-    return f"rank{'' if len(numbers) == 1 else 's'} {number_ranges(numbers)}"
+    return Message("rank {number}" if len(numbers) == 1 else "ranks {number}", number=number_ranges(numbers))
 
 
 def suggest(word: str, words: Iterable[str]) -> str:
@@ -51,7 +64,7 @@ def suggest(word: str, words: Iterable[str]) -> str:
     import difflib
 
     near = difflib.get_close_matches(word, list(words), n=1)
-    return f'; did you mean "{near[0]}"?' if near else ""
+    return Message('; did you mean "{name}"?', name=near[0]) if near else ""
 
 
 # releases -------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from itertools import groupby
 from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
+from patcher.message import Message
 from patcher.text.diffs import FileDiff
 from patcher.text.highlight import TokenSpan, highlight
 from patcher.text.words import word_edits
@@ -99,7 +100,7 @@ class View:
     def _line(self, line: _Plain) -> DiffLine:
         tag, old, new = line
         if tag == "\\":
-            return DiffLine(tag, 0, 0, (Piece(" No newline at end of file", "", False),))
+            return DiffLine(tag, 0, 0, (Piece(Message(" No newline at end of file"), "", False),))
         return DiffLine(tag, old, new, self._old.pieces(old) if tag == "-" else self._new.pieces(new))
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import NamedTuple, Tuple
 
 from patcher.errors import UsageError
+from patcher.message import Message
 from patcher.model import Progress
 from patcher.target.interpreter import Environment
 
@@ -23,7 +24,7 @@ def seconds_for_each() -> float:
     with suppress(ValueError):
         if 0 < float(text) < float("inf"):  # not nan
             return float(text)
-    raise UsageError(f"SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds, above 0")
+    raise UsageError("SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds, above 0", text=text)
 
 
 class VerifySettings(NamedTuple):
@@ -63,7 +64,7 @@ class CheckResult(NamedTuple):
     @property
     def state(self) -> str:
         """`ok`, `failed` or `broken before`."""
-        return "ok" if not self.problem else "broken before" if self.before else "failed"
+        return "ok" if not self.problem else Message("broken before") if self.before else "failed"
 
 
 class Verified(NamedTuple):

@@ -16,6 +16,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
+from patcher.message import Message
 from patcher.model import FilePlan, Patchset
 from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run_process
 from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified, VerifySettings
@@ -53,7 +54,7 @@ def verify_files(
         tasks += [(IMPORT, name) for name in dict.fromkeys(name for one in patchsets for name in one.verify.imports)]
     probed = [one for one in patchsets if how.how == PROBE and one.verify.probe]
     total = len(tasks) + len(probed)
-    how.progress(0, total, "files and modules verified")
+    how.progress(0, total, Message("files and modules verified"))
     now, before = {path: text.after for path, text in paths.items()}, {path: text.before for path, text in paths.items()}
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
         stage = _Stage(how, Path(folder), before if written else now, in_memory=in_memory)
@@ -62,7 +63,7 @@ def verify_files(
         broken = {check[:2] for check in stage.examine(bad, before, shown=written) if check.problem}
         checks = [check._replace(before=check[:2] in broken) for check in checks]
         for one in probed:
-            how.progress(len(checks), total, "files and modules verified")
+            how.progress(len(checks), total, Message("files and modules verified"))
             checks.append(stage.probe(one, shown=not written))
     how.progress(1, 1, "verified")
     relative = {path: text.path for path, text in paths.items()}
@@ -134,7 +135,9 @@ def _results(
 ) -> List[CheckResult]:
     """The results that a child wrote; that of a task which ended the process is how it ended."""
     checks = [
-        CheckResult(line["end"][0], line["end"][1], line["problem"], last_lines(line["output"]), line["seconds"])
+        CheckResult(
+            line["end"][0], line["end"][1], Message.whole(line["problem"]), last_lines(line["output"]), line["seconds"]
+        )
         for line in lines
         if "end" in line
     ]
@@ -146,7 +149,12 @@ def _results(
     if checks:
         return checks
     return [
-        CheckResult(what, name, f"the interpreter did not get so far: {problem}", relevant_lines(ended.output, _OWN))
+        CheckResult(
+            what,
+            name,
+            Message("the interpreter did not get so far: {problem}", problem=problem),
+            relevant_lines(ended.output, _OWN),
+        )
         for what, name in tasks
     ]
 
@@ -154,5 +162,5 @@ def _results(
 def _ending(ended: Ended, limit: float) -> str:
     """How a process ended that did not write all its results, in words."""
     if ended.code is None or ended.seconds >= limit:
-        return f"gave no answer in {limit:g} seconds"
+        return Message("gave no answer in {limit:g} seconds", limit=limit)
     return ending(ended.code)

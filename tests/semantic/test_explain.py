@@ -16,7 +16,7 @@ from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import OptionValue, State, apply_splices
-from patcher.text.width import underline, width
+from patcher.text.terminal import underline, width
 from tests.semantic.helpers import Changed, Refused, Stays, block, every_case
 
 

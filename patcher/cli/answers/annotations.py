@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Union
 
 from patcher.errors import Location, SitepatchError
-from patcher.text.printable import Styled, printable
+from patcher.text.terminal import Styled, printable
 
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Sequence
+from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 from patcher.cli.answers.patchsets import symptom_details
 from patcher.cli.console import Console
@@ -16,21 +16,21 @@ from patcher.diagnose.rank import device_names
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
 from patcher.diagnose.tools import with_tools
+from patcher.message import Message, joined
 from patcher.ops.diagnose import DiagnoseOutcome, FoundSymptom
 from patcher.text.listed import count, ranks
-from patcher.text.printable import Styled
-from patcher.text.width import width, wrapped
+from patcher.text.terminal import Styled, width, wrapped
 
 _FEW = 3  # lines that merely speak of errors
-_NO_TRACEBACK = (
+_NO_TRACEBACK = Message(
     "these logs have no traceback of it: torchrun --log-dir DIR --redirects 3 keeps a log of each rank, "
     "and @record of torch.distributed.elastic.multiprocessing.errors adds it to torchrun's summary"
 )
-_LATE = (
+_LATE = Message(
     "it still ran when torchrun ended it, and has written no error: it stood still or made other calls, "
     "and py-spy dump --pid PID shows where while it runs"
 )
-_WAITED = "it waited for another rank, and is a victim: look for the one that ended or stood still before"
+_WAITED = Message("it waited for another rank, and is a victim: look for the one that ended or stood still before")
 
 
 def outcome_rows(
@@ -43,34 +43,45 @@ def outcome_rows(
 
 
 def _unexplained_row(error: UnexplainedError) -> Row:
-    where = ", ".join([f"{error.log}:{error.line}", *([ranks(error.ranks)] if error.ranks else [])])
+    where = joined(", ", [f"{error.log}:{error.line}", *([ranks(error.ranks)] if error.ranks else [])])
     text = [Verbatim(line) for line in (error.error, error.at) if line]
-    about = [f"by its words it is about {error.about}"] if error.about else []
-    return Row("not known", (where,), (*text, *about, "no patchset and no advice here is about this error"))
+    about = [Message("by its words it is about {name}", name=error.about)] if error.about else []
+    return Row(Message("not known"), (where,), (*text, *about, Message("no patchset and no advice here is about this error")))
 
 
 def _failure_row(failure: Failure) -> Row:
     where = f"{failure.log}:{failure.line}"
     error: List[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
     if failure.late:
-        saw = f"torchrun saw rank {failure.rank} fail first, on {failure.host}, {failure.time}: it waited in vain"
+        saw = Message(
+            "torchrun saw rank {failure.rank} fail first, on {failure.host}, {failure.time}: it waited in vain",
+            failure=failure,
+        )
         return Row("late", (ranks(failure.late), where), (saw, *error, *hint_lines(_LATE)))
     details = list(error)
     if not failure.named:
-        details.append("the logs do not say which rank has written this traceback: it is the only one")
+        details.append(Message("the logs do not say which rank has written this traceback: it is the only one"))
     if failure.victim is not None:
-        details += [f"it was ended by {failure.signal}"] if failure.signal and not failure.error else []
-        details.append(f"torchrun saw rank {failure.victim} fail first, which waited for this one")
+        details += [Message("it was ended by {signal}", signal=failure.signal)] if failure.signal and not failure.error else []
+        details.append(Message("torchrun saw rank {rank} fail first, which waited for this one", rank=failure.victim))
     elif failure.signal:
-        details.append(f"torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}")
+        details.append(
+            Message(
+                "torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}", failure=failure
+            )
+        )
     else:
-        details.append(f"torchrun saw it fail first: exit code {failure.exitcode}, on {failure.host}, {failure.time}")
+        details.append(
+            Message(
+                "torchrun saw it fail first: exit code {failure.exitcode}, on {failure.host}, {failure.time}", failure=failure
+            )
+        )
     if failure.error_file:
-        details.append(f"its error file: {failure.error_file}")
+        details.append(Message("its error file: {error_file}", error_file=failure.error_file))
     elif not (failure.error or failure.signal):
         details += hint_lines(_NO_TRACEBACK)
     details += hint_lines(_WAITED) if failure.waited else []
-    return Row("waited" if failure.waited else "failed", (f"rank {failure.rank}", where), tuple(details))
+    return Row("waited" if failure.waited else "failed", (Message("rank {rank}", rank=failure.rank), where), tuple(details))
 
 
 def finding_rows(findings: Iterable[FoundSymptom]) -> List[Row]:
@@ -82,12 +93,12 @@ def _row(finding: FoundSymptom) -> Row:
     symptom, fit = finding.symptom, finding.fit
     known = [ranks(finding.ranks)] if finding.ranks else []
     more = [count(finding.number, "line")] if finding.number > 1 else []
-    where = ", ".join([f"{finding.log}:{finding.line}", *known, *more])
+    where = joined(", ", [f"{finding.log}:{finding.line}", *known, *more])
     cure = ""
     if fit and finding.patchset:
         name = finding.patchset.name
-        does = f"shown by {name}" if finding.patchset.kind == "debug" else f"cured by {name}"
-        cure = f"{does}: {fit.text}"
+        does = Message("shown by {name}" if finding.patchset.kind == "debug" else "cured by {name}", name=name)
+        cure = Message("{does}: {text}", does=does, text=fit.text)
     word = fit.word if fit else "follows" if symptom.follows else "advice"
     return Row(word, (symptom.name, where), (Verbatim(finding.text), *symptom_details(symptom, cure, finding.devices)))
 
@@ -104,7 +115,11 @@ def show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
         console.out(style("run", bold=True), "  ", _cure(console, outcome))
     elif outcome.ok and not outcome.runs:
         lines = sum(log.lines for log in outcome.logs)
-        console.info(f"nothing that is known is wrong in {count(lines, 'line')} of {count(len(outcome.logs), 'log')}")
+        console.info(
+            "nothing that is known is wrong in {lines} of {logs}",
+            lines=count(lines, "line"),
+            logs=count(len(outcome.logs), "log"),
+        )
 
 
 def _cure(console: Console, outcome: DiagnoseOutcome) -> str:
@@ -119,7 +134,7 @@ def show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
 
 def _show_run(console: Console, run: Run, total: int, classified: Sequence[ClassifiedWrap]) -> None:
     if total > 1:
-        console.info(", ".join(filter(None, [f"run {run.number} of {total}", run.when])))
+        console.info(joined(", ", [Message("run {number} of {total}", number=run.number, total=total), run.when]))
     for each in classified:
         console.out(titled(heading(each)))
         head, *lines = table(each)
@@ -130,7 +145,7 @@ def _show_run(console: Console, run: Run, total: int, classified: Sequence[Class
         for conclusion in each.conclusions:
             console.out(_styled(conclusion.code), "  ", _indented(translated(sentence(conclusion)), len(conclusion.code) + 2))
             if conclusion.hint:
-                console.out("  " + _indented(translated(f"hint: {conclusion.hint}"), 2))
+                console.out("  " + _indented(translated(Message("hint: {hint}", hint=conclusion.hint)), 2))
         if not each.conclusions:
             console.out(_styled("ready"), "  ", well(each))
         console.out()
@@ -148,9 +163,13 @@ def _indented(text: str, indent: int) -> str:
 def show_damage(console: Console, logs: Sequence[Log]) -> None:
     """Write which reports and logs could not be read to their end."""
     number = sum(log.cut_count for log in logs)
-    were = "reports end too early and were" if number > 1 else "report ends too early and was"
-    damage = [("cut-short", f"{number} {were} not read: {_places(logs)}")] if number else []
-    damage += [("unread", f"{log.name}: {log.problem}") for log in logs if log.problem]
+    were = Message("reports end too early and were" if number > 1 else "report ends too early and was")
+    damage: List[Tuple[str, str]] = (
+        [("cut-short", Message("{number} {were} not read: {places}", number=number, were=were, places=_places(logs)))]
+        if number
+        else []
+    )
+    damage += [("unread", Message("{log.name}: {log.problem}", log=log)) for log in logs if log.problem]
     for word, text in damage:
         console.out(style(term(word), fg="red"), "  ", _indented(translated(text), width(term(word)) + 2))
 

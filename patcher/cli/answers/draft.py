@@ -7,9 +7,10 @@ from typing import Any, Dict, List, Sequence
 from patcher.author.draft import Draft
 from patcher.cli.console import Console
 from patcher.cli.styles import Row, color_diff, style
+from patcher.message import Message
 from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.text.listed import count
-from patcher.text.printable import join_styled
+from patcher.text.terminal import join_styled
 
 
 def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
@@ -18,9 +19,12 @@ def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
     for file in draft.files:
         lines += ["", style(f"--- {' or '.join(file.paths)}", bold=True)] if file.hunks else []
         for hunk in file.hunks:
-            lines += [*color_diff(hunk.text.rstrip("\n")), f"  # line {hunk.line}: {hunk.form}"]
+            lines += [*color_diff(hunk.text.rstrip("\n")), Message("  # line {hunk.line}: {hunk.form}", hunk=hunk)]
             for each in hunk.rejected if explain else ():
-                lines += [f"  # not taken, as {each.why}:", *(join_styled("  # ", line) for line in each.text.splitlines())]
+                lines += [
+                    Message("  # not taken, as {each.why}:", each=each),
+                    *(join_styled("  # ", line) for line in each.text.splitlines()),
+                ]
     console.page([] if console.quiet else lines, pager=False)
 
 
@@ -37,7 +41,7 @@ def hunks_json(draft: Draft, *, explain: bool = False) -> List[Dict[str, Any]]:
 def left_rows(draft: Draft) -> List[Row]:
     """A row for each part of the edit that is in no hunk."""
     return [
-        Row("not captured", (f"{each.path}:{each.line}", each.why), tuple(color_diff(each.text.rstrip("\n"))))
+        Row(Message("not captured"), (f"{each.path}:{each.line}", each.why), tuple(color_diff(each.text.rstrip("\n"))))
         for each in draft.left_out
     ]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 from patcher.cli.answers.plan import decoded
 from patcher.cli.styles import Row, color_diff, style
 from patcher.cli.translation import translated
+from patcher.message import Message, joined
 from patcher.model import State
-from patcher.text.printable import join_styled, printable
-from patcher.text.width import clip, underline, wrapped
+from patcher.text.terminal import clip, join_styled, printable, underline, wrapped
 
 if TYPE_CHECKING:
     from patcher.engine.explain.explain import Explanation, MatchedPlace
@@ -27,9 +27,11 @@ def explanation_row(one: HunkExplanation, diff_lines: int = 20) -> Row:
     details: List[str] = []
     if one.explanation is not None:
         hunk = one.explanation.hunk
-        details.append(f"hunk {hunk.origin.replace(chr(92), '/').rpartition('/')[2]}:{hunk.line}")
+        details.append(
+            Message("hunk {name}:{line}", name=hunk.origin.replace(chr(92), "/").rpartition("/")[2], line=hunk.line)
+        )
     details += _wrapped(answer.problem) + _about(one, diff_lines)
-    details += _wrapped(f"hint: {answer.hint}") if answer.hint else []
+    details += _wrapped(Message("hint: {hint}", hint=answer.hint)) if answer.hint else []
     details += _other_forms(one.explanation) if one.explanation is not None else []
     return Row(answer.state.value, (answer.path + places, answer.scope), (*details, ""))
 
@@ -39,17 +41,17 @@ def _about(one: HunkExplanation, diff_lines: int) -> List[str]:
     lines: List[str] = []
     if found is not None:
         if one.answer.state is State.APPLIED:
-            lines += _wrapped("recorded in the receipt of this file; its code before the change:")
+            lines += _wrapped(Message("recorded in the receipt of this file; its code before the change:"))
         lines += _scope(found) if found.state in (State.NOT_FOUND, State.NOT_NEEDED) else []
         lines += [line for place in found.matches for line in _place_lines(place, code=one.diff == b"")]
         scope = "" if found.scopes or not found.near else found.near[0]
         lines += _closest(found.closest, scope) if found.closest is not None else []
         for place in found.elsewhere:
-            where = f"`{place.scope or '<module>'}`, line {place.line}"
-            lines += _wrapped(f"elsewhere in this file: {where}: {clip(place.text, _LONGEST)}")
+            where = Message("`{scope}`, line {line}", scope=place.scope or "<module>", line=place.line)
+            lines += _wrapped(Message("elsewhere in this file: {where}: {text}", where=where, text=clip(place.text, _LONGEST)))
     for other in one.elsewhere:
-        what = f"`{one.answer.scope}` stands in" if other.line else "a file of that name:"
-        lines += _wrapped(f"{what} {other.path}" + (f":{other.line}" if other.line else ""))
+        what = Message("`{scope}` stands in", scope=one.answer.scope) if other.line else Message("a file of that name:")
+        lines += _wrapped(Message("{what} {path}", what=what, path=other.path) + (f":{other.line}" if other.line else ""))
     return lines + _diff(one, diff_lines)
 
 
@@ -57,7 +59,11 @@ def _other_forms(found: Explanation) -> List[str]:
     """The forms of a hunk that do not count: what each is here, and where none counts what is closest to it."""
     lines: List[str] = []
     for form in (form for form in found.forms if form.hunk.line != found.hunk.line):
-        lines += _wrapped(f"another form of it, line {form.hunk.line}: {form.problem or form.state.value}")
+        lines += _wrapped(
+            Message(
+                "another form of it, line {line}: {problem}", line=form.hunk.line, problem=form.problem or form.state.value
+            )
+        )
         if found.state is State.NOT_FOUND:
             scope = "" if form.scopes or not form.near else form.near[0]
             lines += [*_scope(form), *(_closest(form.closest, scope) if form.closest is not None else ())]
@@ -68,32 +74,35 @@ def _diff(one: HunkExplanation, most: int) -> List[str]:
     lines: List[str] = [join_styled("  ", line) for line in color_diff(decoded(one.diff))[2:]]
     if len(lines) <= most:
         return lines
-    return [*lines[: most], f"  … {len(lines) - most} more: sitepatch diff {one.answer.patchset}"]
+    return [
+        *lines[:most],
+        Message("  … {number} more: sitepatch diff {patchset}", number=len(lines) - most, patchset=one.answer.patchset),
+    ]
 
 
 def _scope(found: Explanation) -> List[str]:
     if found.scopes:
-        ranges = ", ".join(f"`{one.name}`, lines {one.first} to {one.last}" for one in found.scopes[:4])
-        return _wrapped(f"searched: {ranges}")
-    near = ", ".join(f"`{name}`" for name in found.near)
-    return _wrapped(f"the file has {near}") if near else []
+        ranges = joined(", ", (Message("`{one.name}`, lines {one.first} to {one.last}", one=one) for one in found.scopes[:4]))
+        return _wrapped(Message("searched: {ranges}", ranges=ranges))
+    near = joined(", ", (f"`{name}`" for name in found.near))
+    return _wrapped(Message("the file has {near}", near=near)) if near else []
 
 
 def _place_lines(place: MatchedPlace, *, code: bool) -> List[str]:
-    lines = [f"line {place.line}: {clip(place.text, _LONGEST)}"] if code else []
+    lines = [Message("line {line}: {text}", line=place.line, text=clip(place.text, _LONGEST))] if code else []
     return lines + [join_styled(f"  {name} = {clip(text, _LONGEST)}") for name, text in place.names]
 
 
 def _closest(best: Closest, scope: str) -> List[str]:
     """The two sides of the first difference, each with its line number and a marker; `scope` is named if it is another."""
     width = len(str(max(best.line, best.code.line, best.pattern.line)))
-    where = f" in `{scope}`" if scope else ""
-    lines = [f"closest{where}, {best.likeness:.0%} of the pattern:"]
+    where = Message(" in `{scope}`", scope=scope) if scope else ""
+    lines: List[str] = [Message("closest{where}, {likeness:.0%} of the pattern:", where=where, likeness=best.likeness)]
     if best.code.line != best.line:
         lines.append(join_styled(f"  code    {best.line:>{width}} | {clip(best.text, _LONGEST)}"))
-    for word, mark in (("code   ", best.code), ("pattern", best.pattern)):
+    for word, mark in ((Message("code   "), best.code), ("pattern", best.pattern)):
         lines += _marked(f"  {word} {mark.line:>{width}} | ", mark)
-    more = f" (and {best.more} more)" if best.more else ""
+    more = Message(" (and {best.more} more)", best=best) if best.more else ""
     return lines + _wrapped(best.words + more)
 
 

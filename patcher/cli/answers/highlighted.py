@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator
 
 from patcher.cli.styles import style
 from patcher.text.diffs import FileDiff
-from patcher.text.printable import Styled, join_styled
+from patcher.text.terminal import Styled, join_styled
 from patcher.text.view import DiffLine, Piece, View
 
 _KINDS: Dict[str, Dict[str, Any]] = {

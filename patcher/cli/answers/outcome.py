@@ -8,6 +8,7 @@ from patcher.cli.answers.plan import answer_rows, decoded, plan_json
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
 from patcher.cli.translation import Verbatim, term
+from patcher.message import Message, joined
 from patcher.model import Plan, State
 from patcher.ops.outcome import Outcome
 from patcher.text.listed import count
@@ -16,15 +17,20 @@ from patcher.verify import COMPILE, IMPORT, PROBE, Verified
 if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff
 
-RUNNING = "processes that are running keep the code they have loaded until they are started again"
+RUNNING = Message("processes that are running keep the code they have loaded until they are started again")
 
 
 def show_applied(console: Console, outcome: Outcome) -> None:
     """Write what was applied, and the command that restores it."""
     names, sites = ", ".join(outcome.patchsets), [file.site for file in outcome.changed]
-    rows = [Row("applied", (f"{names}: {count(sites.count(site), 'file')} in {site}",)) for site in dict.fromkeys(sites)]
+    rows = [
+        Row(
+            "applied", (Message("{names}: {files} in {site}", names=names, files=count(sites.count(site), "file"), site=site),)
+        )
+        for site in dict.fromkeys(sites)
+    ]
     console.info_rows(rows)
-    console.info(f"restore with: {console.command('restore', *outcome.patchsets)}")
+    console.info("restore with: {command}", command=console.command("restore", *outcome.patchsets))
     note_running(console, outcome)
 
 
@@ -41,19 +47,26 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
     plan, changed, verified = outcome.plan, outcome.changed, outcome.verified
     diffs = _diffs(plan) if outcome.dry_run else []
     if plan.failed:
-        console.note(f"nothing was written: {len(plan.failed)} of {count(len(plan.answers), 'hunk')} failed", "stopped")
+        console.note(
+            "nothing was written: {number} of {hunks} failed",
+            "stopped",
+            number=len(plan.failed),
+            hunks=count(len(plan.answers), "hunk"),
+        )
     elif not changed:
         for name in outcome.patchsets:
-            console.info(f"{name}: nothing to do, {_why(plan, name)}")
+            console.info("{name}: nothing to do, {reason}", name=name, reason=_why(plan, name))
     elif outcome.dry_run:
         from patcher.cli.answers.diffs import show_diffs
 
         show_diffs(console, diffs)
-        console.note(f"nothing was written; {count(len(changed), 'file')} would be changed", "dry run")
+        console.note("nothing was written; {files} would be changed", Message("dry run"), files=count(len(changed), "file"))
     if verified:
         console.rows(verified_rows(verified, quiet=console.quiet))
         if verified.failed:
-            console.note(f"verification failed: nothing was written, {count(len(changed), 'file')} as before", "stopped")
+            console.note(
+                "verification failed: nothing was written, {files} as before", "stopped", files=count(len(changed), "file")
+            )
     if outcome.written:
         show(console, outcome)
     if console.as_json:
@@ -83,10 +96,10 @@ def _why(plan: Plan, name: str) -> str:
     """Why there is nothing to do for a patchset."""
     states = {answer.state for answer in plan.answers if answer.patchset == name}
     if State.APPLIED in states:
-        return "it is applied already"
+        return Message("it is applied already")
     if State.UPSTREAM in states:
-        return "the code is already as it would make it: fixed upstream"
-    return "it is not needed here: the code that it changes is not there"
+        return Message("the code is already as it would make it: fixed upstream")
+    return Message("it is not needed here: the code that it changes is not there")
 
 
 # verifying ------------------------------------------------------------------------------------------------------------
@@ -97,21 +110,29 @@ def verified_rows(verified: Verified, *, quiet: bool) -> List[Row]:
         good = [check for check in verified.checks if check.what == what and not check.problem]
         seconds = sum(check.seconds for check in good)
         text = {
-            COMPILE: f"{count(len(good), 'file')} compiled in {seconds:.2f} s",
-            IMPORT: f"{count(len(good), 'module')} imported in {seconds:.2f} s",
-            PROBE: f"{count(len(good), 'probe')} passed in {seconds:.2f} s",
+            COMPILE: Message("{files} compiled in {seconds:.2f} s", files=count(len(good), "file"), seconds=seconds),
+            IMPORT: Message("{modules} imported in {seconds:.2f} s", modules=count(len(good), "module"), seconds=seconds),
+            PROBE: Message("{probes} passed in {seconds:.2f} s", probes=count(len(good), "probe"), seconds=seconds),
         }
         parts += [text[what]] if good else []
-    note = (f"not imported: {', '.join(verified.left_out)}: {verified.reason}",)
+    note = (Message("not imported: {names}: {reason}", names=", ".join(verified.left_out), reason=verified.reason),)
     details = note if verified.left_out and verified.reason else ()
-    found = [Row("verified", (", ".join(parts),), details)] if parts and not verified.failed else []
+    found = [Row("verified", (joined(", ", parts),), details)] if parts and not verified.failed else []
     for check in verified.checks:
         if check.problem:
-            known = ("it fails without the patch too: no fault of the patch",) if check.before else ()
+            known = (Message("it fails without the patch too: no fault of the patch"),) if check.before else ()
             more = tuple(map(Verbatim, check.output.split("\n"))) if check.output else ()
-            found.append(Row(check.state, (f"{term(check.what)} {check.name}: {check.problem}",), (*known, *more)))
-    why = "not verified before writing: nothing can be mounted here"
-    found += [Row("unseen", (f"{text}, and so sees the file without the patch", why)) for text in verified.unseen]
+            found.append(
+                Row(
+                    check.state,
+                    (Message("{state} {check.name}: {check.problem}", state=term(check.what), check=check),),
+                    (*known, *more),
+                )
+            )
+    why = Message("not verified before writing: nothing can be mounted here")
+    found += [
+        Row("unseen", (Message("{text}, and so sees the file without the patch", text=text), why)) for text in verified.unseen
+    ]
     return [row for row in found if not quiet or row.word == "failed"]
 
 

@@ -8,6 +8,7 @@ from patcher.cli.styles import Row, hint_lines
 from patcher.cli.translation import Verbatim, translated
 from patcher.diagnose.tools import with_tools
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.model import Symptom, Variant
 
 
@@ -36,4 +37,4 @@ def symptom_details(symptom: Symptom, cure: str = "", devices: Iterable[str] = (
     hints = hint_lines(symptom.advice)
     if "{smi}" in symptom.advice:
         hints = [Verbatim(with_tools(translated(line), devices)) for line in hints]
-    return [f"it means: {symptom.meaning}", *([cure] if cure else []), *hints]
+    return [Message("it means: {meaning}", meaning=symptom.meaning), *([cure] if cure else []), *hints]

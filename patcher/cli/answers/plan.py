@@ -10,14 +10,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List
 
 from patcher.cli.styles import Row, hint_lines
+from patcher.message import Message
 from patcher.model import Answer, Plan, State
 
 if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff
 
 _PLAIN = {
-    State.UPSTREAM: "the code is already as the patch would make it: fixed upstream",
-    State.NOT_NEEDED: "the code that it changes is not there",
+    State.UPSTREAM: Message("the code is already as the patch would make it: fixed upstream"),
+    State.NOT_NEEDED: Message("the code that it changes is not there"),
 }
 
 

@@ -14,10 +14,11 @@ from patcher.cli.answers.plan import diff_json
 from patcher.cli.console import Console
 from patcher.cli.styles import Row
 from patcher.cli.translation import term
+from patcher.message import Message, joined
 from patcher.model import Answer, State
 from patcher.ops.releases.outcome import HOLDS, NO_RELEASE, Checked, PatchState, ReleaseOutcome
 from patcher.text.listed import count
-from patcher.text.printable import Styled
+from patcher.text.terminal import Styled
 
 _Releases = Tuple[ReleaseOutcome, ...]
 _FEW_LINES = 12  # about the hunks of a patch that do not fit, without --verbose
@@ -29,7 +30,9 @@ def checked_heading(checked: Checked) -> str:
     words = [outcome.word for outcome in checked.outcomes]
     found = [f"{term(word)} {words.count(word)}" for word in dict.fromkeys(words)]
     releases = count(sum(one.version != "" and one.word != NO_RELEASE for one in checked.outcomes), "release")
-    return f"{checked.patchset.name} {checked.patchset.version}, {releases}" + (f": {', '.join(found)}" if found else "")
+    return Message("{checked.patchset.name} {checked.patchset.version}, {releases}", checked=checked, releases=releases) + (
+        f": {', '.join(found)}" if found else ""
+    )
 
 
 def checked_rows(checked: Checked, *, each: bool) -> List[Row]:
@@ -42,9 +45,18 @@ def checked_rows(checked: Checked, *, each: bool) -> List[Row]:
             continue
         paths = dict.fromkeys(path for outcome in several for path, _ in outcome.places)
         yanked = sum(outcome.yanked for outcome in several)
-        releases = count(len(several), "release") + (f", {yanked} yanked" if yanked else "")
+        releases = count(len(several), "release") + (Message(", {yanked} yanked", yanked=yanked) if yanked else "")
         text = "  ".join([*paths, *([one.problem] if one.problem else [])])
-        found.append(Row(one.word, (one.distribution, f"{one.version} to {last.version} ({releases})", text)))
+        found.append(
+            Row(
+                one.word,
+                (
+                    one.distribution,
+                    Message("{version} to {last.version} ({releases})", version=one.version, last=last, releases=releases),
+                    text,
+                ),
+            )
+        )
     return found
 
 
@@ -66,7 +78,7 @@ def _answer(one: ReleaseOutcome) -> Tuple[str, str, str]:
 
 def version(outcome: ReleaseOutcome) -> str:
     """The version, and whether it was yanked."""
-    return f"{outcome.version} (yanked)" if outcome.yanked else outcome.version
+    return Message("{version} (yanked)", version=outcome.version) if outcome.yanked else outcome.version
 
 
 def _places_and_problem(outcome: ReleaseOutcome) -> str:
@@ -81,7 +93,12 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
         console.rows(checked_rows(checked, each=console.verbose))
         console.rows(series_rows(checked, verbose=console.verbose))
         since = upstream_since(checked).items()
-        console.info_rows([Row(State.UPSTREAM.value, (name, f"since {release}: it can go")) for name, release in since])
+        console.info_rows(
+            [
+                Row(State.UPSTREAM.value, (name, Message("since {release}: it can go", release=release)))
+                for name, release in since
+            ]
+        )
     console.hints(one.hint for checked in releases for one in checked.outcomes)
 
 
@@ -104,7 +121,11 @@ def _words(outcome: ReleaseOutcome) -> List[Tuple[str, str]]:
 
 def column_name(releases: _Releases) -> str:
     """The release of a column, or the first and the last one."""
-    return releases[0].version if len(releases) == 1 else f"{releases[0].version} to {releases[-1].version}"
+    return (
+        releases[0].version
+        if len(releases) == 1
+        else Message("{version} to {releases_version}", version=releases[0].version, releases_version=releases[-1].version)
+    )
 
 
 def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
@@ -118,7 +139,7 @@ def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
     rows += [Row(name, tuple(patch.word for patch in patches)) for name, patches in table]
     good = (*HOLDS, State.NOT_NEEDED.value)
     fits = [sum(patch.word in good for patch in column[0].patches) for column in columns]
-    rows += [Row("total", tuple(f"{number} of {len(names)}" for number in fits))]
+    rows += [Row("total", tuple(Message("{number} of {subject}", number=number, subject=len(names)) for number in fits))]
     for column in columns:
         for patch in column[0].patches:
             if patch.problem:
@@ -203,7 +224,7 @@ def of_answers(answers: Iterable[Answer]) -> List[CiResult]:
 
 
 def _why(one: Union[Answer, ReleaseOutcome], state: str) -> str:
-    return "\n".join(filter(None, (one.problem, one.hint))) or state
+    return joined("\n", (one.problem, one.hint)) or state
 
 
 def github(results: Iterable[CiResult], manifests: Mapping[str, str]) -> List[Styled]:
@@ -217,11 +238,18 @@ def github(results: Iterable[CiResult], manifests: Mapping[str, str]) -> List[St
         if one.failed and one.state == State.NOT_FOUND.value and not one.written[0]:
             one = one._replace(written=(manifests.get(one.patchset, ""), 0))
         if one.failed:
-            title, text = f"{one.patchset} does not fit {one.about}", f"{one.state}: {one.failed}"
+            title, text = (Message("{one.patchset} does not fit {one.about}", one=one), f"{one.state}: {one.failed}")
             found.append(annotation(ERROR, title, text, *one.written))
         elif one.state == "upstream":
-            title, text = f"{one.patchset} can go", f"{one.about} has its change already"
+            title, text = (
+                Message("{patchset} can go", patchset=one.patchset),
+                Message("{name} has its change already", name=one.about),
+            )
             found.append(annotation(NOTICE, title, text, *one.written))
         else:
             good += 1
-    return [*found, annotation(NOTICE, "sitepatch check", f"{count(good, 'answer')} in order")] if good else found
+    return (
+        [*found, annotation(NOTICE, "sitepatch check", Message("{answers} in order", answers=count(good, "answer")))]
+        if good
+        else found
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Sequence, Tuple
 
 from patcher.cli.styles import Row
+from patcher.message import Message, joined
 from patcher.ranks.start import EndedRank
 from patcher.ranks.verdict import FAILED, LATE, OK, Verdict, failure, last_calls, within
 
@@ -18,16 +19,22 @@ def rank_rows(ranks: Sequence[EndedRank], verdict: Verdict) -> List[Row]:
         if state in (FAILED, LATE) and key not in shown:
             shown.add(key)
             details = tuple(filter(None, last_calls(rank).split("\n")))
-        where = f"{rank.device} by {rank.backend}" if rank.device else "no device yet"
-        found.append(Row(state, (f"rank {rank.number}", where, _far(rank)), details))
+        where = Message("{rank.device} by {rank.backend}" if rank.device else "no device yet", rank=rank)
+        found.append(Row(state, (Message("rank {number}", number=rank.number), where, _far(rank)), details))
     return found
 
 
 def _far(rank: EndedRank) -> str:
     done = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in rank.steps)
     why = failure(rank)
-    problem = f"failed in {within(rank)}: {why}" if why else "" if rank.done else f"still in {within(rank)}"
-    return "; ".join(filter(None, [done, problem]))
+    problem = (
+        Message("failed in {place}: {why}", place=within(rank), why=why)
+        if why
+        else ""
+        if rank.done
+        else Message("still in {place}", place=within(rank))
+    )
+    return joined("; ", [done, problem])
 
 
 def trial_json(ranks: Sequence[EndedRank], verdict: Verdict, timeout: float) -> Dict[str, Any]:

@@ -12,40 +12,41 @@ from typing import Iterable, List, Mapping, Optional, Tuple
 import click
 
 from patcher.cli.translation import translated
+from patcher.message import Message
 from patcher.text.listed import suggest
 
 SECTIONS = {
     "Start here": {
-        "demo": ("demo", "Show the whole story on a throw-away copy."),
-        "list": ("list", "List the patchsets that can be named, first those for what is installed."),
-        "show": ("list", "Show why a patchset exists, what it changes and where."),
+        "demo": ("demo", Message("Show the whole story on a throw-away copy.")),
+        "list": ("list", Message("List the patchsets that can be named, first those for what is installed.")),
+        "show": ("list", Message("Show why a patchset exists, what it changes and where.")),
     },
     "Every day": {
-        "diff": ("diff", "Show what would change, or what is changed."),
-        "apply": ("apply", "Apply patchsets, all of them or none."),
-        "status": ("status", "Show which patchsets are applied, the state of their files, and what to do about it."),
-        "restore": ("apply", "Restore the files that patchsets changed, byte for byte."),
-        "run": ("run", "Apply patchsets, then run a command in place of sitepatch."),
+        "diff": ("diff", Message("Show what would change, or what is changed.")),
+        "apply": ("apply", Message("Apply patchsets, all of them or none.")),
+        "status": ("status", Message("Show which patchsets are applied, the state of their files, and what to do about it.")),
+        "restore": ("apply", Message("Restore the files that patchsets changed, byte for byte.")),
+        "run": ("run", Message("Apply patchsets, then run a command in place of sitepatch.")),
     },
     "Projects": {
-        "sync": ("sync", "Make the environment what the project asks for."),
-        "lock": ("sync", "Write down what the project asks for, and what it makes."),
-        "hook": ("hook", "Keep patchsets applied after every install, by a line in requirements.txt."),
+        "sync": ("sync", Message("Make the environment what the project asks for.")),
+        "lock": ("sync", Message("Write down what the project asks for, and what it makes.")),
+        "hook": ("hook", Message("Keep patchsets applied after every install, by a line in requirements.txt.")),
     },
     "Write a patchset": {
-        "edit": ("authoring.capture", "Edit a copy of installed files, and make a patchset of that."),
-        "capture": ("authoring.capture", "Make a patchset of what was edited in the environment."),
-        "import": ("authoring.importing", "Make a patchset of a diff, or of a series of patches."),
-        "update": ("authoring.update", "Make a patchset hold for further releases."),
+        "edit": ("authoring.capture", Message("Edit a copy of installed files, and make a patchset of that.")),
+        "capture": ("authoring.capture", Message("Make a patchset of what was edited in the environment.")),
+        "import": ("authoring.importing", Message("Make a patchset of a diff, or of a series of patches.")),
+        "update": ("authoring.update", Message("Make a patchset hold for further releases.")),
         "export": (
             "authoring.export",
-            "Export what patchsets make of the release that is installed, for those without sitepatch.",
+            Message("Export what patchsets make of the release that is installed, for those without sitepatch."),
         ),
     },
     "When something is wrong": {
-        "diagnose": ("diagnose", "Explain an error in a log, and name the patchset that cures it."),
-        "doctor": ("doctor", "Report known problems of this environment, and what to do."),
-        "check": ("check", "Check patchsets: what is wrong with them, their cases, and whether they would apply."),
+        "diagnose": ("diagnose", Message("Explain an error in a log, and name the patchset that cures it.")),
+        "doctor": ("doctor", Message("Report known problems of this environment, and what to do.")),
+        "check": ("check", Message("Check patchsets: what is wrong with them, their cases, and whether they would apply.")),
     },
 }
 """By section: the module below this package that has a function of the command's name, and the first sentence of its help."""
@@ -72,8 +73,12 @@ class Group(click.Group):
         """Find the command that `args` begin with."""
         if args[0][:1] != "-" and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
             now = FORMER.get(args[0]) if ctx.parent is None else None
-            meant = f"; it is now `sitepatch {' '.join(now)}`" if now else suggest(args[0], self.list_commands(ctx))
-            text = f'there is no command "{args[0]}"{meant}'
+            meant = (
+                Message("; it is now `sitepatch {subject}`", subject=" ".join(now))
+                if now
+                else suggest(args[0], self.list_commands(ctx))
+            )
+            text = Message('there is no command "{args}"{meant}', args=args[0], meant=meant)
             raise click.UsageError(translated(text), ctx)
         return super().resolve_command(ctx, args)
 

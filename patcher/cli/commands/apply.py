@@ -6,17 +6,13 @@ from typing import Tuple
 
 import click
 
-from patcher.cli.answers.outcome import (
-    RUNNING,
-    report_outcome,
-    show_applied,
-    show_plan,
-)
+from patcher.cli.answers.outcome import RUNNING, report_outcome, show_applied, show_plan
 from patcher.cli.answers.plan import answer_rows
 from patcher.cli.console import Console
 from patcher.cli.options import common_options, complete_names, patient, settings_option, writing_options
 from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
+from patcher.message import Message
 from patcher.model import FilePlan
 from patcher.ops import change as ops
 from patcher.ops.outcome import ApplyRequest, BackupRequest, Outcome, RestoreRequest
@@ -31,13 +27,7 @@ from patcher.ops.outcome import ApplyRequest, BackupRequest, Outcome, RestoreReq
 @common_options()
 @patient
 def apply(
-    console: Console,
-    names: Tuple[str, ...],
-    settings: Tuple[str, ...],
-    dry_run: bool,
-    back: bool,
-    force: bool,
-    verify: str,
+    console: Console, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool, force: bool, verify: str
 ) -> int:
     """Apply patchsets, all of them or none.
 
@@ -96,10 +86,10 @@ def report_restored(console: Console, request: RestoreRequest) -> int:
 def _show_restore_plan(console: Console, outcome: Outcome) -> None:
     console.rows(answer_rows(outcome.plan.answers))
     for name in outcome.idle:
-        console.info(f"{name} is not applied here: nothing to restore")
+        console.info("{name} is not applied here: nothing to restore", name=name)
     console.rows([Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in outcome.damaged])
     if not (outcome.patchsets or outcome.idle or outcome.damaged):
-        console.info(f"nothing is applied in {', '.join(outcome.env.own)}: nothing to restore")
+        console.info("nothing is applied in {place}: nothing to restore", place=", ".join(outcome.env.own))
     console.notes(outcome.plan.notes)
 
 
@@ -108,29 +98,31 @@ def _show_restored(console: Console, outcome: Outcome) -> None:
     if not all(file.change and file.change.forget for file in outcome.changed):
         console.note(RUNNING)
     for hook in outcome.hooks:
-        console.note(f"the next start of Python applies them again, as {hook} asks for: sitepatch hook remove {hook}")
+        console.note(
+            "the next start of Python applies them again, as {hook} asks for: sitepatch hook remove {hook}", hook=hook
+        )
 
 
 def _restored_row(file: FilePlan) -> Row:
     stays = ", ".join(step.patchset for step in file.steps)
     if stays:
-        more = ", and what was edited by hand" if file.change and file.change.merged else ""
-        return Row("restored", (file.path, f"but for {stays}, still applied{more}"))
+        more = Message(", and what was edited by hand") if file.change and file.change.merged else ""
+        return Row("restored", (file.path, Message("but for {stays}, still applied{more}", stays=stays, more=more)))
     if file.change and file.change.data is not None:
-        return Row("restored", (file.path, "our change is out, what was edited by hand stays"))
+        return Row("restored", (file.path, Message("our change is out, what was edited by hand stays")))
     if file.change and file.change.forget:
-        return Row("forgotten", (file.path, "our change is gone already; the file was left alone"))
-    return Row("restored", (file.path, "the bytes, mode and mtime of before"))
+        return Row("forgotten", (file.path, Message("our change is gone already; the file was left alone")))
+    return Row("restored", (file.path, Message("the bytes, mode and mtime of before")))
 
 
 def _show_backup_plan(console: Console, outcome: Outcome) -> None:
     if not outcome.plan.files:
         sites = ", ".join(outcome.env.own)
-        console.info(f"no edited file in {sites} has a backup beside it that RECORD proves: nothing to restore")
+        console.info("no edited file in {sites} has a backup beside it that RECORD proves: nothing to restore", sites=sites)
     console.notes(outcome.plan.notes)
 
 
 def _show_put_back(console: Console, outcome: Outcome) -> None:
-    text = "what was installed, with the mtime of the backup"
+    text = Message("what was installed, with the mtime of the backup")
     console.info_rows([Row("restored", (file.path, text)) for file in outcome.changed])
     console.note(RUNNING)

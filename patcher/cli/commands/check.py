@@ -10,17 +10,12 @@ import click
 from patcher.cli.answers.annotations import ERROR, NOTICE, WARNING, annotation, of_error
 from patcher.cli.answers.patchsets import broken_json, broken_rows
 from patcher.cli.answers.plan import answer_json, answer_rows
-from patcher.cli.answers.releases import (
-    checked_json,
-    github,
-    of_answers,
-    of_releases,
-    show_releases,
-)
+from patcher.cli.answers.releases import checked_json, github, of_answers, of_releases, show_releases
 from patcher.cli.console import Console
 from patcher.cli.options import common_options, complete_names, format_option, settings_option
 from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
+from patcher.message import Message, joined
 from patcher.patchset.places import MANIFEST
 from patcher.target.remote import LARGE
 from patcher.text.listed import count
@@ -99,7 +94,7 @@ def _show(console: Console, outcome: CheckOutcome) -> None:
     console.rows(_case_rows(outcome))
     number = sum(map(len, outcome.cases.values())) - len(outcome.failed_cases)
     if number:
-        console.note(f"{count(number, 'case')} as expected")
+        console.note("{cases} as expected", cases=count(number, "case"))
     if outcome.request.against:
         show_releases(console, outcome.releases)
     elif outcome.request.explain:
@@ -135,10 +130,21 @@ def _case_rows(outcome: CheckOutcome) -> List[Row]:
 
 def _confirm_fetching(console: Console, releases: Mapping[str, int]) -> bool:
     """Show an upper bound and ask on a terminal; pip gives no sizes, and the index would take a request for each wheel."""
-    listed = ", ".join(f"{name} ({count(number, 'release')})" for name, number in sorted(releases.items()))
+    listed = joined(
+        ", ",
+        (
+            Message("{name} ({releases})", name=name, releases=count(number, "release"))
+            for name, number in sorted(releases.items())
+        ),
+    )
     most = sum(releases.values()) * LARGE >> 20
-    console.note(f"{listed}; up to {most} MB, or whole wheels of unknown size where the index gives no parts", "to fetch")
-    return not (sys.stdin.isatty() and sys.stderr.isatty()) or console.confirm("Fetch them?")
+    console.note(
+        "{listed}; up to {most} MB, or whole wheels of unknown size where the index gives no parts",
+        Message("to fetch"),
+        listed=listed,
+        most=most,
+    )
+    return not (sys.stdin.isatty() and sys.stderr.isatty()) or console.confirm(Message("Fetch them?"))
 
 
 def _json(outcome: CheckOutcome) -> Dict[str, Any]:
@@ -174,7 +180,7 @@ def _json(outcome: CheckOutcome) -> Dict[str, Any]:
 def _show_annotations(console: Console, outcome: CheckOutcome) -> None:
     for name, findings in outcome.findings.items():
         for finding in findings:
-            text = "\n".join(filter(None, (finding.text, finding.hint)))
+            text = joined("\n", (finding.text, finding.hint))
             file = outcome.folders[name] / finding.file
             console.out(annotation(_KINDS[finding.level], f"{name}: {finding.rule}", text, file, finding.line))
     for name, cases in outcome.cases.items():
@@ -185,5 +191,5 @@ def _show_annotations(console: Console, outcome: CheckOutcome) -> None:
     for line in github(results, {name: f"{folder}/{MANIFEST}" for name, folder in outcome.folders.items()}):
         console.out(line)
     for name, error in outcome.broken.items():
-        console.out(of_error(f"{name} is broken", error))
+        console.out(of_error(Message("{name} is broken", name=name), error))
     console.hints(release.hint for checked in outcome.releases for release in checked.outcomes if release.failed)

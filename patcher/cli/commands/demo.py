@@ -19,9 +19,10 @@ from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import style
 from patcher.cli.translation import translated
+from patcher.message import Message
 from patcher.ops.fixture import lay_out
 from patcher.patchset.sources import find_patchset
-from patcher.text.printable import printable_lines
+from patcher.text.terminal import printable_lines
 
 NAME, VERSION, OLDER = "mmengine-ddp-debug", "0.10.7", "0.1.0"
 SMALL, RUNNER = "mmengine-unused-parameters", "mmengine/runner/runner.py"
@@ -140,7 +141,7 @@ class Demo:
                 folder.cleanup()
         good = all(good for _, good in self.proofs)
         if keep:
-            self.console.info(f"\nthe directory is kept: {folder.name}")
+            self.console.info(Message("\nthe directory is kept: {name}", name=folder.name))
         proofs = [{"what": what, "ok": ok} for what, ok in self.proofs]
         return self.console.answer(good, {"source": self.source, "proofs": proofs})
 
@@ -151,53 +152,69 @@ class Demo:
         (folder / "unused.spatch").write_text(_HUNK, encoding="utf-8")
         before, file = tree(new), old / RUNNER
         pristine = file.read_bytes()
-        self._title("A small change, as a diff whose context is matched by syntax.", f"cat {folder / 'unused.spatch'}")
+        self._title(
+            Message("A small change, as a diff whose context is matched by syntax."), f"cat {folder / 'unused.spatch'}"
+        )
         self.console.out(printable_lines(_HUNK[:-1]))
-        self._title(f"The same hunk for {VERSION} and for {OLDER}, two and a half years older.")
+        self._title(
+            Message(
+                "The same hunk for {version} and for {subject}, two and a half years older.", version=VERSION, subject=OLDER
+            )
+        )
         self._do("apply", SMALL, "-q", "--target", str(new))
         self._do("apply", SMALL, "-q", "--target", str(old))
         self._do("diff", "--target", str(new))
         self._do("status", "--target", str(old))
-        self._title("Who edits a patched file by hand keeps the edit.", f"echo '{_EDIT}' >> {file}")
+        self._title(Message("Who edits a patched file by hand keeps the edit."), f"echo '{_EDIT}' >> {file}")
         with file.open("a", encoding="utf-8") as stream:
             stream.write(f"{_EDIT}\n")
         self._do("restore", "-q", "--target", str(old))
-        self._prove("our change is gone, the edit is there", file.read_bytes() == pristine + f"{_EDIT}\n".encode())
-        self._title("Restore, and compare with before: bytes, mode, mtime.")
+        self._prove(Message("our change is gone, the edit is there"), file.read_bytes() == pristine + f"{_EDIT}\n".encode())
+        self._title(Message("Restore, and compare with before: bytes, mode, mtime."))
         self._do("restore", "-q", "--target", str(new))
-        self._prove(f"all {len(before)} files and directories are the same, none more, none less", tree(new) == before)
+        self._prove(
+            Message("all {number} files and directories are the same, none more, none less", number=len(before)),
+            tree(new) == before,
+        )
 
     def _whole(self, site: Path) -> None:
         here = ["--target", str(site)]
         before = tree(site)
         patches = (patch for variant in find_patchset(NAME, (), ".").patchset.variants for patch in variant.patches)
         files = sorted(path for path in {path for patch in patches for path in patch.paths} if path in before)
-        self._step("What is there to apply?", ["list"])
-        self._step("What would change? Nothing is written for this.", ["diff", NAME, *here])
-        self._prove("diff left the directory as it was", tree(site) == before)
-        self._step("Apply it.", ["apply", NAME, *here])
+        self._step(Message("What is there to apply?"), ["list"])
+        self._step(Message("What would change? Nothing is written for this."), ["diff", NAME, *here])
+        self._prove(Message("diff left the directory as it was"), tree(site) == before)
+        self._step(Message("Apply it."), ["apply", NAME, *here])
         now = tree(site)
         changed = [path for path, entry in before.items() if path in now and now[path].content != entry.content]
-        self._prove(f"{len(changed)} files changed, those of the patchset", sorted(changed) == files)
-        self._step("What is applied?", ["status", *here])
+        self._prove(Message("{number} files changed, those of the patchset", number=len(changed)), sorted(changed) == files)
+        self._step(Message("What is applied?"), ["status", *here])
         self._execute(site, files)
         between = tree(site)
-        self._step("Apply it again.", ["apply", NAME, *here])
-        self._prove("applying again wrote nothing", tree(site) == between)
-        self._step("Restore it.", ["restore", *here])
+        self._step(Message("Apply it again."), ["apply", NAME, *here])
+        self._prove(Message("applying again wrote nothing"), tree(site) == between)
+        self._step(Message("Restore it."), ["restore", *here])
         after = tree(site)
-        self._title("What is left of it?", f"find {site} -type f -exec sha256sum {{}} + -exec stat -c '%n %a %y' {{}} +")
+        self._title(
+            Message("What is left of it?"), f"find {site} -type f -exec sha256sum {{}} + -exec stat -c '%n %a %y' {{}} +"
+        )
         for path in files:
             entry = after[path]
             shown = f"sha256 {entry.content[:16]}… mode {entry.mode & 0o7777:o} mtime_ns {entry.mtime_ns}"
-            self._prove(f"{path}: {shown}, as before", entry == before[path])
-        self._prove(f"all {len(before)} files and directories are the same, none more, none less", after == before)
+            self._prove(Message("{path}: {shown}, as before", path=path, shown=shown), entry == before[path])
+        self._prove(
+            Message("all {number} files and directories are the same, none more, none less", number=len(before)),
+            after == before,
+        )
 
     def _fetch(self, version: str) -> Path:
         """Put a release of mmengine into a directory, whose path is returned."""
         site = Path(f"mmengine-{version}")
         if version == VERSION:
-            self._title(f"MMEngine {VERSION} and {OLDER}, each in a directory of its own.")
+            self._title(
+                Message("MMEngine {version} and {subject}, each in a directory of its own.", version=VERSION, subject=OLDER)
+            )
         command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile", "--only-binary", ":all:"]
         command += ["--retries", "1", "--timeout", "15", "--disable-pip-version-check", "--target", str(site)]
         command.append(f"mmengine=={version}")
@@ -207,17 +224,19 @@ class Demo:
             ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, check=False)
             if ended.returncode == 0 and (site / RUNNER).is_file():
                 return site
-            self.console.note(f"pip could not fetch it (exit code {ended.returncode}); a small stand-in is used")
+            self.console.note(
+                Message("pip could not fetch it (exit code {code}); a small stand-in is used", code=ended.returncode)
+            )
             self.source = "stand-in"
         shutil.rmtree(site, ignore_errors=True)  # what pip may have left
-        self._command(f"mkdir {site}  # a small stand-in")
+        self._command(Message("mkdir {site}  # a small stand-in", site=site))
         lay_out(f"mmengine-{version}", site)
         return site
 
     def _execute(self, site: Path, files: Sequence[str]) -> None:
         self._title(
-            "Run the patched files: they compile, and the report is what a rank prints just before DDP.",
-            "RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 python train.py   (here its report alone, on a model without torch)",
+            Message("Run the patched files: they compile, and the report is what a rank prints just before DDP."),
+            Message("RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 python train.py   (here its report alone, on a model without torch)"),
         )
         env = {**os.environ, "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "PYTHONIOENCODING": "utf-8"}
         command = [sys.executable, "-B", "-c", _RUN, str(site), *files]
@@ -225,7 +244,7 @@ class Demo:
         self.console.out(printable_lines(ended.stdout.decode("utf-8", "replace")))
         stated = b'"devices": {"cpu": 3}' in ended.stdout and b'"device_ids": [1]' in ended.stdout
         good = ended.returncode == 0 and stated
-        self._prove("the patched files compile, and the report names what makes DDP fail", good)
+        self._prove(Message("the patched files compile, and the report names what makes DDP fail"), good)
 
     def _step(self, title: str, words: List[str]) -> None:
         self._title(title)
@@ -235,7 +254,11 @@ class Demo:
         self._command(" ".join(["sitepatch", *words]))
         color = [] if self.console.color_option is None else ["--color" if self.console.color_option else "--no-color"]
         code = self.run([*words, *color])
-        self._prove(f"exit code of sitepatch {words[0]} is {code}", code == 0, show=self.console.verbose or code != 0)
+        self._prove(
+            Message("exit code of sitepatch {words} is {code}", words=words[0], code=code),
+            code == 0,
+            show=self.console.verbose or code != 0,
+        )
 
     def _title(self, title: str, command: str = "") -> None:
         self.console.out("\n", style(f"# {translated(title)}", bold=True))

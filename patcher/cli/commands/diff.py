@@ -12,12 +12,12 @@ from patcher.cli.console import Console
 from patcher.cli.options import common_options, complete_names
 from patcher.cli.styles import titled
 from patcher.errors import UsageError
+from patcher.message import Message
 from patcher.ops import diff as ops
 from patcher.ops.diff import DiffOutcome, DiffRequest, HandEditDiff
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
-from patcher.text.printable import printable
-from patcher.text.width import padded, width
+from patcher.text.terminal import padded, printable, width
 
 
 @click.command(
@@ -49,7 +49,7 @@ def diff(
     git apply and patch -p1, without the edits by hand: those are named, and shown by --edited.
     """
     if names and everywhere:
-        raise UsageError(f"--all: found {names[0]} too", "it is about all that is installed")
+        raise UsageError("--all: found {names} too", Message("it is about all that is installed"), names=names[0])
     request = DiffRequest(console.place, names, edited, everywhere, fetch)
     outcome = ops.diff(request, console)
     silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
@@ -65,38 +65,44 @@ def diff(
     elif stat:
         console.page(_stat(outcome))
     else:
-        first = "changed by patchsets" if by_hand else ""
+        first = Message("changed by patchsets") if by_hand else ""
         parts: List[Tuple[str, Sequence[FileDiff]]] = [(first, [*outcome.applied, *outcome.planned])]
         parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
         show_parts(console, parts, pager=True)
     if not outcome.differs and not names:
-        by_hand_too = "nothing is edited by hand here in the packages of patchsets; --all looks at every package"
-        nothing = "nothing is edited by hand here" if everywhere else by_hand_too
-        console.note(nothing if edited else "nothing is changed here")
+        by_hand_too = Message("nothing is edited by hand here in the packages of patchsets; --all looks at every package")
+        nothing = Message("nothing is edited by hand here") if everywhere else by_hand_too
+        console.note(nothing if edited else Message("nothing is changed here"))
     return console.answer(not (outcome.failed or (exit_code and outcome.differs)), _json(outcome))
 
 
 def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
     """A file that was edited by hand, and the command that shows the edit."""
-    what = f"{edit.path}: edited by hand ({edit.release})"
+    what = Message("{edit.path}: edited by hand ({edit.release})", edit=edit)
     if edit.diff:
         how = console.command("diff", "--edited", edit.path)
-        return f"{what}, {count(edit.diff.added, 'line')} more and {edit.diff.removed} less; to see it: {how}"
+        return Message(
+            "{what}, {lines} more and {names} less; to see it: {how}",
+            what=what,
+            lines=count(edit.diff.added, "line"),
+            names=edit.diff.removed,
+            how=how,
+        )
     if fetched:
-        return f"{what}, and nothing has the text of before"
+        return Message("{what}, and nothing has the text of before", what=what)
     how = console.command("diff", "--edited", "--fetch", edit.path)
-    return f"{what}, and nothing here has the text of before; to fetch that from the index: {how}"
+    return Message("{what}, and nothing here has the text of before; to fetch that from the index: {how}", what=what, how=how)
 
 
 def _heading(edit: HandEditDiff) -> str:
-    doubt = "" if edit.proven else ", which nothing proves"
-    return f"edited by hand: {edit.path} ({edit.release}), against {edit.compared}{doubt}"
+    doubt = "" if edit.proven else Message(", which nothing proves")
+    return Message("edited by hand: {edit.path} ({edit.release}), against {edit.compared}{doubt}", edit=edit, doubt=doubt)
 
 
 def _stat(outcome: DiffOutcome) -> List[str]:
     lines = stat_table([*outcome.applied, *outcome.planned]).split("\n")[:-1]
     by_hand = stat_table([edit.diff for edit in outcome.edits if edit.diff]).split("\n")[:-1]
-    return [*lines, *([titled("edited by hand"), *by_hand] if by_hand else [])]
+    return [*lines, *([titled(Message("edited by hand")), *by_hand] if by_hand else [])]
 
 
 def stat_table(diffs: Sequence[FileDiff]) -> str:
@@ -111,7 +117,7 @@ def stat_table(diffs: Sequence[FileDiff]) -> str:
         bar = "+" * plus + "-" * minus
         lines.append(f" {padded(printable(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}")
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
-    parts = [f"{count(len(diffs), 'file')} changed"]
+    parts: List[str] = [Message("{files} changed", files=count(len(diffs), "file"))]
     parts += [f"{count(added, 'insertion')}(+)"] if added else []
     parts += [f"{count(removed, 'deletion')}(-)"] if removed else []
     return "\n".join([*lines, " " + ", ".join(parts)]) + "\n"

@@ -11,6 +11,7 @@ from patcher.cli.console import Console
 from patcher.cli.options import Number, common_options
 from patcher.cli.styles import Row, hint_lines
 from patcher.cli.translation import term
+from patcher.message import Message
 from patcher.ops.health.doctor import OK
 from patcher.text.listed import count
 
@@ -46,10 +47,12 @@ def doctor(console: Console, clean_cache: Optional[float]) -> int:
             first, *more = one.what.split("\n")
             rows.append(Row(severity, (term(check), term(first)), (*more, *hint_lines(one.hint))))
         if found[len(shown) :]:
-            rows.append(Row(severity, (term(check), term(f"and {len(found) - len(shown)} more; -v shows all"))))
+            rows.append(
+                Row(severity, (term(check), term(Message("and {number} more; -v shows all", number=len(found) - len(shown)))))
+            )
     console.rows(rows)
     sites = list(outcome.env.sites)
-    console.info(f"{count(outcome.problems, 'problem')} in {', '.join(sites)}")
+    console.info("{problems} in {sites}", problems=count(outcome.problems, "problem"), sites=", ".join(sites))
     fields = {"sites": sites, "findings": [finding._asdict() for finding in outcome.findings]}
     fields["removed"] = [{**entry._asdict(), "path": str(entry.path)} for entry in removed]
     return console.answer(not outcome.problems, fields)

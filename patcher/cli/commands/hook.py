@@ -14,6 +14,7 @@ from patcher.cli.console import Console, requirement
 from patcher.cli.options import common_options, complete_names, patient, settings_option
 from patcher.cli.styles import Row
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.ops import hooks as ops
 from patcher.ops.outcome import RestoreRequest
 
@@ -49,7 +50,12 @@ def hook_init(
     outcome = ops.init_hook(ops.HookRequest(console.place.patch_dirs, directory, names, settings, mode, name))
     console.notes(outcome.notes)
     lines = [*filter(None, [outcome.source]), requirement(directory)]
-    console.info(f"{outcome.name} {outcome.version} in {directory}: {', '.join(outcome.patchsets)}")
+    console.info(
+        "{outcome.name} {outcome.version} in {directory}: {patchsets}",
+        outcome=outcome,
+        directory=directory,
+        patchsets=", ".join(outcome.patchsets),
+    )
     console.info("for requirements.txt:")
     for line in lines:
         console.out(line)
@@ -65,7 +71,7 @@ def hook_wheel(console: Console, directory: str, out: str) -> int:
     """Make the wheel of a hook, without a network: for --require-hashes, --no-build and air gaps."""
     wheel, digest = ops.make_wheel(Path(directory), Path(out))
     path = os.path.join(out, wheel.name)
-    console.note(f"line for requirements.txt, with the path from where the installer is run: {path}", "wrote")
+    console.note("line for requirements.txt, with the path from where the installer is run: {path}", "wrote", path=path)
     console.out(requirement(path, digest))
     return console.answer(True, {"wheel": path, "sha256": digest})
 
@@ -78,7 +84,7 @@ def hook_status(console: Console) -> int:
     console.about(outcome.env)
     console.rows([_row(folder, status) for folder, status in outcome.hooks])
     if not outcome.hooks:
-        console.out(f"there is no hook in {', '.join(outcome.env.sites)}")
+        console.out(Message("there is no hook in {sites}", sites=", ".join(outcome.env.sites)))
     return console.answer(outcome.ok, {"hooks": [_json(folder, status) for folder, status in outcome.hooks]})
 
 
@@ -87,7 +93,7 @@ def _row(folder: str, status: Union[ops.HookStatus, SitepatchError]) -> Row:
         return Row("damaged", (folder, status.message))
     hook = status.hook
     about = hook.name, hook.version, status.mode, ", ".join(hook.names)
-    return Row("ok" if status.good else "not so", about, status.messages)
+    return Row("ok" if status.good else Message("not so"), about, status.messages)
 
 
 def _json(folder: str, status: Union[ops.HookStatus, SitepatchError]) -> Dict[str, Any]:
@@ -110,9 +116,9 @@ def hook_remove(console: Console, name: Optional[str], back: bool) -> int:
     """
     removed = ops.remove_hook(console.place, name)
     for hook in removed:
-        console.info(f"removed {hook.name} {hook.version} from {hook.site}")
+        console.info("removed {hook.name} {hook.version} from {hook.site}", hook=hook)
     patchsets = tuple(dict.fromkeys(patchset for hook in removed for patchset in hook.names))
     if back:
         return report_restored(console, RestoreRequest(console.place, patchsets))
-    console.info(f"its files stay patched; restore them with: {console.command('restore', *patchsets)}")
+    console.info("its files stay patched; restore them with: {command}", command=console.command("restore", *patchsets))
     return console.answer(True, {"removed": [hook.name for hook in removed]})

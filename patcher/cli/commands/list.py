@@ -13,12 +13,13 @@ from patcher.cli.options import common_options, complete_names
 from patcher.cli.styles import Row, color_diff, style
 from patcher.cli.translation import term
 from patcher.diagnose.tools import with_tools
+from patcher.message import Message
 from patcher.model import Patchset, Symptom
 from patcher.ops import patchsets as ops
 from patcher.ops.patchsets import Availability, ListRequest, Proven, list_patchsets
 from patcher.patchset.toml import option_text
 from patcher.text.listed import count, release_name
-from patcher.text.printable import Styled, join_styled, printable_lines
+from patcher.text.terminal import Styled, join_styled, printable_lines
 
 
 @click.command("list", epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice")
@@ -38,7 +39,7 @@ def list_(console: Console, text: Tuple[str, ...]) -> int:
     console.rows([*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *_symptom_rows(outcome.symptoms)])
     nothing = request.text and not (outcome.patchsets or outcome.symptoms)
     if nothing:
-        console.info(f"nothing that is known is about {request.text}")
+        console.info("nothing that is known is about {text}", text=request.text)
     console.notes(outcome.notes)
     ok = not (outcome.broken or nothing)
     listed = [{**_patchset_json(one), **_availability_json(here)} for one, here in outcome.patchsets]
@@ -58,7 +59,7 @@ def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
 
 def _symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
     """One row for each symptom and the name of the patchset that cures it, "" for none."""
-    cures = ((one, f"cured by {name}" if name else "") for one, name in symptoms)
+    cures = ((one, Message("cured by {name}", name=name) if name else "") for one, name in symptoms)
     return [Row("symptom", (one.name,), tuple(symptom_details(one, cure))) for one, cure in cures]
 
 
@@ -108,36 +109,50 @@ def _description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
     def releases(*states: str) -> List[str]:
         return [_proven_text(each) for each in tried if each.state in states]
 
-    idle, good = ("upstream", "not needed", "out of range"), ("applies",)
+    idle, good = ("upstream", Message("not needed"), Message("out of range")), ("applies",)
     found = [join_styled(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
     found += ["", printable_lines(one.prose.strip("\n"))] if one.prose else []
     found += part("provenance", (join_styled(key, ": ", value) for key, value in one.provenance.items()))
     cured = [
-        [f"{each.name}: {each.meaning}", *(join_styled("  ", pattern) for pattern in each.patterns)] for each in one.symptoms
+        [Message("{each.name}: {each.meaning}", each=each), *(join_styled("  ", pattern) for pattern in each.patterns)]
+        for each in one.symptoms
     ]
     found += part("cures", (line for lines in cured for line in lines))
     options = []
     for option in one.options:
-        choices = ", one of " + ", ".join(map(option_text, option.choices)) if option.choices else ""
-        options.append(f"{one.name}.{option.name}={option_text(option.default)}  {option.help} ({option.type}{choices})")
-    found += part("options", options) or ["", "It has no options."]
+        choices = Message(", one of {choices}", choices=", ".join(map(option_text, option.choices))) if option.choices else ""
+        options.append(
+            Message(
+                "{name}={value}  {help} ({type}{choices})",
+                name=f"{one.name}.{option.name}",
+                value=option_text(option.default),
+                help=Message.whole(option.help),
+                type=option.type,
+                choices=choices,
+            )
+        )
+    found += part("options", options) or ["", Message("It has no options.")]
     ranges = []
     for variant in one.variants:
         ranges.append(release_range(variant))
         ranges += [f"  {' or '.join(patch.paths)}" for patch in variant.patches]
     found += part("for", ranges)
-    found += part("proven for", releases(*good))
-    found += part("changes nothing in", releases(*idle))
-    found += part("does not fit", releases(*({each.state for each in tried} - {*idle, *good})))
+    found += part(Message("proven for"), releases(*good))
+    found += part(Message("changes nothing in"), releases(*idle))
+    found += part(Message("does not fit"), releases(*({each.state for each in tried} - {*idle, *good})))
     for name, text in one.files.items():
         if name.endswith(".spatch"):
             hunks = re.search(r"^--- ", text, re.MULTILINE)
             found += ["", style(name, bold=True), *color_diff(text[hunks.start() if hunks else 0 :].rstrip("\n"))]
-    return found + part("to apply it, and to undo it", (f"sitepatch {verb} {one.name}" for verb in ("apply", "restore")))
+    return found + part(
+        Message("to apply it, and to undo it"), (f"sitepatch {verb} {one.name}" for verb in ("apply", "restore"))
+    )
 
 
 def _proven_text(one: Proven) -> str:
-    several = f" to {one.last} ({count(one.releases, 'release')})" if one.releases > 1 else ""
+    several = (
+        Message(" to {one.last} ({releases})", one=one, releases=count(one.releases, "release")) if one.releases > 1 else ""
+    )
     return f"{one.distribution} {one.first}{several}: {one.state}"
 
 

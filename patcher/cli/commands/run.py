@@ -17,6 +17,7 @@ from patcher.cli.options import common_options, complete_names, patient, project
 from patcher.cli.styles import Row
 from patcher.cli.translation import translated
 from patcher.errors import UsageError
+from patcher.message import Message
 from patcher.ops.outcome import ApplyRequest, Outcome
 from patcher.target import launch
 from patcher.text.listed import count
@@ -33,8 +34,8 @@ class _Launcher(click.Command):
         command = tuple(args[at + 1 :])
         left = super().parse_args(ctx, args[:at])
         if not command and not ctx.resilient_parsing:
-            found = "nothing behind it" if at < len(args) else "no `--`"
-            text = f"Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND..."
+            found = Message("nothing behind it" if at < len(args) else "no `--`")
+            text = Message("Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND...", found=found)
             raise click.UsageError(translated(text), ctx)
         ctx.params["command"] = command
         return left
@@ -87,14 +88,28 @@ def run(
     if overlay and python:
         refused = launch.ignoring(python)
         if refused:
-            raise UsageError(f"{command[0]} {', '.join(refused)}: it would run unpatched", "leave that option out")
+            raise UsageError(
+                "{command} {reason}: it would run unpatched",
+                Message("leave that option out"),
+                command=command[0],
+                reason=", ".join(refused),
+            )
     variables = dict(os.environ)
     with redirect_stdout(sys.stderr):
         env = console.place.environment()
         if python and console.place.target is None and launch.other_environment(python, env):
-            console.note(f"{command[0]} runs {python.path}, and what is patched is the environment of {env.python}")
+            console.note(
+                "{command} runs {path}, and what is patched is the environment of {python}",
+                command=command[0],
+                path=python.path,
+                python=env.python,
+            )
         if overlay and env.root:
-            raise UsageError(f"--overlay: found an image, {env.root}, whose Python is not run here", "apply to it instead")
+            raise UsageError(
+                "--overlay: found an image, {root}, whose Python is not run here",
+                Message("apply to it instead"),
+                root=env.root,
+            )
         request: Union[ApplyRequest, SyncRequest]
         if names:
             request = ApplyRequest(console.place, names, settings, verify)
@@ -130,7 +145,7 @@ def _lay_over(console: Console, request: Union[ApplyRequest, SyncRequest]) -> Ou
     verified = outcome.verified
     if outcome.plan.failed:
         hunks = count(len(outcome.plan.answers), "hunk")
-        console.note(f"nothing was run: {len(outcome.plan.failed)} of {hunks} failed", "stopped")
+        console.note("nothing was run: {number} of {hunks} failed", "stopped", number=len(outcome.plan.failed), hunks=hunks)
     elif outcome.overlay is None:
         console.info("nothing to lay over: what is asked for stands there already, or is not needed")
     console.rows(verified_rows(verified, quiet=console.quiet) if verified else [])
@@ -138,7 +153,7 @@ def _lay_over(console: Console, request: Union[ApplyRequest, SyncRequest]) -> Ou
         console.note("nothing was run: verification failed", "stopped")
     elif outcome.overlay:
         files = count(sum(file.before != file.after for file in outcome.plan.files), "file")
-        console.info_rows([Row("overlay", (f"{files} in {outcome.overlay}",))])
+        console.info_rows([Row("overlay", (Message("{files} in {overlay}", files=files, overlay=outcome.overlay),))])
     if console.as_json:
         fields = {"patchsets": list(outcome.patchsets), "overlay": str(outcome.overlay or ""), **plan_json(outcome.plan)}
         console.answer(outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})})

@@ -11,11 +11,12 @@ from patcher.cli.options import common_options, complete_names, verify_option
 from patcher.cli.styles import Row, hint_lines, style
 from patcher.cli.translation import term, translated
 from patcher.errors import SitepatchError, UsageError
+from patcher.message import Message, joined
 from patcher.ops import status as ops
 from patcher.ops.status import AppliedPatchset, FileState
 from patcher.patchset.toml import options_text
 from patcher.text.listed import count
-from patcher.text.printable import join_styled
+from patcher.text.terminal import join_styled
 
 if TYPE_CHECKING:
     from patcher.ops.fleet import HostPatchset
@@ -36,12 +37,7 @@ _FEW = 4  # names of hosts that one line has
 @verify_option("none")
 @common_options()
 def status(
-    console: Console,
-    names: Tuple[str, ...],
-    check: bool,
-    verify: str,
-    fleet: Optional[str],
-    lock: Optional[str],
+    console: Console, names: Tuple[str, ...], check: bool, verify: str, fleet: Optional[str], lock: Optional[str]
 ) -> int:
     """Show which patchsets are applied, the state of their files, and what to do about it.
 
@@ -70,12 +66,12 @@ def status(
         rows.append(_row(patchset, patches, verbose=console.verbose))
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
     if not rows and not outcome.idle:
-        console.info(f"nothing is applied in {', '.join(outcome.env.own)}")
-    console.notes(f"{name} is not applied here" for name in outcome.idle)
+        console.info("nothing is applied in {place}", place=", ".join(outcome.env.own))
+    console.notes(Message("{name} is not applied here", name=name) for name in outcome.idle)
     for one in outcome.backups:
-        console.note(f"{one.message}; put it back: sitepatch restore --from-backup {one.path}")
+        console.note("{one.message}; put it back: sitepatch restore --from-backup {one.path}", one=one)
     for path in outcome.recent:
-        console.note(f"{path}, an edited text that was set aside; remove it when it is of no use any more", "kept")
+        console.note("{path}, an edited text that was set aside; remove it when it is of no use any more", "kept", path=path)
     done = None if verify == "none" else _verify(console, names, verify)
     ok = not (outcome.unreadable or (check and (outcome.differs or outcome.idle)) or (done and not done.ok))
     fields: Dict[str, Any] = {"patchsets": [_patchset_json(each) for each in outcome.patchsets]}
@@ -107,7 +103,11 @@ def _verified_json(done: VerifyOutcome) -> Dict[str, Any]:
 
 def _row(one: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool) -> Row:
     bad = sum(state != "applied" for _, _, state in one.files)
-    files = f"{bad} of {count(len(one.files), 'file')}" if 0 < bad < len(one.files) else count(len(one.files), "file")
+    files = (
+        Message("{bad} of {files}", bad=bad, files=count(len(one.files), "file"))
+        if 0 < bad < len(one.files)
+        else count(len(one.files), "file")
+    )
     details = [f"{path}:{','.join(map(str, places))}" for path, places, _ in one.files] if verbose else []
     details = [f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()] or details
     details += [*one.problems, *hint_lines(one.advice)]
@@ -154,8 +154,16 @@ def _show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
         alike.setdefault((host.state, text, host.releases, host.problems, host.differences), []).append(host.host)
     rows = []
     for (state, patchsets, releases, problems, differences), names in alike.items():
-        few = names if console.verbose or len(names) <= _FEW else [*names[: _FEW - 1], f"{len(names) - _FEW + 1} more"]
-        cells = (f"{count(len(names), 'host')}: {', '.join(few)}", ", ".join(patchsets), ", ".join(releases))
+        few = (
+            names
+            if console.verbose or len(names) <= _FEW
+            else [*names[: _FEW - 1], Message("{number} more", number=len(names) - _FEW + 1)]
+        )
+        cells = (
+            Message("{hosts}: {few}", hosts=count(len(names), "host"), few=joined(", ", few)),
+            ", ".join(patchsets),
+            ", ".join(releases),
+        )
         rows.append(Row(state, cells, (*problems, *differences)))
     console.rows(rows)
     answer = [{**host._asdict(), "patchsets": [_host_json(applied) for applied in host.patchsets]} for host in hosts]
@@ -167,16 +175,16 @@ def _host_json(applied: HostPatchset) -> Dict[str, Any]:
 
 
 _FIRST = {
-    "list": "what there is for this environment, and what is applied",
-    "diff NAME": "what a patchset would change",
-    "apply NAME": "apply it, and verify it",
-    "restore NAME": "put the files back exactly",
+    "list": Message("what there is for this environment, and what is applied"),
+    "diff NAME": Message("what a patchset would change"),
+    "apply NAME": Message("apply it, and verify it"),
+    "restore NAME": Message("put the files back exactly"),
 }
 
 
 def welcome(console: Console, about: str) -> int:
     """Show the commands to begin with, and what is applied here; nothing is recovered."""
-    console.out(f"{about}\n")
+    console.out(Message("{help}\n", help=Message.whole(about)))
     longest = max(map(len, _FIRST))
     for words, text in _FIRST.items():
         console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(text)}"))
@@ -185,8 +193,12 @@ def welcome(console: Console, about: str) -> int:
     except (SitepatchError, OSError) as error:
         console.note(str(error))
     else:
-        names = f"{', '.join(here.patchsets)} applied, {count(here.files, 'file')}" if here.patchsets else "nothing is applied"
-        astray = "" if here.ok else f"; not all is as it should be: {console.command('status')}"
-        console.out(f"\n{here.env.name}: {names}{astray}")
-    console.out("The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help")
+        names = (
+            Message("{patchsets} applied, {files}", patchsets=", ".join(here.patchsets), files=count(here.files, "file"))
+            if here.patchsets
+            else Message("nothing is applied")
+        )
+        astray = "" if here.ok else Message("; not all is as it should be: {command}", command=console.command("status"))
+        console.out(Message("\n{name}: {names}{astray}", name=here.env.name, names=names, astray=astray))
+    console.out(Message("The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help"))
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import List, Tuple
 
 import click
 
@@ -12,6 +12,7 @@ from patcher.cli.console import Console
 from patcher.cli.options import common_options, format_option, patient, project_options, writing_options
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
+from patcher.message import Message, joined
 from patcher.ops import project as ops
 from patcher.ops.outcome import Outcome
 from patcher.ops.project import LockRequest, SyncRequest
@@ -59,16 +60,23 @@ def report_synced(console: Console, request: SyncRequest) -> int:
 
 def _show_sync_plan(console: Console, outcome: Outcome) -> None:
     if not outcome.requested and not outcome.plan.files and not outcome.plan.answers:
-        console.info(f"nothing is asked for, and nothing is applied in {', '.join(outcome.env.own)}: nothing to do")
+        console.info(
+            "nothing is asked for, and nothing is applied in {place}: nothing to do", place=", ".join(outcome.env.own)
+        )
     show_plan(console, outcome)
 
 
 def _show_synced(console: Console, outcome: Outcome) -> None:
     requested, rows = {one.patchset.name for one in outcome.requested}, []
     for one in outcome.effects:
-        why = "" if one.word in ("applied", "updated") else ", which it does not change any more"
-        why = why if one.patchset in requested else ", not asked for"
-        rows.append(Row(one.word, (f"{one.patchset}: {count(one.files, 'file')} in {one.site}{why}",)))
+        why = "" if one.word in ("applied", "updated") else Message(", which it does not change any more")
+        why = why if one.patchset in requested else Message(", not asked for")
+        rows.append(
+            Row(
+                one.word,
+                (Message("{one.patchset}: {files} in {one.site}{why}", one=one, files=count(one.files, "file"), why=why),),
+            )
+        )
     console.info_rows(rows)
     note_running(console, outcome)
 
@@ -89,24 +97,24 @@ def lock(console: Console, project: str, requirements: Tuple[str, ...], lock_fil
     path, plan, made = done.path, done.plan, done.lock
     console.rows(answer_rows(plan.failed))
     console.suggest_explain(plan.answers, done.place.patch_dirs)
-    lines = [f"{path}: {problem}" for problem in done.differences]
+    lines: List[str] = [Message("{path}: {problem}", path=path, problem=problem) for problem in done.differences]
     if form == "github":
         from patcher.cli.answers.annotations import ERROR, annotation  # `sync` has no use for it
 
-        lines = [annotation(ERROR, f"{path.name} differs", problem, path) for problem in done.differences]
+        lines = [annotation(ERROR, Message("{name} differs", name=path.name), problem, path) for problem in done.differences]
     for line in lines:
         console.out(line)
     if plan.failed:
-        console.note(f"{path} was not written: {count(len(plan.failed), 'hunk')} failed", "stopped")
+        console.note("{path} was not written: {hunks} failed", "stopped", path=path, hunks=count(len(plan.failed), "hunk"))
     elif check and not done.differences:
-        console.info(f"{path} holds what `sitepatch lock` would write")
+        console.info("{path} holds what `sitepatch lock` would write", path=path)
     elif done.written:
         releases = {build(target)[0] for target in made.targets}
         counts = ((len(made.patchsets), "patchset"), (len(releases), "release"), (len(made.files), "file"))
-        cells = (f"{', '.join(count(*each) for each in counts)} in {path}",)
+        cells = (Message("{counts} in {path}", counts=joined(", ", (count(*each) for each in counts)), path=path),)
         console.info_rows([Row("locked", cells)])
     elif not check:
-        console.info(f"{path}: nothing to do, it is as it would be written")
+        console.info("{path}: nothing to do, it is as it would be written", path=path)
     fields = {
         "written": done.written,
         "lock": str(path),

@@ -7,9 +7,10 @@ from urllib.parse import quote
 
 from patcher.cli.pages.html import Html, join, tag
 from patcher.cli.translation import translated
+from patcher.message import Message
 from patcher.text.diffs import FileDiff
-from patcher.text.listed import count
-from patcher.text.printable import printable
+from patcher.text.listed import count, listed
+from patcher.text.terminal import printable
 from patcher.text.view import DiffHunk, DiffLine, View
 
 _KINDS = {"comment": "c", "string": "s", "keyword": "k", "number": "n", "known": "n", "decorator": "d", "defined": "f"}
@@ -70,7 +71,12 @@ def _gap(view: View, number: int, layout: HunkLayout) -> Iterator[Html]:
         if size:
             lines = (_line(line, layout) for line in view.context(old + skipped, new + skipped, size))
             many = count(most, "unchanged line")
-            yield tag("details", tag("summary", many if size == most else f"{size} of {many}"), *lines, class_="gap")
+            yield tag(
+                "details",
+                tag("summary", many if size == most else Message("{size} of {many}", size=size, many=many)),
+                *lines,
+                class_="gap",
+            )
 
 
 def _lines(hunk: DiffHunk, layout: HunkLayout) -> Iterator[Html]:
@@ -84,9 +90,9 @@ def _lines(hunk: DiffHunk, layout: HunkLayout) -> Iterator[Html]:
 
 
 def _ending(hunk: DiffHunk) -> str:
-    sides = {"-": "before", "+": "after", " ": "before and after"}
+    sides = {"-": Message("before"), "+": Message("after"), " ": Message("before and after")}
     ends = [sides[line.tag] for line, after in zip(hunk.lines, hunk.lines[1:]) if after.tag == "\\"]
-    return translated(f"no line break at the end of the file {' and '.join(ends)}")
+    return translated(Message("no line break at the end of the file {names}", names=listed(ends)))
 
 
 def _side(lines: List[DiffLine], which: str, layout: HunkLayout) -> List[Html]:
@@ -95,7 +101,7 @@ def _side(lines: List[DiffLine], which: str, layout: HunkLayout) -> List[Html]:
     if len(lines) <= _LONG:
         return shown
     what = "inserted" if which == "inserted" else "removed"
-    summary = tag("summary", f"{count(len(lines) - _SHOWN, f'more {what} line')}")
+    summary = tag("summary", count(len(lines) - _SHOWN, f"more {what} line"))
     return [*shown[:_SHOWN], tag("details", summary, *shown[_SHOWN:], class_=f"more {which}")]
 
 

@@ -15,7 +15,7 @@ from typing import Iterable, Sequence, Union
 
 from patcher import __version__
 from patcher.cli.translation import term, translated
-from patcher.text.printable import printable
+from patcher.text.terminal import printable
 
 
 class Html(str):

@@ -12,6 +12,7 @@ from patcher.cli.answers.releases import checked_heading, column_name, series_co
 from patcher.cli.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.cli.pages.html import Html, html_document, join, lines, localized, tag
 from patcher.cli.translation import term, translated
+from patcher.message import Message, joined
 from patcher.model import Answer, State
 from patcher.ops.releases.outcome import APPLIES, OUT_OF_RANGE, Checked, PatchState, ReleaseOutcome
 from patcher.text.diffs import FileDiff
@@ -44,7 +45,7 @@ class _Group(NamedTuple):
 def releases_page(title: str, results: Sequence[Checked]) -> bytes:
     """The page in UTF-8."""
     given = Anchors()
-    legend = [*((word, _MARKS[word]) for word in _LEGEND), ("anything else: it does not fit", _FAILED)]
+    legend = [*((word, _MARKS[word]) for word in _LEGEND), (Message("anything else: it does not fit"), _FAILED)]
     marks = (tag("span", join(f"{mark} ", localized(word)), class_=kind) for word, (kind, mark) in legend)
     body = [tag("p", *marks, class_="legend")]
     for checked in results:
@@ -74,8 +75,8 @@ def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
         view = View(diff)
         anchor, *places = anchors(diff, view, given, f"{group.anchor}:")
         head = tag("h4", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path")
-        yield tag("h3", f"Change {group.number}", id=group.anchor)
-        yield tag("p", "shown as in", " ", version(group.outcomes[-1]), "; ", _versions(group, checked))
+        yield tag("h3", Message("Change {number}", number=group.number), id=group.anchor)
+        yield tag("p", Message("shown as in"), " ", version(group.outcomes[-1]), "; ", _versions(group, checked))
         yield tag("section", head, *hunks(view, places, HunkLayout()), class_="file", id=anchor)
 
 
@@ -117,7 +118,7 @@ def _hunks(outcome: ReleaseOutcome) -> Dict[_Hunk, Answer]:
 
 def _reason(one: Union[Answer, ReleaseOutcome]) -> str:
     """Why a hunk, or a whole release, is in its state; "" where there is nothing to explain."""
-    return "\n".join(filter(None, [one.problem, f"hint: {one.hint}" if one.hint else ""]))
+    return joined("\n", [one.problem, Message("hint: {hint}", hint=one.hint) if one.hint else ""])
 
 
 def _change(diff: FileDiff) -> object:
@@ -132,7 +133,12 @@ def _series(checked: Checked) -> Html:
     head = [tag("th", "patch", scope="col"), *(tag("th", column_name(column), scope="col") for column in columns)]
     rows = []
     for number, patch in enumerate(columns[0][0].patches):
-        name = tag("th", patch.name, scope="row", title=f"upstream since {since[patch.name]}" if patch.name in since else "")
+        name = tag(
+            "th",
+            patch.name,
+            scope="row",
+            title=Message("upstream since {since}", since=since[patch.name]) if patch.name in since else "",
+        )
         rows.append(tag("tr", name, *(_patch_cell(column[0].patches[number]) for column in columns)))
     return tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="matrix")
 
@@ -179,7 +185,10 @@ def _cell(kind: str, mark: str, word: str, reason: str, named: _Named, span: str
     group = named.reasons.get(reason)
     why: Html = join("")
     if group:
-        why = join(" ", link(group.anchor, translated(f"reason {group.number}"), title=reason.split("\n")[0][:200]))
+        why = join(
+            " ",
+            link(group.anchor, translated(Message("reason {number}", number=group.number)), title=reason.split("\n")[0][:200]),
+        )
     return tag("td", mark, tag("span", f" {term(word)}", class_="word"), why, class_=kind, colspan=span if span != "1" else "")
 
 
@@ -197,8 +206,12 @@ def _versions(group: _Group, checked: Checked) -> Html:
             else:
                 runs.append([one])
         parts.append(f"{name} " + ", ".join(_range(run) for run in runs))
-    return tag("span", translated(f"{count(len(group.outcomes), 'release')}: {'; '.join(parts)}"), class_="soft")
+    return tag(
+        "span",
+        translated(Message("{releases}: {parts}", releases=count(len(group.outcomes), "release"), parts=joined("; ", parts))),
+        class_="soft",
+    )
 
 
 def _range(run: Sequence[ReleaseOutcome]) -> str:
-    return version(run[0]) if len(run) == 1 else f"{version(run[0])} to {version(run[-1])}"
+    return version(run[0]) if len(run) == 1 else Message("{version} to {goal}", version=version(run[0]), goal=version(run[-1]))

@@ -10,12 +10,13 @@ from patcher.cli.answers.plan import answer_rows
 from patcher.cli.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.cli.pages.html import Html, html_document, join, lines, localized, tag
 from patcher.cli.translation import term
+from patcher.message import Message, joined
 from patcher.ops.diff import DiffOutcome, HandEditDiff, Reason
 from patcher.patchset.toml import option_text
 from patcher.text.listed import count
 from patcher.text.view import View
 
-_FIELDS = {"last_update": "last update", "remove_when": "can go when"}
+_FIELDS = {"last_update": Message("last update"), "remove_when": Message("can go when")}
 _UNFOLDED = 6000  # unchanged lines of all files together that can be unfolded: a page of 200 files stays quick
 _MOST = 100  # of them at one place
 _PROSE = 2  # paragraphs
@@ -44,14 +45,14 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     files: List[_File] = []
     for diff in (*outcome.applied, *outcome.planned):
         view = View(diff)
-        files.append(_File(view, f"by {', '.join(diff.patchsets)}", anchors(diff, view, given)))
+        files.append(_File(view, Message("by {patchsets}", patchsets=", ".join(diff.patchsets)), anchors(diff, view, given)))
     for edit in outcome.edits:
         if edit.diff:
             view = View(edit.diff)
             files.append(_File(view, _compared(edit), anchors(edit.diff, view, given, "edited:"), True))
     layout = HunkLayout(min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True)
     body = [_facts(outcome, files), *map(_why, reasons), *_remarks(outcome), *_contents(files)]
-    body += [_SWITCH, tag("label", "one column", for_="one")] if files else []
+    body += [_SWITCH, tag("label", Message("one column"), for_="one")] if files else []
     return html_document(
         title,
         [*body, tag("div", *_sections(files, layout), class_="files" if len(files) <= _LISTED else "files many")],
@@ -61,17 +62,19 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
 
 
 def _compared(edit: HandEditDiff) -> str:
-    doubt = "" if edit.proven else ", which nothing proves to be what was installed"
-    return f"edited by hand, compared with {edit.compared}{doubt}"
+    doubt = "" if edit.proven else Message(", which nothing proves to be what was installed")
+    return Message("edited by hand, compared with {compared}{doubt}", compared=edit.compared, doubt=doubt)
 
 
 # the top --------------------------------------------------------------------------------------------------------------
 def _facts(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
     diffs = [file.view.diff for file in files]
-    made = [f"{count(len(outcome.applied), 'file')} changed by patchsets"] if outcome.applied else []
-    made += [f"{count(len(outcome.planned), 'file')} that patchsets would change"] if outcome.planned else []
-    made += [f"{count(len(outcome.edits), 'file')} edited by hand"] if outcome.edits else []
-    what = ", ".join(made) or "nothing differs"
+    made = [Message("{files} changed by patchsets", files=count(len(outcome.applied), "file"))] if outcome.applied else []
+    made += (
+        [Message("{files} that patchsets would change", files=count(len(outcome.planned), "file"))] if outcome.planned else []
+    )
+    made += [Message("{files} edited by hand", files=count(len(outcome.edits), "file"))] if outcome.edits else []
+    what = joined(", ", made) or Message("nothing differs")
     size = counts(sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs))
     releases = ", ".join(dict.fromkeys(diff.release for diff in diffs if diff.release))
     sites = ", ".join(dict.fromkeys(diff.site for diff in diffs)) or ", ".join(outcome.env.own)
@@ -86,16 +89,18 @@ def _list(rows: Sequence[Tuple[str, str]]) -> Html:
 
 def _why(reason: Reason) -> Html:
     one = reason.patchset
-    state = "applied" if reason.applied else "not applied yet"
+    state = "applied" if reason.applied else Message("not applied yet")
     rows: List[Tuple[str, str]] = [(_FIELDS.get(name, name), _linked(value)) for name, value in one.provenance.items()]
     rows += [("for", release_ranges(one.variants))]
     for option in one.options:
         value = option_text(reason.options.get(option.name, option.default))
-        about = localized(f"{option.help} (default {option_text(option.default)})")
+        about = localized(Message("{help} (default {option_text})", help=option.help, option_text=option_text(option.default)))
         rows.append(("option", join(tag("code", f"{option.name}={value}"), " ", about)))
     rows += [("from", str(one.source)), ("digest", tag("code", one.digest))]
     first, _, table = reason.checked.partition("\n")
-    checked = tag("details", tag("summary", f"proven on {first}"), tag("pre", lines(table))) if first else ""
+    checked = (
+        tag("details", tag("summary", Message("proven on {first}", first=first)), tag("pre", lines(table))) if first else ""
+    )
     heading = tag("h2", f"{one.name} {one.version} ", tag("small", f"{one.kind}, {state}"))
     prose = tag("div", tag("p", one.summary, class_="summary"), *_prose(one.prose))
     return tag("section", heading, prose, tag("div", _list(rows), checked), class_="why")
@@ -107,7 +112,7 @@ def _prose(text: str) -> Iterator[Html]:
     paragraphs = [html for part in parts for html in _paragraph(part)]
     yield from paragraphs[:_PROSE]
     if paragraphs[_PROSE:]:
-        yield tag("details", tag("summary", "more about it"), *paragraphs[_PROSE:])
+        yield tag("details", tag("summary", Message("more about it")), *paragraphs[_PROSE:])
 
 
 def _paragraph(part: str) -> Iterator[Html]:
@@ -136,10 +141,13 @@ def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
         for row in silent:
             rows.append(tag("dt", f"{term(row.word)} {' '.join(row.cells)}".rstrip()))
             rows += [tag("dd", line) for line in row.details]
-        yield tag("section", tag("h2", "Hunks that change nothing here"), tag("dl", *rows), class_="message")
+        yield tag("section", tag("h2", Message("Hunks that change nothing here")), tag("dl", *rows), class_="message")
     remarks = list(outcome.notes)
     lost = [edit for edit in outcome.edits if not edit.diff]
-    remarks += [f"{edit.path}: edited by hand ({edit.release}), and nothing here has the text of before" for edit in lost]
+    remarks += [
+        Message("{edit.path}: edited by hand ({edit.release}), and nothing here has the text of before", edit=edit)
+        for edit in lost
+    ]
     if remarks:
         yield tag("section", tag("h2", "Remarks"), tag("ul", *(tag("li", remark) for remark in remarks)), class_="message")
 
@@ -151,7 +159,7 @@ def _contents(files: Sequence[_File]) -> Iterator[Html]:
     for file in files:
         diff, (anchor, *places) = file.view.diff, file.names
         scopes = [tag("li", link(place, hunk.scope)) for place, hunk in zip(places, file.view.hunks) if hunk.scope]
-        mark = join(" ", localized("edited by hand")) if file.edited else ""
+        mark = join(" ", localized(Message("edited by hand"))) if file.edited else ""
         rows.append(
             tag(
                 "li",
@@ -164,14 +172,17 @@ def _contents(files: Sequence[_File]) -> Iterator[Html]:
         )
     summary = tag("summary", count(len(files), "file"))
     yield tag("nav", tag("details", summary, tag("ol", *rows), open=len(files) <= _LISTED), aria_label="Files")
-    keys = [tag("kbd", "n"), " ", "next change,", " ", tag("kbd", "p"), " ", "previous"]
+    keys = [tag("kbd", "n"), " ", Message("next change,"), " ", tag("kbd", "p"), " ", "previous"]
     yield tag("p", *keys, class_="keys soft", hidden=True)
 
 
 # the files ------------------------------------------------------------------------------------------------------------
 def _sections(files: Sequence[_File], layout: HunkLayout) -> Iterator[Html]:
     edited = [file for file in files if file.edited]
-    for title, some in (("Changed by patchsets", [file for file in files if not file.edited]), ("Edited by hand", edited)):
+    for title, some in (
+        (Message("Changed by patchsets"), [file for file in files if not file.edited]),
+        (Message("Edited by hand"), edited),
+    ):
         if some:
             yield tag("h2", title)
         for file in some:
@@ -181,7 +192,7 @@ def _sections(files: Sequence[_File], layout: HunkLayout) -> Iterator[Html]:
 def _section(file: _File, layout: HunkLayout) -> Html:
     diff, (anchor, *places) = file.view.diff, file.names
     hashes = [("before", tag("code", diff.before)), ("after", tag("code", diff.after)), ("directory", diff.site)]
-    about = f"{diff.release}, {file.about}" if diff.release else file.about
+    about = Message("{release}, {name}", release=diff.release, name=file.about) if diff.release else file.about
     return tag(
         "section",
         tag("h3", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path"),

@@ -13,6 +13,7 @@ from patcher.engine.match.match import TooManySteps
 from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, STATEMENTS, Node, is_expression, same
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Side
+from patcher.message import Message
 
 if TYPE_CHECKING:
     from typing_extensions import TypeGuard
@@ -72,45 +73,83 @@ class Describer:
         spans = (_span(pattern), _span(code))
         ours, theirs = self.written(pattern), self.code(code)
         place = self._place(pattern)
-        here = f"{place}: " if place else "here "
+        here = Message("{place}: " if place else "here ", place=place)
         any_code = is_expression(pattern) and is_expression(code) and place not in ("the name", "the module", "the keyword")
-        hint = f"write `{theirs}` there" + (f", or `{self.fresh}` if any will do" if any_code else "")
+        hint = Message("write `{theirs}` there", theirs=theirs) + (
+            Message(", or `{name}` if any will do", name=self.fresh) if any_code else ""
+        )
         if {pattern.kind, code.kind} == {"And", "Or"}:
             ours, theirs = pattern.kind.lower(), code.kind.lower()
-            words = f"the operator: the pattern has `{ours}`, the code has `{theirs}`"
-            return Mismatch(*spans, words, f"write `{theirs}` there")
+            words = Message("the operator: the pattern has `{ours}`, the code has `{theirs}`", ours=ours, theirs=theirs)
+            return Mismatch(*spans, words, Message("write `{theirs}` there", theirs=theirs))
         if inside is not None:
-            return Mismatch(*spans, f"{here}the pattern has `{ours}`, the code has it inside `{theirs}`", hint)
+            return Mismatch(
+                *spans,
+                Message(
+                    "{here}the pattern has `{ours}`, the code has it inside `{theirs}`", here=here, ours=ours, theirs=theirs
+                ),
+                hint,
+            )
         if pattern.kind != code.kind or pattern.kind not in LEAVES:
-            shown = (f", `{ours}`;", f", `{theirs}`") if is_expression(pattern) else (",", "")
-            words = f"{here}the pattern has {_noun(pattern)}{shown[0]} the code has {_noun(code)}{shown[1]}"
+            shown = (
+                (Message(", `{ours}`;", ours=ours), Message(", `{theirs}`", theirs=theirs))
+                if is_expression(pattern)
+                else (",", "")
+            )
+            words = Message(
+                "{here}the pattern has {noun}{subject} the code has {detail}{text}",
+                here=here,
+                noun=_noun(pattern),
+                subject=shown[0],
+                detail=_noun(code),
+                text=shown[1],
+            )
             return Mismatch(*spans, words, hint)
         if pattern.kind in ("String", "FText") and min(len(ours), len(theirs)) > _SHORT:
             spans = _parting(self.side.written, spans[0], self.source.text, spans[1])
             pieces = self.side.written[slice(*spans[0])], self.source.text[slice(*spans[1])]
             ours, theirs = (f"`{_one_line(piece)}`" if piece else "nothing" for piece in pieces)
-            here = here if place else "inside the string: "
-            whole = f", or `{self.fresh}` for the whole string" if pattern.kind == "String" else ""
-            hint = f"write it as it stands there{whole}"
-            return Mismatch(*spans, f"{here}the pattern has {ours}, the code has {theirs}", hint)
-        return Mismatch(*spans, f"{here}the pattern has `{ours}`, the code has `{theirs}`", hint)
+            here = here if place else Message("inside the string: ")
+            whole = Message(", or `{name}` for the whole string", name=self.fresh) if pattern.kind == "String" else ""
+            hint = Message("write it as it stands there{whole}", whole=whole)
+            return Mismatch(
+                *spans,
+                Message("{here}the pattern has {ours}, the code has {theirs}", here=here, ours=ours, theirs=theirs),
+                hint,
+            )
+        return Mismatch(
+            *spans,
+            Message("{here}the pattern has `{ours}`, the code has `{theirs}`", here=here, ours=ours, theirs=theirs),
+            hint,
+        )
 
     def _place(self, pattern: Node) -> str:
         """The name of a node's place in the pattern ("the default"), "" where it has none."""
         holder, key = cast(Node, pattern.parent), pattern.field()
         if holder.kind == "Keyword" and key == "value":
-            return f"the value of the keyword `{self.written(holder.node('arg'))}`"
+            return Message("the value of the keyword `{pattern}`", pattern=self.written(holder.node("arg")))
         return _role(holder, key) or (self._place(holder) if key == "value" else "")
 
     def _placeholder(self, pattern: Node, code: Node) -> Optional[Mismatch]:
         spans, bound = (_span(pattern), _span(code)), self.names.get(pattern.name)
         if not fits(pattern, code):
-            what = "a literal" if pattern.role == "option" else "one piece of syntax of its kind"
-            words = f"`{self.written(pattern)}` stands for {what}, the code has {_noun(code)}: `{self.code(code)}`"
-            return Mismatch(*spans, words, "write what stands there")
+            what = Message("a literal" if pattern.role == "option" else "one piece of syntax of its kind")
+            words = Message(
+                "`{pattern}` stands for {what}, the code has {noun}: `{code}`",
+                pattern=self.written(pattern),
+                what=what,
+                noun=_noun(code),
+                code=self.code(code),
+            )
+            return Mismatch(*spans, words, Message("write what stands there"))
         if bound is not None and not same(bound, code):
-            words = f"`${pattern.name}` is `{self.code(bound)}` before that, and here the code has `{self.code(code)}`"
-            return Mismatch(*spans, words, f"write `{self.fresh}` here if the two need not be the same")
+            words = Message(
+                "`${name}` is `{code}` before that, and here the code has `{subject}`",
+                name=pattern.name,
+                code=self.code(bound),
+                subject=self.code(code),
+            )
+            return Mismatch(*spans, words, Message("write `{name}` here if the two need not be the same", name=self.fresh))
         if pattern.role == "meta" and pattern.name != "_":
             self.names.setdefault(pattern.name, code)
         return None
@@ -118,17 +157,21 @@ class Describer:
     def _one_side(self, pattern: Node, code: Node, key: str) -> Mismatch:
         """A part that one side has and the other has not."""
         expected, found = pattern.fields[key], code.fields.get(key)
-        role = _role(pattern, key) or ("a value" if key == "value" else "this part")
-        hint = "write it as it stands there"
+        role = _role(pattern, key) or (Message("a value" if key == "value" else "this part"))
+        hint = Message("write it as it stands there")
         if isinstance(expected, Node):
-            part = f"{role} `{self.written(expected)}`, the code has none"
-            part = "`async`, the code has not" if key == "asynchronous" else part
-            return Mismatch(_span(expected), _head(code), f"the pattern has {part}", "leave it out")
+            part = Message("{role} `{pattern}`, the code has none", role=role, pattern=self.written(expected))
+            part = Message("`async`, the code has not") if key == "asynchronous" else part
+            return Mismatch(
+                _span(expected), _head(code), Message("the pattern has {part}", part=part), Message("leave it out")
+            )
         if isinstance(found, Node):
-            part = f"{role} `{self.code(found)}`, the pattern has none"
-            part = "`async`, the pattern has not" if key == "asynchronous" else part
-            return Mismatch(_head(pattern), _span(found), f"the code has {part}", hint)
-        words = f"here the pattern has `{self.written(pattern)}`, the code has `{self.code(code)}`"
+            part = Message("{role} `{code}`, the pattern has none", role=role, code=self.code(found))
+            part = Message("`async`, the pattern has not") if key == "asynchronous" else part
+            return Mismatch(_head(pattern), _span(found), Message("the code has {part}", part=part), hint)
+        words = Message(
+            "here the pattern has `{pattern}`, the code has `{code}`", pattern=self.written(pattern), code=self.code(code)
+        )
         return Mismatch(_span(pattern), _span(code), words, hint)
 
     # lists ------------------------------------------------------------------------------------------------------------
@@ -137,34 +180,46 @@ class Describer:
         code, element = part.holders[1] or ours, _element(ours)
         if ours.kind in STATEMENTS | CLAUSES:
             return self._missed_statement(part, ours, code)
-        words = f"the pattern has the {element} `{self.written(_shown(ours))}`, the code has no such {element}"
-        hint = f"leave it out if the {element} need not be there"
-        hint = "leave it out, or write `...` for arguments of any name" if element == "keyword" else hint
+        words = Message(
+            "the pattern has the {element} `{pattern}`, the code has no such {element}",
+            element=element,
+            pattern=self.written(_shown(ours)),
+        )
+        hint = Message("leave it out if the {element} need not be there", element=element)
+        hint = Message("leave it out, or write `...` for arguments of any name") if element == "keyword" else hint
         return Mismatch(_span(ours), _head(code), words, hint)
 
     def _missed_statement(self, part: AlignedPart, ours: Node, code: Node) -> Mismatch:
         """A statement (or clause) that is not where the pattern has it; it may be nested deeper, or further away."""
         beside = part.above[1] or part.below[1] or code
-        one, line = f"the pattern has the {_element(ours)} `{self.written(ours)}`", self.source.lines.number
+        one, line = (
+            Message("the pattern has the {element} `{pattern}`", element=_element(ours), pattern=self.written(ours)),
+            self.source.lines.number,
+        )
         there = self._elsewhere(ours, code, beside, after=part.above[1] is not None)
         if there is None:
-            words = f"{one}, the code has no such {_element(ours)} beside line {line(beside.start)}"
-            return Mismatch(_span(ours), _head(beside), words, "leave it out if it need not be there")
+            words = Message(
+                "{one}, the code has no such {element} beside line {line}",
+                one=one,
+                element=_element(ours),
+                line=line(beside.start),
+            )
+            return Mismatch(_span(ours), _head(beside), words, Message("leave it out if it need not be there"))
         far, near = _around(there), _around(beside)
         if _within(far, near):
-            where = f"stands inside {self._header(far)}"
-            hint = "write that header above it, or a hunk that begins with this statement: it is found in any block"
+            where = Message("stands inside {header}", header=self._header(far))
+            hint = Message("write that header above it, or a hunk that begins with this statement: it is found in any block")
         elif _within(near, far):
-            where = f"stands outside of {self._header(near)}, the rest inside"
-            hint = "write that header between them, or a hunk for one of the two alone"
+            where = Message("stands outside of {header}, the rest inside", header=self._header(near))
+            hint = Message("write that header between them, or a hunk for one of the two alone")
         else:
-            where = f"is line {line(there.start)}"
-            hint = "write ` ...` where other statements may stand, and the statements in the order of the code"
-        return Mismatch(_span(ours), _span(there), f"{one} here, in the code it {where}", hint)
+            where = Message("is line {line}", line=line(there.start))
+            hint = Message("write ` ...` where other statements may stand, and the statements in the order of the code")
+        return Mismatch(_span(ours), _span(there), Message("{one} here, in the code it {where}", one=one, where=where), hint)
 
     def _header(self, node: Node) -> str:
         header = _one_line(self.source.text[node.start : self.source.lines.end(node.start)]).rstrip(" :")
-        return f"the `{header}` of line {self.source.lines.number(node.start)}"
+        return Message("the `{header}` of line {number}", header=header, number=self.source.lines.number(node.start))
 
     def _elsewhere(self, ours: Node, code: Node, beside: Node, *, after: bool) -> Optional[Node]:
         """Where a missing statement is now: of several the nearest, with `after` those past its neighbour first."""
@@ -183,15 +238,25 @@ class Describer:
         """An element that only the code's list has."""
         (pattern, _), (above, _), (below, _), element = part.holders, part.above, part.below, _element(theirs)
         if theirs.kind in STATEMENTS | CLAUSES:
-            where = "between the two statements" if above is not None and below is not None else "there"
+            where = Message("between the two statements") if above is not None and below is not None else "there"
             line = self.source.lines.number(theirs.begin)
-            words = f"the code has a {element} {where} that the pattern has not: line {line}, `{self.code(theirs)}`"
+            words = Message(
+                "the code has a {element} {where} that the pattern has not: line {line}, `{code}`",
+                element=element,
+                where=where,
+                line=line,
+                code=self.code(theirs),
+            )
             beside = cast(Node, below or above or pattern)
-            hint = "write ` ...` on a line of its own for statements that may stand there"
+            hint = Message("write ` ...` on a line of its own for statements that may stand there")
             return Mismatch(_span(beside), _span(theirs), words, hint)
-        words = f"the code has the {element} `{self.code(_shown(theirs))}`, the pattern has no such {element}"
+        words = Message(
+            "the code has the {element} `{code}`, the pattern has no such {element}",
+            element=element,
+            code=self.code(_shown(theirs)),
+        )
         many = "argument" if element == "keyword" else element
-        hint = f"write it, or `...` for {many}s that may stand there"
+        hint = Message("write it, or `...` for {many}s that may stand there", many=many)
         return Mismatch(self._end(cast(Node, pattern)), _span(theirs), words, hint)
 
     def _end(self, node: Node) -> TextRange:

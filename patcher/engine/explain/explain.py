@@ -13,6 +13,7 @@ from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.side import Hunk
+from patcher.message import Message, joined
 from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
 
 _MOST = 5  # places elsewhere in the file that are reported
@@ -129,8 +130,10 @@ def _places_shown(found: FoundPlaces, state: State) -> List[MatchRange]:
 def _with_problem(one: Explanation) -> Explanation:
     """Add the problem of an upstream hunk, for which the engine's answer has none."""
     if one.state is State.UPSTREAM and not one.problem:
-        what = "the after side stands there already" if one.matches else "the code is already as the hunk would make it"
-        return one._replace(problem=f"{what}, and no receipt says that it was put there by sitepatch")
+        what = Message(
+            "the after side stands there already" if one.matches else "the code is already as the hunk would make it"
+        )
+        return one._replace(problem=Message("{what}, and no receipt says that it was put there by sitepatch", what=what))
     return one
 
 
@@ -173,16 +176,20 @@ def _unmatched(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
     if one.state is State.NOT_NEEDED:
         near = one.closest if one.closest is not None and one.closest.likeness >= _CLOSE else None
         there = bool(one.scopes) or scope == "<module>"
-        what = f"the code that it changes is not in `{scope}`" if there else f"there is no `{scope}` in this file"
-        return one._replace(closest=near, problem=f"{what}, and `when-present` says that it need not be")
+        what = Message(
+            "the code that it changes is not in `{scope}`" if there else "there is no `{scope}` in this file", scope=scope
+        )
+        return one._replace(closest=near, problem=Message("{what}, and `when-present` says that it need not be", what=what))
     if not hunk.text.in_string:  # the other lines are the closest code, which is in `closest`
         one = one._replace(problem=one.problem.split("\n")[0])
     if one.elsewhere:
         other = one.elsewhere[0]
-        where = f"`{other.scope or '<module>'}`, line {other.line}"
-        return one._replace(hint=f"the code stands in {where}: write that scope if it is meant")
+        where = Message("`{scope}`, line {line}", scope=other.scope or "<module>", line=other.line)
+        return one._replace(hint=Message("the code stands in {where}: write that scope if it is meant", where=where))
     if one.near and not one.scopes:
-        return one._replace(hint=f"a renamed scope is never guessed: write `@@ {one.near[0]} @@` if that is the one")
+        return one._replace(
+            hint=Message("a renamed scope is never guessed: write `@@ {names} @@` if that is the one", names=one.near[0])
+        )
     return one
 
 
@@ -201,22 +208,33 @@ def _telling_apart(source: Source, found: Sequence[MatchRange], text: HunkText) 
     """The hint for an ambiguous hunk: what to write so that it matches one of its places only."""
     matches = sorted(found, key=lambda place: place.start)
     lines = [source.lines.number(place.start) for place in matches]
-    all_of_them = f"or `count={len(matches)}` (`count=all`) if all are meant"
+    all_of_them = Message("or `count={number}` (`count=all`) if all are meant", number=len(matches))
     bound = [place.matches[0].names for place in matches]  # a place where the after side stands may bind fewer
     for name in [name for name in bound[0] if name[0] != "_" and all(name in names for names in bound)]:
         stands = [_one_line(source, names[name]) for names in bound]
         if len(set(stands)) == len(matches) and all(len(code) <= 40 for code in stands):
-            choices = ", ".join(f"`{code}` (line {line})" for code, line in zip(stands, lines))
-            return f"write in place of `${name}` what it is: {choices}; {all_of_them}"
+            choices = joined(
+                ", ", (Message("`{code}` (line {line})", code=code, line=line) for code, line in zip(stands, lines))
+            )
+            return Message(
+                "write in place of `${name}` what it is: {choices}; {all_of_them}",
+                name=name,
+                choices=choices,
+                all_of_them=all_of_them,
+            )
     headers = [_header(source, place) for place in matches]
     if len(set(headers)) == len(matches):
-        choices = ", ".join(f"`{header}` (line {line})" for header, line in zip(headers, lines))
-        return f"write the header around it: {choices}; {all_of_them}"
+        choices = joined(
+            ", ", (Message("`{header}` (line {line})", header=header, line=line) for header, line in zip(headers, lines))
+        )
+        return Message("write the header around it: {choices}; {all_of_them}", choices=choices, all_of_them=all_of_them)
     above = [_above(source, place) for place in matches]
     if len(set(above)) == len(matches):
-        choices = ", ".join(f"`{code}` (line {line})" for code, line in zip(above, lines) if code)
-        return f"write what stands above it: {choices}; {all_of_them}"
-    return f"write more of the code around the place, {all_of_them}"
+        choices = joined(
+            ", ", (Message("`{code}` (line {line})", code=code, line=line) for code, line in zip(above, lines) if code)
+        )
+        return Message("write what stands above it: {choices}; {all_of_them}", choices=choices, all_of_them=all_of_them)
+    return Message("write more of the code around the place, {all_of_them}", all_of_them=all_of_them)
 
 
 def _header(source: Source, place: MatchRange) -> str:

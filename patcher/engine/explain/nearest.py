@@ -16,9 +16,10 @@ from patcher.engine.node import Node, is_expression
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.side import Hunk, Side
+from patcher.message import Message, joined
 from patcher.model import HunkAnswer, State
 from patcher.text.listed import count as count_of
-from patcher.text.width import underline
+from patcher.text.terminal import underline
 
 LEAST = 0.3  # likeness below which code is not shown
 _LIKE_TEXT = 0.5  # of a text that has to be in another one for that to be shown
@@ -137,8 +138,10 @@ def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, to
         return None
     if not differences:
         pattern, code = (next(node for node in nodes if node is not None) for nodes in zip(*one.pairs))
-        words = "each part of the pattern matches by itself, and not all of them in one way together"
-        differences = [Mismatch((pattern.start, pattern.end), (code.start, code.end), words, "write it as it stands there")]
+        words = Message("each part of the pattern matches by itself, and not all of them in one way together")
+        differences = [
+            Mismatch((pattern.start, pattern.end), (code.start, code.end), words, Message("write it as it stands there"))
+        ]
     first = differences[0]
     likeness = min(0.99, 1 - one.cost / total)
     pattern_mark = _mark(side.written, first.pattern, [*side.numbers])
@@ -191,44 +194,69 @@ def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> HunkAnswer:
     scope, count = hunk.text.scope, hunk.text.expected
     if not found.scopes:
         near = near_scopes(source, scope)
-        hint = f"the file has: {', '.join(near)}" if near else ""
-        return HunkAnswer(hunk.text, State.NOT_FOUND, problem=f"there is no `{scope}` in this file", hint=hint)
+        hint = Message("the file has: {names}", names=", ".join(near)) if near else ""
+        return HunkAnswer(
+            hunk.text, State.NOT_FOUND, problem=Message("there is no `{scope}` in this file", scope=scope), hint=hint
+        )
     places = [*found.todo, *found.done]
-    problem = f"`{scope}` is there, but the code to change is not"
+    problem = Message("`{scope}` is there, but the code to change is not", scope=scope)
     if places:
         numbers = sorted(source.lines.number(place.start) for place in places)
-        where = f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(map(str, numbers))}"
-        problem = f"found {count_of(len(places), 'place')} in `{scope}` ({where}), expected {count}"
+        where = Message("line {lines}" if len(numbers) == 1 else "lines {lines}", lines=", ".join(map(str, numbers)))
+        problem = Message(
+            "found {places} in `{scope}` ({where}), expected {count}",
+            places=count_of(len(places), "place"),
+            scope=scope,
+            where=where,
+            count=count,
+        )
     if hunk.text.inside is not None and not places:
         other = next(surroundings(source, hunk), None)
         if other is not None:
             flag, expected, row = inside_flag(other[1]), inside_flag(hunk.text.inside), source.lines.number(other[0].start)
-            problem = f"the code stands in `{scope}` at line {row}, but with `{flag}` and not `{expected}`"
-            return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=f"write `{flag}` if that place is meant")
+            problem = Message(
+                "the code stands in `{scope}` at line {row}, but with `{flag}` and not `{expected}`",
+                scope=scope,
+                row=row,
+                flag=flag,
+                expected=expected,
+            )
+            return HunkAnswer(
+                hunk.text, State.NOT_FOUND, problem=problem, hint=Message("write `{flag}` if that place is meant", flag=flag)
+            )
     if hunk.text.in_string and not places:
         line = _nearest_text(source, hunk)
-        shown = f"closest, line {line[0]}: {line[1]}" if line else f"looked for: {hunk.before.written.strip()}"
-        hint = "write it as it stands there" if line else "no string there is like it"
-        problem = f"`{scope}` is there, but no string in it has this text\n{shown}"
+        shown = (
+            Message("closest, line {line}: {reason}", line=line[0], reason=line[1])
+            if line
+            else Message("looked for: {pattern}", pattern=hunk.before.written.strip())
+        )
+        hint = Message("write it as it stands there" if line else "no string there is like it")
+        problem = Message("`{scope}` is there, but no string in it has this text\n{shown}", scope=scope, shown=shown)
         return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=hint)
     best = closest(source, hunk, scope, [place.start for place in places])
     if best is None:
         looked = next((line.strip() for line in hunk.before.written.split("\n") if line.strip(" .")), "")
         if places:
-            hint = f"write `count={len(places)}` if that is all"
+            hint = Message("write `count={number}` if that is all", number=len(places))
             return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=hint)
-        hint = "nothing like it was found there: it was rewritten or went away"
-        return HunkAnswer(hunk.text, State.NOT_FOUND, problem=f"{problem}\nlooked for: {looked}", hint=hint)
-    return HunkAnswer(hunk.text, State.NOT_FOUND, problem="\n".join([problem, *_brief(best)]), hint=best.hint)
+        hint = Message("nothing like it was found there: it was rewritten or went away")
+        return HunkAnswer(
+            hunk.text,
+            State.NOT_FOUND,
+            problem=Message("{problem}\nlooked for: {looked}", problem=problem, looked=looked),
+            hint=hint,
+        )
+    return HunkAnswer(hunk.text, State.NOT_FOUND, problem=joined("\n", [problem, *_brief(best)]), hint=best.hint)
 
 
 def _brief(best: Closest) -> List[str]:
     width = len(str(max(best.code.line, best.pattern.line)))
-    head = f"closest, line {best.code.line:>{width}}: "
+    head = Message("closest, line {line}: ", line=f"{best.code.line:>{width}}")
     return [
         head + best.code.text,
         " " * len(head) + underline(*best.code[1:]),
-        f"pattern, line {best.pattern.line:>{width}}: {best.pattern.text}",
+        Message("pattern, line {line}: {text}", line=f"{best.pattern.line:>{width}}", text=best.pattern.text),
         best.words,
     ]
 

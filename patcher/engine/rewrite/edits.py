@@ -12,6 +12,7 @@ from patcher.engine.rewrite.layout import alone_on_lines
 from patcher.engine.rewrite.render import Renderer
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk
+from patcher.message import Message
 
 
 class ReplaceWhole(Exception):
@@ -65,6 +66,9 @@ class Edits(ABC):
         if self.shares_line(code, parent if parent is not None and parent.kind == "Block" else code.parent):
             line = self.lines.number(code.start)
             raise Conflict(
-                f"the statement in line {line} shares its line with other code (a one-line suite or `;`), where none is "
-                "inserted or removed: insert above or below that line, or change what is inside"
+                Message(
+                    "the statement in line {line} shares its line with other code (a one-line suite or `;`), where none is "
+                    "inserted or removed: insert above or below that line, or change what is inside",
+                    line=line,
+                )
             )

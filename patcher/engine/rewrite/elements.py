@@ -14,6 +14,7 @@ from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.precedence import has_star, is_bare
 from patcher.engine.rewrite.reorder import reorder
 from patcher.engine.rewrite.row import ElementRow
+from patcher.message import Message
 
 
 def change_elements(edits: Edits, before: List[Node], after: List[Node], code: Node, key: str) -> None:
@@ -30,7 +31,7 @@ def change_elements(edits: Edits, before: List[Node], after: List[Node], code: N
     deleted = sum(len(edits.codes(node)) for gap in gaps for node in gap.deleted)
     remaining = len(elements) - deleted + sum(len(gap.inserted) for gap in gaps)
     if code.kind in ("Import", "ImportFrom") and remaining == 0:
-        raise Conflict("the last name of an import cannot be removed: remove the statement")
+        raise Conflict(Message("the last name of an import cannot be removed: remove the statement"))
     row = ElementRow(edits, elements, ",")
     alone = code.kind == "Tuple" and remaining == 1 < len(elements)
     if alone and code.parenthesised and reorder(edits, after, pairs, gaps, row, alone=True):

@@ -21,6 +21,7 @@ from patcher.engine.rewrite.layout import (
 )
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
 from patcher.engine.spatch.side import Hunk
+from patcher.message import Message
 
 
 class Renderer:
@@ -126,7 +127,9 @@ class Renderer:
         """Refuse text for the braces of an f-string of the hunk that not every Python can read there."""
         string = next((up for up in node.ancestors() if up.kind == "FString"), None)
         if string is not None and breaks_f_string(self.hunk.after.written[string.start : string.end], text):
-            raise SyntaxProblem(f"`{text}` cannot stand in an f-string with these quotes: write the hunk with other quotes")
+            raise SyntaxProblem(
+                Message("`{text}` cannot stand in an f-string with these quotes: write the hunk with other quotes", text=text)
+            )
 
     def _keep(self, counterpart: Optional[Node]) -> None:
         """Record that the code of a before node, with all its descendants, is kept."""
@@ -299,7 +302,9 @@ class Renderer:
 
     def _behind(self, node: Node) -> Conflict:
         line = self.hunk.after.number(node)
-        return Conflict(f"line {line} of the patch keeps code behind other code: write it on a line of its own")
+        return Conflict(
+            Message("line {line} of the patch keeps code behind other code: write it on a line of its own", line=line)
+        )
 
     def _past(self, node: Node) -> int:
         """The offset past a kept statement of the hunk and the comment behind it."""

@@ -9,6 +9,7 @@ from patcher.engine.node import Node, same
 from patcher.engine.rewrite.align import Gap, NodePair
 from patcher.engine.rewrite.edits import Edits
 from patcher.engine.rewrite.row import ElementRow
+from patcher.message import Message
 
 
 def reorder(
@@ -45,7 +46,10 @@ def reorder(
     if changed or row.leads or not all(map(row.has_own_lines, row.elements)):
         line = edits.lines.number(commented[0].start)
         raise Conflict(
-            f"the element in line {line} moves, and its comment cannot be moved along: write another hunk for the rest"
+            Message(
+                "the element in line {line} moves, and its comment cannot be moved along: write another hunk for the rest",
+                line=line,
+            )
         )
     partners.update(moved)
     codes = [edits.codes(partners[id(node)]) if id(node) in partners else [node] for node in after]

@@ -22,15 +22,16 @@ from patcher.engine.rewrite.precedence import binding, needed, with_parentheses
 from patcher.engine.rewrite.statements import change_lines
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk
+from patcher.message import Message
 
 _PARTS = {
     "decorators": "decorator",
     "clauses": "clause",
     "doc": "docstring",
-    "args": "base class",
+    "args": Message("base class"),
     "annotation": "annotation",
-    "returns": "return annotation",
-    "type_parameters": "type parameter",
+    "returns": Message("return annotation"),
+    "type_parameters": Message("type parameter"),
 }
 _OPERATIONS = frozenset(["BinaryOperation", "UnaryOperation"])
 _CHAINS = frozenset(["And", "Or", "Comparison", "BinaryOperation"])
@@ -85,8 +86,13 @@ def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
     for string in [node for node in (*around, *(each for top in siblings for each in top.walk())) if node.kind == "FString"]:
         for edit in made[bisect_right(starts, string.start) : bisect_left(starts, string.end)]:
             if edit.end < string.end and breaks_f_string(edits.text[string.start : string.end], edit.text):
-                where = f"line {edits.lines.number(edit.start)}"
-                raise Conflict(f"{where}: the new code has quotes, a backslash or a line break that an f-string cannot hold")
+                where = Message("line {number}", number=edits.lines.number(edit.start))
+                raise Conflict(
+                    Message(
+                        "{where}: the new code has quotes, a backslash or a line break that an f-string cannot hold",
+                        where=where,
+                    )
+                )
 
 
 def _has_part(node: Node, inner: Node) -> bool:
@@ -240,4 +246,10 @@ class _Rewriter(Edits):
                 hidden = bool(value) and not written
             if hidden:
                 line = self.lines.number(code.start)
-                raise Conflict(f"line {line} would go away with a part that the hunk does not mention ({_PARTS[key]})")
+                raise Conflict(
+                    Message(
+                        "line {line} would go away with a part that the hunk does not mention ({parts})",
+                        line=line,
+                        parts=_PARTS[key],
+                    )
+                )

@@ -11,13 +11,12 @@ from patcher.engine.rewrite.align import Gap, align
 from patcher.engine.rewrite.edits import Edits
 from patcher.engine.rewrite.layout import body_end, code_end, cut_comment, lines_end
 from patcher.engine.spatch.side import Side
+from patcher.message import Message
 
 _LAST_CLAUSES = {"Else": 1, "Finally": 2}
 
 
-def change_lines(
-    edits: Edits, before: List[Node], after: List[Node], siblings: List[Node], parent: Optional[Node]
-) -> None:
+def change_lines(edits: Edits, before: List[Node], after: List[Node], siblings: List[Node], parent: Optional[Node]) -> None:
     """Align two lists of nodes that have lines of their own, and edit those lines.
 
     Args:
@@ -108,7 +107,10 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
     compound = new.kind in COMPOUND | CLAUSES
     if not compound and any(token.kind == "comment" for token in tokens(side.text[new.start : new.end])):
         raise Conflict(
-            f"line {edits.lines.number(code.start)} is changed, and a comment inside the new code has no place there"
+            Message(
+                "line {number} is changed, and a comment inside the new code has no place there",
+                number=edits.lines.number(code.start),
+            )
         )
 
 
@@ -123,14 +125,16 @@ def _trailing_comment(edits: Edits, old: Node, new: Node, code: Node) -> None:
         if edits.text[at:end].lstrip()[:1] in ("", "#"):
             edits.add(at, end, comment and "  " + comment)
         elif comment:
-            raise Conflict(f"line {edits.lines.number(at)} has more than one statement: no place for the comment")
+            raise Conflict(
+                Message("line {number} has more than one statement: no place for the comment", number=edits.lines.number(at))
+            )
 
 
 def _swap(edits: Edits, gap: Gap) -> None:
     """Replace the deleted statements of a gap in place by the inserted ones."""
     deleted = [code for node in gap.deleted for code in edits.codes(node)]
     if not deleted:
-        raise Conflict("the run that is replaced is empty here")
+        raise Conflict(Message("the run that is replaced is empty here"))
     old, new = gap.deleted[0], gap.inserted[0]
     kinds = {deleted[0].kind, new.kind}
     simple = len(deleted) == len(gap.inserted) == 1 and not kinds & (COMPOUND | CLAUSES) and old.role != "run"
@@ -264,7 +268,7 @@ def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional
         there = doc if isinstance(doc, Node) else next((node for node in top if node.is_text()), None)
         if there is not None:
             line = edits.lines.number(there.start)
-            raise Conflict(f"there is a docstring already, in line {line}: write it on a `-` line")
+            raise Conflict(Message("there is a docstring already, in line {line}: write it on a `-` line", line=line))
         top = []
     if isinstance(doc, Node):
         _insert_after(edits, gap, doc, parent)

@@ -10,6 +10,7 @@ from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.pattern import compile_hunk
 from patcher.engine.spatch.side import Hunk, Side
 from patcher.errors import Location, PatchError
+from patcher.message import Message
 from patcher.model import HunkText, OptionValue
 
 _SHORT = 3  # characters without blanks, below which a text names no place
@@ -31,7 +32,7 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
             except PatchError as error:
                 problems.append(error)
             except RecursionError:
-                what = "the hunk is nested too deeply or too long to be read"
+                what = Message("the hunk is nested too deeply or too long to be read")
                 problems.append(PatchError.at(Location(form.origin, form.line), what))
         compiled += [form._replace(text=hunk, others=tuple(forms[1:])) for form in forms[:1]]
     if problems:
@@ -52,10 +53,10 @@ def _compile_part(text: HunkText) -> Hunk:
     """
     before, after = _side(text, "-"), _side(text, "+")
     if len("".join(before.written.split())) < _SHORT:
-        message = f"the before side is too little to name a place: write {_SHORT} characters of it"
+        message = Message("the before side is too little to name a place: write {name} characters of it", name=_SHORT)
         reject(text.origin, text.line, message)
     if before.written == after.written:
-        reject(text.origin, text.line, "the two sides are the same text: nothing would change")
+        reject(text.origin, text.line, Message("the two sides are the same text: nothing would change"))
     larger = before.written in after.written
     proves = larger or (after.written not in before.written and len(after.written.split()) > 1)
     return Hunk(text, "text", before, after, proves, text.scope, {})

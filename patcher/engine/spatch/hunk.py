@@ -11,9 +11,10 @@ import shlex
 from typing import List, NoReturn, Optional, Set, Tuple
 
 from patcher.errors import Location, PatchError
+from patcher.message import Message
 from patcher.model import FilePatch, HunkText
 from patcher.text.confusable import typeset
-from patcher.text.width import marked
+from patcher.text.terminal import marked
 
 MOST_LINES = 5000
 """Lines of a hunk: it is matched and tried as a whole, which takes a millisecond and more for each of them."""
@@ -39,7 +40,7 @@ def reject(origin: str, line: int, message: str, text: str = "", start: int = 0,
         end: the column after the last one.
     """
     location = Location(origin, line, start + 1 if text else 0)
-    raise PatchError.at(location, message, shown=marked(text, start, end, "    ") if text else "")
+    raise PatchError.at(location, message, "", marked(text, start, end, "    ") if text else "")
 
 
 def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
@@ -58,20 +59,27 @@ def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
     lines = text.replace("\r\n", "\n").split("\n")
     for index, line in enumerate(lines):
         if _UNIFIED.match(line) and (line[0] != "+" or lines[index - 1].startswith("--- ")):
-            made = f"a patchset is made of it with: sitepatch import {shlex.quote(origin)} --name NAME"
-            reject(origin, index + 1, f"found a unified diff, expected `@@ SCOPE @@`; {made}", line, 0, len(line))
+            made = Message("a patchset is made of it with: sitepatch import {origin} --name NAME", origin=shlex.quote(origin))
+            reject(
+                origin,
+                index + 1,
+                Message("found a unified diff, expected `@@ SCOPE @@`; {made}", made=made),
+                line,
+                0,
+                len(line),
+            )
     number = next((index for index, line in enumerate(lines) if line.startswith("--- ")), len(lines))
     prose = "\n".join(lines[:number]).strip()
     if number == len(lines):
         for index, line in enumerate(lines):
             almost = _ALMOST.fullmatch(line)
             if almost:
-                message = f"expected `--- PATH` at the beginning of a line{_instead(almost.group(1))}"
+                message = Message("expected `--- PATH` at the beginning of a line{advice}", advice=_instead(almost.group(1)))
                 reject(origin, index + 1, message, line, 0, len(almost.group(1)))
-        reject(origin, max(1, len(lines) - 1), "found no `--- PATH` line; expected one for each file to change")
+        reject(origin, max(1, len(lines) - 1), Message("found no `--- PATH` line; expected one for each file to change"))
     for index, line in enumerate(lines[:number]):
         if line.startswith("@@"):
-            reject(origin, index + 1, "a hunk before the first `--- PATH` line", line, 0, len(line))
+            reject(origin, index + 1, Message("a hunk before the first `--- PATH` line"), line, 0, len(line))
     files: List[FilePatch] = []
     while number < len(lines):
         patch, number = _file(lines, number, origin)
@@ -95,20 +103,20 @@ def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
             else:
                 hunks.append(form)
         elif line.strip():
-            reject(origin, number + 1, "expected `@@ SCOPE @@` or `--- PATH`", line, 0, len(line))
+            reject(origin, number + 1, Message("expected `@@ SCOPE @@` or `--- PATH`"), line, 0, len(line))
         else:
             number += 1
     if not hunks:
-        reject(origin, first, "no hunk for this file; expected `@@ SCOPE @@` below it", lines[first - 1], 0, 3)
+        reject(origin, first, Message("no hunk for this file; expected `@@ SCOPE @@` below it"), lines[first - 1], 0, 3)
     return FilePatch(tuple(paths), first, tuple(hunks)), number
 
 
 def _instead(begin: str) -> str:
     """What a mail or a web page has put at the beginning of a line, "" for nothing."""
     if ">" in begin:
-        return ": remove the `>` with which a mail quotes a line"
+        return Message(": remove the `>` with which a mail quotes a line")
     char = next((char for char in begin if not char.isascii()), "")
-    return f": it begins with {typeset(char)}" if char else ""
+    return Message(": it begins with {text}", text=typeset(char)) if char else ""
 
 
 def _path(line: str, number: int, origin: str) -> str:
@@ -116,19 +124,19 @@ def _path(line: str, number: int, origin: str) -> str:
     parts = path.split("/")
     problem = ""
     if not path:
-        problem = "expected a path after `---`"
+        problem = Message("expected a path after `---`")
     elif "\\" in path or re.match(r"[A-Za-z]:", path):
-        problem = "paths are written with `/` and without a drive"
+        problem = Message("paths are written with `/` and without a drive")
     elif not path.isprintable():
-        problem = "expected a path without control characters"
+        problem = Message("expected a path without control characters")
     elif path.startswith("/"):
-        problem = "expected a path relative to the site directory, found an absolute one"
+        problem = Message("expected a path relative to the site directory, found an absolute one")
     elif ".." in parts or "." in parts or "" in parts:
-        problem = "the path must not leave the site directory (`..`) nor have empty or `.` parts"
+        problem = Message("the path must not leave the site directory (`..`) nor have empty or `.` parts")
     elif not path.endswith((".py", ".pyi")):
-        problem = "only Python source (.py) can be matched by syntax"
+        problem = Message("only Python source (.py) can be matched by syntax")
     elif len(parts) == 1 and "." in path[:-3]:
-        problem = "expected a path inside a package"
+        problem = Message("expected a path inside a package")
     if problem:
         reject(origin, number, problem, line, 4, max(5, len(line)))
     return path
@@ -139,18 +147,25 @@ def _hunk(lines: List[str], number: int, origin: str, above: Optional[HunkText])
     header, first = lines[number], number + 1
     found = _HEADER.match(header)
     if found is None:
-        reject(origin, first, "expected `@@ SCOPE @@ FLAGS`", header, 0, len(header))
+        reject(origin, first, Message("expected `@@ SCOPE @@ FLAGS`"), header, 0, len(header))
     scope, other = found.group("scope"), _OR.match(header)
     if other:
         if above is None:
-            reject(origin, first, "`@@ or @@` is another form of the hunk above it, and there is none", header, 0, len(header))
+            reject(
+                origin,
+                first,
+                Message("`@@ or @@` is another form of the hunk above it, and there is none"),
+                header,
+                0,
+                len(header),
+            )
         scope = other.group("scope") or above.scope
     if scope != "<module>" and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
-        message = "expected a qualified name (`Class.method`, `*` as a glob) or `<module>`"
+        message = Message("expected a qualified name (`Class.method`, `*` as a glob) or `<module>`")
         reject(origin, first, message, header, found.start("scope"), found.end("scope"))
     count, inside, words = _flags(found, header, first, origin)
     if other and "when-present" in words:
-        message = "`when-present` is for all forms of a hunk: write it on the first `@@` line"
+        message = Message("`when-present` is for all forms of a hunk: write it on the first `@@` line")
         reject(origin, first, message, header, found.start("flags"), len(header))
     when_present = "when-present" in words or bool(other and above and above.when_present)
     body: List[Tuple[str, str, int]] = []
@@ -158,25 +173,34 @@ def _hunk(lines: List[str], number: int, origin: str, above: Optional[HunkText])
     while number < len(lines) and not lines[number].startswith(("@@", "--- ")):
         line = lines[number]
         if line and line[0] not in " -+":
-            reject(origin, number + 1, f"a hunk's line begins with ` `, `-` or `+`{_instead(line[0])}", line, 0, 1)
+            reject(
+                origin,
+                number + 1,
+                Message("a hunk's line begins with ` `, `-` or `+`{advice}", advice=_instead(line[0])),
+                line,
+                0,
+                1,
+            )
         if "\r" in line:
-            message = "a carriage return inside a line; line breaks are LF or CRLF, and those of the target do not matter"
+            message = Message(
+                "a carriage return inside a line; line breaks are LF or CRLF, and those of the target do not matter"
+            )
             reject(origin, number + 1, message, line.replace("\r", " "), line.index("\r"), line.index("\r") + 1)
         body.append((line[:1] or " ", line[1:], number + 1))
         number += 1
     while body and body[-1][0] == " " and not body[-1][1].strip():
         body.pop()
     if len(body) > MOST_LINES:
-        message = f"found a hunk of {len(body):,} lines, expected at most {MOST_LINES:,}: write several"
+        message = Message(
+            "found a hunk of {number:,} lines, expected at most {limit:,}: write several", number=len(body), limit=MOST_LINES
+        )
         reject(origin, first, message, header, 0, len(header))
     hunk = HunkText(origin, first, scope, count, when_present, tuple(body), "in-string" in words, inside)
     _check_body(hunk, header)
     return hunk, number
 
 
-def _flags(
-    found: re.Match[str], header: str, number: int, origin: str
-) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
+def _flags(found: re.Match[str], header: str, number: int, origin: str) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
     count: Optional[int] = None
     inside: Optional[Tuple[str, ...]] = None
     words: Set[str] = set()
@@ -191,11 +215,13 @@ def _flags(
         elif flag.group() in _WORDS - words:
             words.add(flag.group())
         else:
-            what = "a flag given twice" if value or around is not None or flag.group() in _WORDS else "an unknown flag"
-            expected = "`count=N`, `count=all`, `when-present`, `in-string`, `inside=if/for` (or `inside=scope`)"
-            reject(origin, number, f"{what}; expected {expected}", header, start, end)
+            what = Message(
+                "a flag given twice" if value or around is not None or flag.group() in _WORDS else "an unknown flag"
+            )
+            expected = Message("`count=N`, `count=all`, `when-present`, `in-string`, `inside=if/for` (or `inside=scope`)")
+            reject(origin, number, Message("{what}; expected {expected}", what=what, expected=expected), header, start, end)
     if inside is not None and "in-string" in words:
-        reject(origin, number, "`inside` is for code, not for a part of a string", header, 0, len(header))
+        reject(origin, number, Message("`inside` is for code, not for a part of a string"), header, 0, len(header))
     return (1 if count is None else count), inside, words
 
 
@@ -214,7 +240,7 @@ def _inside(flag: str) -> Optional[Tuple[str, ...]]:
 def _check_body(hunk: HunkText, header: str) -> None:
     tags = {tag for tag, text, _ in hunk.lines if text.strip()}
     if not tags & {"-", "+"}:
-        reject(hunk.origin, hunk.line, "the hunk changes nothing: no `-` and no `+` line", header, 0, len(header))
+        reject(hunk.origin, hunk.line, Message("the hunk changes nothing: no `-` and no `+` line"), header, 0, len(header))
     if not tags & {"-", " "}:
-        message = "the before side is empty: write the code beside which the `+` lines go"
+        message = Message("the before side is empty: write the code beside which the `+` lines go")
         reject(hunk.origin, hunk.line, message, header, 0, len(header))

@@ -11,6 +11,7 @@ from typing import Collection, Iterator, List, Sequence, Set, Tuple
 
 from patcher.engine.lex import LAYOUT, Token, depth_of, expressions, tokens
 from patcher.engine.node import Node
+from patcher.message import Message
 
 MARK = "\u01c2"  # a letter that Python allows in identifiers and that source does not use: stands for `$` and for runs
 _RUN_NAME = MARK * 3
@@ -69,7 +70,7 @@ def to_python(text: str, *, before: bool) -> str:
     for outer in tokens(text):
         for letter in (MARK, _RUN_DOUBLE_STAR):
             if letter in outer.text:
-                raise NotationError(f"the letter {letter!r} is reserved", outer.start, outer.end)
+                raise NotationError(Message("the letter {letter!r} is reserved", letter=letter), outer.start, outer.end)
         for token in (outer, *expressions(outer)):
             if token.kind == "hole":
                 _check_hole(token)
@@ -80,7 +81,11 @@ def to_python(text: str, *, before: bool) -> str:
     for line in [*_token_lines(text), *inside]:
         runs = [token for token in line if token.kind == "run"]
         if runs[_MOST_RUNS:]:
-            raise NotationError(f"more than {_MOST_RUNS} `...` in one statement", runs[_MOST_RUNS].start, runs[_MOST_RUNS].end)
+            raise NotationError(
+                Message("more than {limit} `...` in one statement", limit=_MOST_RUNS),
+                runs[_MOST_RUNS].start,
+                runs[_MOST_RUNS].end,
+            )
         for index, token in enumerate(line):
             if token.kind == "run":
                 out[token.start : token.end] = _run_text(line, index)
@@ -106,7 +111,9 @@ def read_placeholders(nodes: Sequence[Node], text: str) -> None:
             node.name = code[1:]
             node.role = "meta" if node.name.upper() == node.name else "option"
         elif node.kind == "Name" and code.startswith(_RUN_NAME):
-            raise NotationError("no run can stand here: a `...` is a whole element or a statement", node.start, node.end)
+            raise NotationError(
+                Message("no run can stand here: a `...` is a whole element or a statement"), node.start, node.end
+            )
 
 
 def _is_element(node: Node) -> bool:
@@ -131,14 +138,16 @@ def _check_string(token: Token, names: Collection[str]) -> None:
     for found in re.finditer(r"\$([A-Z][A-Z0-9_]*)\b", text):
         rest = re.sub(r"^\w*", "", text[: found.start()]) + text[found.end() :]
         if found.group(1) in names or not re.search(r"[^\s{}'\"]", rest):
-            message = "inside a string a `$` is text and would match nothing but itself: write a placeholder for the string"
+            message = Message(
+                "inside a string a `$` is text and would match nothing but itself: write a placeholder for the string"
+            )
             raise NotationError(message, token.start + found.start(), token.start + found.end())
 
 
 def _check_hole(token: Token) -> None:
     name = token.text[1:]
     if re.fullmatch(r"[A-Z][A-Z0-9_]*|_|[a-z][a-z0-9_]*", name) is None:
-        message = "expected `$NAME` (a metavariable), `$name` (an option) or `$_`"
+        message = Message("expected `$NAME` (a metavariable), `$name` (an option) or `$_`")
         raise NotationError(message, token.start, token.end)
 
 
@@ -180,7 +189,7 @@ def _run_text(line: List[Token], index: int) -> str:
         parts = _elements(line[opened + 1 : _closing(line, opened)])
         others = [part for part in parts if part and not part[0].startswith("...")]
         if not others:
-            message = "`{...}` may be a dict or a set: write one entry of it as well"
+            message = Message("`{{...}}` may be a dict or a set: write one entry of it as well")
             raise NotationError(message, line[index].start, line[index].end)
         return f"**{_RUN_DOUBLE_STAR}{name}" if any(":" in part or part[0] == "**" for part in others) else plain
     return plain

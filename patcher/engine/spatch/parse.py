@@ -12,6 +12,7 @@ from patcher.engine.spatch import notation
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.side import Side
 from patcher.engine.syntax import parse_source
+from patcher.message import Message
 from patcher.model import HunkText, OptionValue
 from patcher.text.confusable import typeset
 
@@ -39,9 +40,7 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     text = _dedent(raw, logical[0].indent if logical else "", case)
     text, lone = _with_clauses(text, numbers, context if tag == "+" else frozenset(numbers))
     text, bodies = _with_bodies(text)
-    side = Side(
-        text, text, [], tuple(numbers), context, lex.Lines(text), frozenset(lex.lines_in_strings(text)), case, bodies
-    )
+    side = Side(text, text, [], tuple(numbers), context, lex.Lines(text), frozenset(lex.lines_in_strings(text)), case, bodies)
     if not logical:
         return side
     try:
@@ -49,7 +48,9 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
         for name, start, end in notation.holes(text):
             if name == name.lower() and name != "_" and name not in options:
                 known = ", ".join(f"${option}" for option in sorted(options)) or "none"
-                raise notation.NotationError(f"the option `${name}` is not declared; declared: {known}", start, end)
+                raise notation.NotationError(
+                    Message("the option `${name}` is not declared; declared: {known}", name=name, known=known), start, end
+                )
         logical = lex.logical_lines(text)
         nodes = _parse(python, clause.group() if clause else "", {line.first for line in logical if line.indent == case})
         notation.read_placeholders(nodes, python)
@@ -61,7 +62,7 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
         reject(
             hunk.origin,
             numbers[number - 1],
-            f"the {what} side does not parse: {error.message}",
+            Message("the {what} side does not parse: {message}", what=what, message=error.message),
             line,
             min(error.column, len(line)),
             0,
@@ -70,7 +71,9 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     for statement in logical:
         index = bisect_right(begins, statement.start) - 1
         if index < 0 or nodes[index].outer_end <= statement.start:
-            message = "a side that begins with a clause (`else`, `except`, …) has clauses alone: write another hunk for this"
+            message = Message(
+                "a side that begins with a clause (`else`, `except`, …) has clauses alone: write another hunk for this"
+            )
             raise_marked(hunk, side, message, statement.start, statement.end)
     for node in [node for top in nodes for node in top.walk() if node.kind in ("Try", "Match")] if lone else ():
         node.fields["clauses"] = [
@@ -100,7 +103,7 @@ def _check_characters(hunk: HunkText, raw: str, numbers: Sequence[int]) -> None:
             lines = lex.Lines(raw)
             begin, row = lines.start(token.start), lines.number(token.start) - 1
             line, column = raw[begin : lines.end(token.start)].rstrip("\n"), token.start - begin
-            reject(hunk.origin, numbers[row], f"found {typeset(token.text)}", line, column, column + 1)
+            reject(hunk.origin, numbers[row], Message("found {text}", text=typeset(token.text)), line, column, column + 1)
 
 
 def _check_continuations(hunk: HunkText, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]) -> None:
@@ -125,18 +128,18 @@ def _check_indentation(
         deeper = not blocks or (line.indent != blocks[-1] and line.indent.startswith(blocks[-1]))
         problem = ""
         if deeper and not opens:
-            problem = "is indented more than the one above it, which opens no block"
+            problem = Message("is indented more than the one above it, which opens no block")
         elif not deeper and line.indent not in blocks:
-            problem = "is indented as no line above it is"
+            problem = Message("is indented as no line above it is")
             if "\t" in line.indent + blocks[-1] and not blocks[-1].startswith(line.indent):
-                problem = "is not indented with the same tabs and blanks as the lines above it"
+                problem = Message("is not indented with the same tabs and blanks as the lines above it")
             elif blocks[0].startswith(line.indent):
-                problem = "is indented less than the first one: write the header of that block above it"
+                problem = Message("is indented less than the first one: write the header of that block above it")
         if problem:
             lines = lex.Lines(raw)
             begin, end = lines.start(line.start), lines.end(line.start)
             number = numbers[lines.number(line.start) - 1]
-            message = f"the {what} side does not parse: this line {problem}"
+            message = Message("the {what} side does not parse: this line {problem}", what=what, problem=problem)
             reject(hunk.origin, number, message, raw[begin:end].rstrip("\n").replace("\t", " "), 0, len(line.indent))
         blocks = [*blocks, line.indent] if deeper else blocks[: blocks.index(line.indent) + 1]
         opens = line.opens

@@ -11,6 +11,7 @@ from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked, read_side
 from patcher.engine.spatch.runs import pair_runs
 from patcher.engine.spatch.side import Hunk, Side
+from patcher.message import Message
 from patcher.model import HunkText, OptionValue
 
 _SHORT = 3  # characters of a string; a shorter one is too common to be searched for
@@ -36,7 +37,7 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
         option.name = option.name if before.number(option) in before.context else ""
     _check_trivial(text, form, before)
     if [repr(node) for node in before.nodes] == [repr(node) for node in after.nodes]:
-        message = "the two sides differ only in layout or comments: nothing would change (comments are not matched)"
+        message = Message("the two sides differ only in layout or comments: nothing would change (comments are not matched)")
         reject(text.origin, text.line, message)
     if form == "statements":
         _require_absent(before.nodes, after.nodes)
@@ -52,7 +53,9 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
 
 def _form(text: HunkText, before: Side, after: Side) -> str:
     if not before.nodes:
-        message = "the before side has no code, and comments are not matched: write the code beside which the `+` lines go"
+        message = Message(
+            "the before side has no code, and comments are not matched: write the code beside which the `+` lines go"
+        )
         reject(text.origin, text.line, message)
     only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run" for side in (before, after)]
     if all(only) and not before.nodes[0].role:
@@ -63,7 +66,7 @@ def _form(text: HunkText, before: Side, after: Side) -> str:
     if clauses[0] and clauses[1]:
         return "clauses"
     if clauses[0] or (after.nodes and clauses[1]):
-        reject(text.origin, text.line, "one side begins with a clause (`else`, `except`, …) and the other does not")
+        reject(text.origin, text.line, Message("one side begins with a clause (`else`, `except`, …) and the other does not"))
     return "statements"
 
 
@@ -71,7 +74,7 @@ def _no_comments(text: HunkText) -> None:
     for tag, line, number in text.lines:
         for token in lex.tokens(line):
             if token.kind == "comment" and tag == "+":
-                message = "a comment in an expression hunk has no place to go: write the whole statement"
+                message = Message("a comment in an expression hunk has no place to go: write the whole statement")
                 reject(text.origin, number, message, line, token.start, token.end)
 
 
@@ -85,7 +88,9 @@ def _check_comments(text: HunkText, before: Side, after: Side) -> None:
                 continue
             beside = tag == "+" and any(_joined(side, rows, row, step) for step in (-1, 1))
             if not beside:
-                message = f"a comment alone is not {what}: comments are not matched, they come along with inserted code"
+                message = Message(
+                    "a comment alone is not {what}: comments are not matched, they come along with inserted code", what=what
+                )
                 reject(text.origin, side.numbers[row - 1], message, line, 0, len(line))
 
 
@@ -103,10 +108,10 @@ def _check_names(text: HunkText, before: Side, after: Side) -> None:
     bound = {node.name for node in before.placeholders("meta")}
     for node in after.placeholders("meta"):
         if node.name == "_":
-            raise_marked(text, after, "`$_` stands for anything and cannot be written", node.start, node.end)
+            raise_marked(text, after, Message("`$_` stands for anything and cannot be written"), node.start, node.end)
         if node.name not in bound:
             known = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_")) or "none"
-            message = f"`${node.name}` is not bound by the before side; bound there: {known}"
+            message = Message("`${name}` is not bound by the before side; bound there: {known}", name=node.name, known=known)
             raise_marked(text, after, message, node.start, node.end)
 
 
@@ -125,10 +130,14 @@ def _check_trivial(text: HunkText, form: str, before: Side) -> None:
     nodes = before.nodes
     if form != "clauses" and all(node.role == "run" for node in nodes):
         if text.scope != "<module>":
-            reject(text.origin, text.line, "`...` alone is a before side only in `<module>`: write the header above it")
+            reject(
+                text.origin, text.line, Message("`...` alone is a before side only in `<module>`: write the header above it")
+            )
         return
     if _is_trivial(nodes) and not (text.scope != "<module>" and text.expected == 1 and _is_simple_statement(nodes)):
-        message = "the before side is too little to name a place (`return`, `pass`, one name): add what stands beside it"
+        message = Message(
+            "the before side is too little to name a place (`return`, `pass`, one name): add what stands beside it"
+        )
         reject(text.origin, before.number(nodes[0]), message)
 
 
@@ -144,8 +153,10 @@ def _check_scope_line(hunk: Hunk) -> None:
     for side in (hunk.before, hunk.after) if own else ():
         other = next((node for node in side.nodes if node.kind not in DEFINITIONS), None)
         if len(side.nodes) > 1 and other is not None:
-            what = f"this stands beside `{name}` itself, outside of the scope `{hunk.text.scope}`"
-            message = f"{what}: write `@@ {around or '<module>'} @@`"
+            what = Message(
+                "this stands beside `{name}` itself, outside of the scope `{scope}`", name=name, scope=hunk.text.scope
+            )
+            message = Message("{what}: write `@@ {subject} @@`", what=what, subject=around or "<module>")
             raise_marked(hunk.text, side, message, other.start, min(other.end, side.lines.end(other.start)))
 
 

@@ -12,13 +12,16 @@ from patcher.engine.rewrite.layout import header_end
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked
 from patcher.engine.spatch.side import Side
+from patcher.message import Message
 from patcher.model import HunkText
 
 _LEVELS = 4  # of `_Run.keys`
 _OWN = 2  # the first levels name the very list or header that a run belongs to
-_COVERED = "this `...` stands for code that no `...` of the before side covers"
-_WHICH = "several `...` could be this one, and nothing says which of them is: name it on both sides (`...REST`)"
-_ELSEWHERE = "this `...` belongs to another header on the other side, and this one has none there: name it on both (`...REST`)"
+_COVERED = Message("this `...` stands for code that no `...` of the before side covers")
+_WHICH = Message("several `...` could be this one, and nothing says which of them is: name it on both sides (`...REST`)")
+_ELSEWHERE = Message(
+    "this `...` belongs to another header on the other side, and this one has none there: name it on both (`...REST`)"
+)
 
 
 class _Run(NamedTuple):
@@ -54,7 +57,7 @@ def pair_runs(text: HunkText, before: Side, after: Side) -> None:
         siblings = run.node.siblings()
         following = next(iter(siblings[index_of(siblings, run.node) + 1 :]), None)
         if following is not None and following.role == "run":
-            _refuse(text, run, "two `...` in a row: nothing tells where one ends")
+            _refuse(text, run, Message("two `...` in a row: nothing tells where one ends"))
     by_line = _by_line(olds, news)
     for old, new in by_line:
         if _is_one_of_several(old, new, olds, news):
@@ -72,7 +75,7 @@ def pair_runs(text: HunkText, before: Side, after: Side) -> None:
         new.node.name = old.node.name
     for run in _left(news, pairs):
         if run.is_context():
-            reject(text.origin, run.line[0], "all of this body goes: write what is to stand there (`+    pass`)")
+            reject(text.origin, run.line[0], Message("all of this body goes: write what is to stand there (`+    pass`)"))
         if not _is_stub(run):
             _refuse(text, run, _COVERED)
         run.node.role = ""
@@ -95,7 +98,7 @@ def _runs(text: HunkText, side: Side) -> List[_Run]:
         place = node.parent if node.parent is not None else node
         runs.append(_Run(node, side, (line, count[line]), place, _keys(node)))
         if node.name and any(run.node.name == node.name for run in runs[:-1]):
-            _refuse(text, runs[-1], f"`...{node.name}` twice on one side: a run stands in one place")
+            _refuse(text, runs[-1], Message("`...{name}` twice on one side: a run stands in one place", name=node.name))
     return runs
 
 
@@ -103,7 +106,7 @@ def _by_name(text: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> List
     named = {run.node.name: run for run in olds if run.node.name}
     for run in news:
         if run.node.name and run.node.name not in named:
-            _refuse(text, run, f"there is no `...{run.node.name}` on the before side")
+            _refuse(text, run, Message("there is no `...{name}` on the before side", name=run.node.name))
         if run.node.name and run.keys[-1] != named[run.node.name].keys[-1]:
             _refuse(text, run, _COVERED)
     return [(named[run.node.name], run) for run in news if run.node.name]
@@ -222,17 +225,21 @@ def _is_alone(run: _Run) -> bool:
 def _check_removed(text: HunkText, run: _Run, after: Side) -> None:
     """Refuse to delete what a run of the before side stands for where no line says so."""
     if run.is_context():
-        message = "the body of this header is not written: write ` ...` beside the `+` lines for what is there already"
+        message = Message(
+            "the body of this header is not written: write ` ...` beside the `+` lines for what is there already"
+        )
         reject(text.origin, run.line[0], message)
     if run.is_implicit():
-        message = "the body that is not written would go with this header: write `-    ...` below it if it is to go"
+        message = Message("the body that is not written would go with this header: write `-    ...` below it if it is to go")
         reject(text.origin, run.line[0], message)
     if run.node.kind == "Decorator":
         stays = any(node.kind == run.place.kind for top in after.nodes for node in top.walk())
         run.node.name = REMOVED if stays else run.node.name
     elif not _is_alone(run):
         if run.place.kind == "Block":
-            _refuse(text, run, "the code that this `...` stands for would be deleted: write it on a `-` line of its own")
+            _refuse(
+                text, run, Message("the code that this `...` stands for would be deleted: write it on a `-` line of its own")
+            )
         others = [node for top in run.side.nodes for node in top.walk() if node is not run.place]
         own = {node.name for node in run.node.siblings() if node.role == "run"}
         for place in (node for top in after.nodes for node in top.walk() if node.kind == run.place.kind):
@@ -260,9 +267,10 @@ def _refuse_deleted(text: HunkText, run: _Run, place: Node, side: Side, count: i
     at = elements[-1].outer_end if elements else find_outside(side.text, _opening(whole), "(") + 1
     more = ", ".join(["..."] * count)
     shown = side.written[whole.start : at] + (", " if elements else "") + more + side.written[at:end]
-    message = (
-        "the code that this `...` stands for would be deleted, and no line says so: "
-        f"write `+{' '.join(shown.split())}` to keep it, or the `...` on a `-` line of its own to delete it"
+    message = Message(
+        "the code that this `...` stands for would be deleted, and no line says so: write `+{name}` to keep it, or the `...` "
+        "on a `-` line of its own to delete it",
+        name=" ".join(shown.split()),
     )
     _refuse(text, run, message)
 

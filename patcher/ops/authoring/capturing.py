@@ -14,6 +14,7 @@ from patcher.author.hunks.trial import same_code
 from patcher.author.pristine import Original, find_originals
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import Wanted
+from patcher.message import Message, joined
 from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove_draft
 from patcher.ops.change import carry_out, note_interrupted, verify_settings
@@ -29,7 +30,7 @@ from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
 from patcher.target.interpreter import Environment
-from patcher.text.listed import shortened
+from patcher.text.listed import listed, shortened
 
 
 class CaptureRequest(NamedTuple):
@@ -121,7 +122,7 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
     events.started(env)
     note_interrupted(env, events)
     if any(step.patchset == request.name for item in statuses(env) for step in item.receipt.steps):
-        raise UsageError(f"{request.name}: a patchset of this name is applied here", "choose another name")
+        raise UsageError("{name}: a patchset of this name is applied here", Message("choose another name"), name=request.name)
     if request.copy:
         files = [Captured(*each) for each in copied(env, Path(request.copy))]
         notes: List[str] = []
@@ -182,8 +183,13 @@ def _check_same(outcome: CaptureOutcome, folder: Path) -> None:
     mine = [one for one in outcome.files if (one.file.site, one.file.path) in planned]
     other = [one.file.path for one in mine if not same_code(one.made, one.file.data, anywhere=True)]
     if other:
-        hint = "capture the edit under another name; or --partial: the edited text is kept in the store"
-        raise SitepatchError(f"{', '.join(other)}: the patchset {folder} makes other code of it than the edit", hint)
+        hint = Message("capture the edit under another name; or --partial: the edited text is kept in the store")
+        raise SitepatchError(
+            Message(
+                "{place}: the patchset {folder} makes other code of it than the edit", place=", ".join(other), folder=folder
+            ),
+            hint,
+        )
 
 
 def edit(request: EditRequest, events: Events = SILENT) -> Copies:
@@ -208,7 +214,7 @@ def adopt(captured: CaptureOutcome, verify: str, events: Events = SILENT) -> Out
     """
     place, env, requested = captured.request.place, captured.env, captured.requested
     if captured.folder is None or requested is None:
-        raise SitepatchError(f"{captured.request.name}: was not written, so it cannot be applied")
+        raise SitepatchError("{name}: was not written, so it cannot be applied", name=captured.request.name)
     name, dirs = captured.request.name, (str(captured.folder.parent), *place.patch_dirs)
     check_sources([name], dirs)
     how = verify_settings(place, env, verify, [requested.patchset], events)
@@ -219,7 +225,7 @@ def adopt(captured: CaptureOutcome, verify: str, events: Events = SILENT) -> Out
         try:
             _check_unchanged(captured.request, captured.files)
         except SitepatchError as error:
-            hint = f"{captured.folder} holds what was captured before: remove it, then run this again"
+            hint = Message("{folder} holds what was captured before: remove it, then run this again", folder=captured.folder)
             raise StoreError(error.message, hint) from error
         plan = make_plan(env, Wanted((requested,), force=True), edits=edits)
         return Outcome(place._replace(patch_dirs=dirs), env, plan, (name,), (requested,))
@@ -238,13 +244,18 @@ def _edited(env: Environment, request: CaptureRequest, events: Events) -> Tuple[
     texts = find_originals(search.files, request.pristine, events.note)
     files = [Captured(*each) for each in zip(search.files, texts) if each[0].data != each[1].data]
     if not files:
-        what = f"nothing was edited; Python files: {search.looked}, each as it was installed or as a patchset made it"
-        raise SitepatchError("\n".join([what, *search.notes]), "to edit a copy: sitepatch edit PACKAGE --name NAME")
-    notes = [f"{one.file.path}: compared with {one.before.where}" for one in files]
+        what = Message(
+            "nothing was edited; Python files: {search.looked}, each as it was installed or as a patchset made it",
+            search=search,
+        )
+        raise SitepatchError(joined("\n", [what, *search.notes]), "to edit a copy: sitepatch edit PACKAGE --name NAME")
+    notes: List[str] = [Message("{one.file.path}: compared with {one.before.where}", one=one) for one in files]
     for one in files:
         if not one.before.proven:
-            what = f"nothing proves that {one.before.where} is what was installed (its sha256 is not in RECORD)"
-            notes.append(f"{one.file.path}: {what}")
+            what = Message(
+                "nothing proves that {place} is what was installed (its sha256 is not in RECORD)", place=one.before.where
+            )
+            notes.append(Message("{path}: {what}", path=one.file.path, what=what))
     return files, [*notes, *search.notes]
 
 
@@ -252,8 +263,13 @@ def _check_apart(files: Sequence[Captured]) -> None:
     paths = [one.file.path for one in files]
     twice = sorted({path for path in paths if paths.count(path) > 1})
     if twice:
-        sites = " and ".join(dict.fromkeys(one.file.site for one in files))
-        raise SitepatchError(f"{', '.join(twice)}: edited in {sites}; Python imports the first", "name one with --target")
+        sites = listed(list(dict.fromkeys(one.file.site for one in files)))
+        raise SitepatchError(
+            "{name}: edited in {sites}; Python imports the first",
+            Message("name one with --target"),
+            name=", ".join(twice),
+            sites=sites,
+        )
 
 
 def _check_unchanged(request: CaptureRequest, files: Sequence[Captured]) -> None:
@@ -261,13 +277,19 @@ def _check_unchanged(request: CaptureRequest, files: Sequence[Captured]) -> None
         now = read_installed(request.copy or one.file.site, one.file.path)
         if now != one.file.data:
             where = Path(request.copy or one.file.site, one.file.path)
-            raise SitepatchError(f"{where}: was edited again while it was captured", "run this again when that is finished")
+            raise SitepatchError(
+                "{where}: was edited again while it was captured", Message("run this again when that is finished"), where=where
+            )
 
 
 def _head(request: CaptureRequest, files: Sequence[Captured]) -> Head:
     named = shortened([one.file.path for one in files], 2)
     releases = ", ".join(dict.fromkeys(one.file.release for one in files))
-    return Head(request.name, request.summary or f"Edits made by hand in {named}", f"Captured from {releases}.")
+    return Head(
+        request.name,
+        request.summary or Message("Edits made by hand in {named}", named=named),
+        Message("Captured from {releases}.", releases=releases),
+    )
 
 
 def _packages(files: Sequence[Captured]) -> Dict[Located, Set[str]]:

@@ -15,6 +15,7 @@ from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repa
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
+from patcher.message import Message, joined
 from patcher.model import Plan, Requested, State
 from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.ops.events import SILENT, Events
@@ -80,7 +81,7 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
     if request.against:
         check_against([request.against])
         if request.format != "patch":
-            raise UsageError(f"--format {request.format}: takes no --against", "it is made of what is installed")
+            raise UsageError("--format {format}: takes no --against", "it is made of what is installed", format=request.format)
     requested, notes = choose(request.names, request.settings, request.place.patch_dirs)
     if request.format == "patchset-wheel":
         packed = [patchset_wheel(one.patchset) for one in requested]
@@ -98,10 +99,12 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
     ]
     if not files:
         states = ", ".join(dict.fromkeys(answer.state.value for answer in plan.answers)) or State.NOT_NEEDED.value
-        raise SitepatchError(f"nothing to export: no file would change here ({states})")
+        raise SitepatchError("nothing to export: no file would change here ({states})", states=states)
     doing = {step.patchset for file in files for step in file.steps}
     idle = [one.patchset.name for one in requested if one.patchset.name not in doing]
-    plan = plan._replace(notes=(*plan.notes, *(f"{name} changes nothing here and is left out" for name in idle)))
+    plan = plan._replace(
+        notes=(*plan.notes, *(Message("{name} changes nothing here and is left out", name=name) for name in idle))
+    )
     if request.format == "wheel":
         return ExportOutcome(plan, written=tuple(_wheels(request, env, files, events)))
     if is_series(requested[0].patchset):
@@ -110,9 +113,7 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
     return ExportOutcome(plan, written=_written({Path(request.output): text})) if request.output else ExportOutcome(plan, text)
 
 
-def _environment(
-    request: ExportRequest, requested: List[Requested], events: Events
-) -> Tuple[Environment, List[Requested]]:
+def _environment(request: ExportRequest, requested: List[Requested], events: Events) -> Tuple[Environment, List[Requested]]:
     """The environment; with `against` the release of the index, for which the patchset then is whatever its ranges say.
 
     Raises:
@@ -125,16 +126,21 @@ def _environment(
     (wanted,) = requested
     packages = pick_variants(wanted.patchset)
     if len(packages) > 1:
-        raise UsageError(f"--against: found patches of {' and '.join(packages)}, expected one package", "install the releases")
+        raise UsageError(
+            "--against: found patches of {packages}, expected one package",
+            "install the releases",
+            packages=" and ".join(packages),
+        )
     ((package, variants),) = packages.items()
     paths = {path for variant in variants for patch in variant.patches for path in patch.paths}
     releases = named_releases(dict.fromkeys(distributions(wanted.patchset, package), paths), [request.against], events)
     folders = {key: folder for key, folder in releases.items() if isinstance(folder, Path)}
     if len(folders) != 1:
         failed = [(key, error) for key, error in releases.items() if isinstance(error, SitepatchError)]
-        found = f"found {', '.join(' '.join(key) for key in folders)}"
-        found = found if folders else "\n".join(f"{' '.join(key)}: {error.message}" for key, error in failed)
-        raise SitepatchError(f"--against {request.against}: {found}", "name one release")
+        several = Message("found {folders}", folders=", ".join(" ".join(key) for key in folders))
+        problems = (Message("{release}: {error.message}", release=" ".join(key), error=error) for key, error in failed)
+        found = several if folders else joined("\n", problems)
+        raise SitepatchError("--against {request.against}: {found}", "name one release", request=request, found=found)
     (((_, version), folder),) = folders.items()
     variant = choose_variant(variants, version) or variants[-1]
     patchset = wanted.patchset._replace(variants=(variant._replace(versions=""),))
@@ -158,7 +164,7 @@ def _series(request: ExportRequest, plan: Plan, env: Environment, requested: Req
     texts = {name: text for name, text in requested.patchset.files.items() if name.endswith(".spatch")}
     heads = {patch_name(name): read_head(parse_spatch(text, name)[0]) for name, text in texts.items()}
     names = [name for name, files in changed.items() if files]
-    idle = [f"{name} changes nothing there and is left out" for name in changed if name not in names]
+    idle = [Message("{name} changes nothing there and is left out", name=name) for name in changed if name not in names]
     plan = plan._replace(notes=(*plan.notes, *idle))
     mails = {name: mail(name, heads[name], number, len(names), changed[name]) for number, name in enumerate(names, 1)}
     if not request.output:
@@ -167,7 +173,12 @@ def _series(request: ExportRequest, plan: Plan, env: Environment, requested: Req
     paths = {folder / f"{number:04}-{re.sub('^[0-9]+-', '', name)}.patch": mails[name] for number, name in enumerate(names, 1)}
     others = sorted(path.name for path in folder.glob("*.patch") if path not in paths)
     if others:
-        raise UsageError(f"{folder}: found other patches there, {', '.join(others)}", "name another folder, or remove them")
+        raise UsageError(
+            "{folder}: found other patches there, {names}",
+            "name another folder, or remove them",
+            folder=folder,
+            names=", ".join(others),
+        )
     return ExportOutcome(plan, written=_written(paths))
 
 
@@ -191,7 +202,12 @@ def _wheels(
             changed.setdefault(normalized(each.distribution), []).append(each)
         unused = ", ".join(wheel.name for name, wheel in given.items() if name not in changed)
         if unused:
-            raise UsageError(f"--wheel: found {unused}, of which nothing changes", f"expected: {', '.join(changed)}")
+            raise UsageError(
+                "--wheel: found {unused}, of which nothing changes",
+                "expected: {reason}",
+                unused=unused,
+                reason=", ".join(changed),
+            )
         for name, mine in changed.items():
             wheel = given.get(name) or _fetched(pip, env, mine[0], events)
             path = Path(request.output or WHEELS) / new_name(wheel)
@@ -215,18 +231,23 @@ def _fetched(pip: Pip, env: Environment, file: PatchedFile, events: Events) -> O
         SitepatchError: it cannot be had, or the one of the index is another build.
     """
     info = Path(locate(env, package_of(file.path), [file.path]).dist_info)
-    hint = "name the wheel that it was installed from with --wheel"
+    hint = Message("name the wheel that it was installed from with --wheel")
     if not (info / "WHEEL").is_file():
-        raise SitepatchError(f"{file.distribution} {file.version}: was not installed from a wheel", hint)
-    events.note(f"fetching the wheel of {file.distribution} {file.version}")
+        raise SitepatchError(Message("{file.distribution} {file.version}: was not installed from a wheel", file=file), hint)
+    events.note(Message("fetching the wheel of {file.distribution} {file.version}", file=file))
     try:
         wheel = open_wheel(fetch_wheel(pip, file.distribution, file.version, info))
     except NoWheel as error:  # it was built here from a source distribution, say
-        raise SitepatchError(f"{file.distribution} {file.version}: {error.message}", hint) from None
+        raise SitepatchError(
+            Message("{file.distribution} {file.version}: {message}", file=file, message=error.message), hint
+        ) from None
     here, there = recorded((info / "RECORD").read_bytes()), recorded(wheel.read("RECORD"))
     code = (path for path in there if ".dist-info/" not in path and path in here)
     other = next((path for path in code if here[path] != there[path]), "")
     if other:
         wheel.archive.close()
-        raise SitepatchError(f"{wheel.name}: is another build than the one that is installed ({other} differs)", hint)
+        raise SitepatchError(
+            Message("{name}: is another build than the one that is installed ({other} differs)", name=wheel.name, other=other),
+            hint,
+        )
     return wheel

@@ -8,6 +8,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 from patcher.author.hunks.trial import readable, replaces_more
 from patcher.author.ranges import widened
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.model import Located, Patchset, Requested, State, Variant
 from patcher.ops.events import Events
 from patcher.ops.explain import HunkExplanation, explanations
@@ -80,7 +81,12 @@ def _releases(place: Place, patchset: Patchset, to: Sequence[str], events: Event
         for package, variants in pick_variants(patchset).items():
             located = locate(env, package, paths_of(variants))
             if says_nothing(located.version):
-                raise SitepatchError(f"nothing tells the version of {package} in {located.site}", "name it with --to")
+                raise SitepatchError(
+                    "nothing tells the version of {package} in {site}",
+                    Message("name it with --to"),
+                    package=package,
+                    site=located.site,
+                )
             found.append(located)
         return found, []
     packages = [(package, name) for package in pick_variants(patchset) for name in distributions(patchset, package)]
@@ -94,7 +100,10 @@ def _releases(place: Place, patchset: Patchset, to: Sequence[str], events: Event
     versions = [each.version for each in found] + [version for _, version, error in failed if not isinstance(error, NoRelease)]
     # where one distribution has a version, others need not, as for `check --against`
     missed = [each for each in failed if not (isinstance(each[2], NoRelease) and matching_versions(each[1], versions))]
-    problems = [f"{name} {version}: {one_line(error.message)}" for name, version, error in missed]
+    problems: List[str] = [
+        Message("{name} {version}: {reason}", name=name, version=version, reason=one_line(error.message))
+        for name, version, error in missed
+    ]
     order = oldest_first({each.version for each in found})
     return sorted(found, key=lambda each: order.index(each.version)), problems
 
@@ -130,7 +139,9 @@ def _kept_values(variant: Variant, located: Located, tried: ReleaseOutcome) -> R
         for path, source in ((path, readable(read_installed(located.site, path))) for path in patch.paths):
             scope = next((hunk.scope for hunk in patch.hunks if source and replaces_more(hunk, source)), "")
             if scope:
-                problem = f"{path}: {scope}: the old value is more than one literal or name there"
+                problem = Message(
+                    "{path}: {scope}: the old value is more than one literal or name there", path=path, scope=scope
+                )
                 return ReleaseOutcome(tried.distribution, tried.version, State.CONFLICT.value, (), problem)
     return tried
 

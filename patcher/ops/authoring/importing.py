@@ -8,14 +8,16 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequenc
 from patcher.author.diffs.apply import FUZZ, apply_hunks
 from patcher.author.diffs.locate import FileMatch
 from patcher.author.draft import Draft, FileEdit, LeftOut
+from patcher.message import Message, joined
 from patcher.model import Located, Patchset
 from patcher.ops.authoring.proving import Release, by_package
 from patcher.ops.place import Place
 from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.target.versions import says_nothing
 from patcher.text.diffs import FileDiff
+from patcher.text.listed import listed
 
-IMPORTED, IN_PLACE, LEFT_OUT, NOT_IMPORTED = "imported", "in place", "left out", "not imported"
+IMPORTED, IN_PLACE, LEFT_OUT, NOT_IMPORTED = "imported", Message("in place"), Message("left out"), Message("not imported")
 
 
 class ImportRequest(NamedTuple):
@@ -121,13 +123,13 @@ def notes_on(taken: Sequence[FileMatch]) -> Iterator[str]:
     """What is to be said of files that were found."""
     for one in taken:
         same = one.section.path == one.path
-        yield from (f"{one.path}: {note}" for note in one.notes)
+        yield from (Message("{path}: {note}", path=one.path, note=note) for note in one.notes)
         if not same and not one.section.path.endswith(f"/{one.path}"):
-            yield f"{one.section.path} is taken for {one.path}"
+            yield Message("{one.section.path} is taken for {one.path}", one=one)
     for located in packages_of(taken):
         yield from located.notes
         if says_nothing(located.version):
-            yield f"nothing tells the version of {located.package}: the patchset is for any"
+            yield Message("nothing tells the version of {package}: the patchset is for any", package=located.package)
 
 
 def edits_of(taken: Sequence[FileMatch]) -> List[FileEdit]:
@@ -144,7 +146,11 @@ def with_releases(one: FileMatch, releases: Sequence[Release]) -> FileMatch:
     fits = [each.located.version for each in releases if one.path in each.texts and with_sections(each.texts[one.path], [one])]
     name = one.located.distribution if one.located else ""
     hints = [one.hint] if one.hint else []
-    return one._replace(hint="\n".join([*hints, f"it applies to {name} {' and '.join(fits)}"])) if fits else one
+    return (
+        one._replace(hint=joined("\n", [*hints, Message("it applies to {name} {names}", name=name, names=listed(fits))]))
+        if fits
+        else one
+    )
 
 
 def with_sections(text: bytes, sections: Sequence[FileMatch]) -> bytes:

@@ -12,13 +12,14 @@ from urllib.parse import urlsplit
 
 from patcher.author.diffs.patchfile import Patch, read_patches, read_series
 from patcher.errors import Location, UsageError
+from patcher.message import Message
 from patcher.system.reading import read_file
 from patcher.target.download import download, is_url
 
 SERIES = "series"
 _SUFFIX = re.compile(r"\.(?:patch|diff|mbox|eml|txt)$", re.IGNORECASE)
 _PATTERNS = ("*.patch", "*.diff")
-_HINT = "expected what diff -u, git diff and git format-patch write"
+_HINT = Message("expected what diff -u, git diff and git format-patch write")
 
 
 class GivenPatch(NamedTuple):
@@ -39,7 +40,7 @@ def given_patches(words: Sequence[str], data: Optional[bytes] = None, digest: st
         SitepatchError: a URL cannot be fetched, or has another hash.
     """
     if digest and not (re.fullmatch("sha256:[0-9a-fA-F]{64}", digest) and len(words) == 1 and is_url(words[0])):
-        raise UsageError(f"--hash {digest}: expected one URL and its sha256:HEX, 64 digits")
+        raise UsageError("--hash {digest}: expected one URL and its sha256:HEX, 64 digits", digest=digest)
     if digest:
         return _named(_of_url(words[0], digest[len("sha256:") :]))
     found = chain.from_iterable(_of_word(word) if data is None else _of_text(word, word, data) for word in words)
@@ -74,7 +75,7 @@ def _of_word(word: str) -> Iterator[GivenPatch]:
     if path.is_dir():
         files = sorted(file for pattern in _PATTERNS for file in path.glob(pattern))
         if not files:
-            what = f"found neither a quilt series nor {' or '.join(_PATTERNS)} in this directory"
+            what = Message("found neither a quilt series nor {patterns} in this directory", patterns=" or ".join(_PATTERNS))
             raise UsageError.at(Location(word), what, "name the files")
         for file in files:
             yield from _of_file(file, file.name)
@@ -132,7 +133,9 @@ def _bytes(path: Path) -> bytes:
     try:
         return read_file(path)
     except OSError as error:
-        raise UsageError.at(Location(str(path)), f"found no readable file ({error.strerror}), expected a diff") from None
+        raise UsageError.at(
+            Location(str(path)), "found no readable file ({error}), expected a diff", error=error.strerror
+        ) from None
 
 
 _NOTHING = Patch("", "", {}, ())

@@ -13,6 +13,7 @@ from patcher.author.hunks.trial import same_code
 from patcher.author.ranges import proven_range
 from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError, UsageError
+from patcher.message import Message, joined
 from patcher.model import FilePatch, Located, Patchset, PatchsetSource, Requested, State
 from patcher.ops.events import Events
 from patcher.ops.releases.against import named_releases, try_release
@@ -25,6 +26,7 @@ from patcher.target.environment import locate
 from patcher.target.interpreter import discover
 from patcher.target.record import recorded_sources
 from patcher.target.versions import is_version
+from patcher.text.listed import listed
 
 
 class Release(NamedTuple):
@@ -50,7 +52,9 @@ def by_package(files: Iterable[Tuple[Located, str]]) -> Dict[Located, Set[str]]:
     for package in {located.package for located in found}:
         names = sorted({located.distribution for located in found if located.package == package})
         if len(names) > 1:
-            what = f"what was changed in {package} belongs to several distributions: {' and '.join(names)}"
+            what = Message(
+                "what was changed in {package} belongs to several distributions: {names}", package=package, names=listed(names)
+            )
             raise SitepatchError(what, "make a patchset for each of them")
     return found
 
@@ -63,8 +67,8 @@ def check_also(also: Sequence[str]) -> None:
     """
     wrong = [text for text in also if not (_version(text) or Path(text).is_dir())]
     if wrong:
-        lines = [f"--also {text}: found no such directory and no version" for text in wrong]
-        raise UsageError("\n".join(lines), "name a release (1.2, NAME==1.2), or a directory of packages")
+        lines = [Message("--also {text}: found no such directory and no version", text=text) for text in wrong]
+        raise UsageError(joined("\n", lines), "name a release (1.2, NAME==1.2), or a directory of packages")
 
 
 def _version(text: str) -> str:
@@ -93,10 +97,10 @@ def further_releases(
             try:
                 found.append(_release(locate(env, home.package, sorted(paths)), paths))
             except SitepatchError as error:
-                problems.append(f"--also {text}: {error.message}")
+                problems.append(Message("--also {text}: {message}", text=text, message=error.message))
     names = {name for home in homes for name in ("", home.distribution, home.package)}
     idle = [text for text in also if _version(text) and text.rpartition("==")[0] not in names]
-    problems += [f"--also {text}: no file of it is changed" for text in idle]
+    problems += [Message("--also {text}: no file of it is changed", text=text) for text in idle]
     for home, paths in homes.items():
         name = home.distribution or home.package
         versions = [_version(text) for text in also if _version(text) and text.rpartition("==")[0] in ("", name, home.package)]
@@ -109,7 +113,9 @@ def further_releases(
                 inside = {path for path in every if path.startswith(f"{home.package}/")}
                 folder = named_releases({name: paths | inside}, [version], events)[name, version]
             if isinstance(folder, SitepatchError):
-                problems.append(f"{name} {version}: {one_line(folder.message)}")
+                problems.append(
+                    Message("{name} {version}: {reason}", name=name, version=version, reason=one_line(folder.message))
+                )
             else:
                 found.append(_release(home._replace(site=str(folder), version=version), paths))
     return found, problems
@@ -146,7 +152,7 @@ def made_here(edit: FileEdit, draft: Draft, trial: Patchset) -> bytes:
     made, bad = _rewritten(edit.path, edit.before, trial)
     (file,) = (each for each in draft.files if each.paths[0] == edit.path)
     if bad or not (file.left_out or made == edit.after or same_code(made, edit.after, anywhere=True)):
-        what = f"the hunks do not make the edited file: {bad or 'other code comes of them'}"
+        what = Message("the hunks do not make the edited file: {reason}", reason=bad or Message("other code comes of them"))
         raise SitepatchError.at(Location(edit.path), what, "write the patchset by hand: see docs/howto/change.md")
     return made
 
@@ -163,7 +169,7 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
     for path, right in expected.items() if found.word == APPLIES else ():
         made, _ = _rewritten(path, release.texts[path], trial)
         if not same_code(made, right, anywhere=True):
-            problem = f"{path}: other code comes of it than of the diff"
+            problem = Message("{path}: other code comes of it than of the diff", path=path)
             return found._replace(word=State.CONFLICT.value, places=(), diffs=(), problem=problem)
     return found
 

@@ -24,6 +24,7 @@ from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError, UsageError
+from patcher.message import Message
 from patcher.model import FilePatch, Located
 from patcher.ops.authoring.importing import (
     IMPORTED,
@@ -76,8 +77,8 @@ def _check_left_out(names: Sequence[str], outcome: ImportOutcome) -> None:
     unknown = [name for name in names if not outcome.problems and name not in known]
     if unknown:
         parts = ", ".join(part.name for part in outcome.missing)
-        hint = f"what stops it is: {parts}" if parts else "nothing stops it"
-        raise UsageError(f"--leave-out {unknown[0]}: no such part is left out", hint)
+        hint = Message("what stops it is: {parts}" if parts else "nothing stops it", parts=parts)
+        raise UsageError(Message("--leave-out {name}: no such part is left out", name=unknown[0]), hint)
 
 
 def _ordered(names: Sequence[str], there: Sequence[str]) -> List[str]:
@@ -147,7 +148,7 @@ class _Importer:
         for number, name in enumerate(order, 1):
             keep = self.series and name in there
             results.append(self.kept(name, by_name.get(name)) if keep else self.imported(by_name[name]))
-            self.events.progress(number, len(order), "patches read")
+            self.events.progress(number, len(order), Message("patches read"))
         drafts = tuple(file for result in results for file in result.draft.files)
         files = [
             diff_texts("", path, before, self.texts[path], [self.request.name])
@@ -180,8 +181,20 @@ class _Importer:
         prose, patches = parse_spatch(text, name + _SUFFIX)
         problem = self.hunks_applied(patches)
         if problem:
-            hint = f"remove {self.folder / name}{_SUFFIX} from the folder and the manifest, and import it again"
-            raise SitepatchError(f"{name}{_SUFFIX}: does not fit after the patches before it: {problem}", hint)
+            hint = Message(
+                "remove {folder}{suffix} from the folder and the manifest, and import it again",
+                folder=self.folder / name,
+                suffix=_SUFFIX,
+            )
+            raise SitepatchError(
+                Message(
+                    "{name}{suffix}: does not fit after the patches before it: {problem}",
+                    name=name,
+                    suffix=_SUFFIX,
+                    problem=problem,
+                ),
+                hint,
+            )
         self.patches[name + _SUFFIX] = text
         before = dict(self.sources.patched)
         taken = self.found(given) if given and not given.error else []
@@ -202,7 +215,9 @@ class _Importer:
         if result.failed:
             others = [name for section in given.patch.sections for name in self.failed.get(section.path, ())]
             if others and not result.hint:
-                result = result._replace(hint=f"it may need {', '.join(dict.fromkeys(others))}, which is not imported")
+                result = result._replace(
+                    hint=Message("it may need {fromkeys}, which is not imported", fromkeys=", ".join(dict.fromkeys(others)))
+                )
             for section in given.patch.sections:
                 self.failed.setdefault(section.path, []).append(given.name)
         return result
@@ -223,13 +238,20 @@ class _Importer:
             return result._replace(problem="\n".join(reasons), hint="\n".join(match.hint for match in problems if match.hint))
         edits = edits_of(taken)
         draft = generalise(edits, [release.texts for release in releases])
-        unlike = (f"{file.paths[0]}: it is not byte for byte as with the diff: {file.difference}" for file in draft.unlike)
+        unlike = (
+            Message(
+                "{paths}: it is not byte for byte as with the diff: {difference}",
+                paths=file.paths[0],
+                difference=file.difference,
+            )
+            for file in draft.unlike
+        )
         self.noted(given.name, unlike)
         result = self.sorted(result._replace(draft=draft), [*parts, *draft.left_out])
         if result.missing and not self.single:  # of one patch what the rest would change is shown
             return result._replace(problem="\n".join(f"{part.name}: {part.why}" for part in result.missing))
         if not any(file.hunks for file in draft.files):
-            return result._replace(state=LEFT_OUT, problem="it changes no code that is installed")
+            return result._replace(state=LEFT_OUT, problem=Message("it changes no code that is installed"))
         text = spatch_text(given.patch, draft)
         patches = parse_spatch(text, given.name + _SUFFIX)[1]
         problem = self.hunks_applied(patches) or self.differing(draft, {edit.path: edit.after for edit in edits})
@@ -278,7 +300,7 @@ class _Importer:
                     self.texts[path] = source[1]
             path = next((path for path in patch.paths if path in self.pristine), "")
             if not path:
-                return f"{patch.paths[0]}: no installed file"
+                return Message("{paths}: no installed file", paths=patch.paths[0])
             made[path], problem = with_patches(path, self.texts[path], patches)
             if problem:
                 return f"{path}: {problem}"
@@ -298,7 +320,7 @@ class _Importer:
         self.partial.update(file.paths[0] for file in draft.files if file.left_out)
         for path, text in after.items():
             if path in self.texts and path not in self.partial and not same_code(self.texts[path], text, anywhere=True):
-                return f"{path}: the hunks do not make the edited file: other code comes of them"
+                return Message("{path}: the hunks do not make the edited file: other code comes of them", path=path)
         return ""
 
     # the folder -------------------------------------------------------------------------------------------------------
@@ -313,9 +335,14 @@ class _Importer:
 
         def files(targets: Sequence[PackageRange]) -> Dict[str, str]:
             if not self.single:
-                return series_files(Head(request.name, f"A series of patches on {packages}"), self.patches, used, targets)
+                return series_files(
+                    Head(request.name, Message("A series of patches on {packages}", packages=packages)),
+                    self.patches,
+                    used,
+                    targets,
+                )
             prose = "\n\n".join(filter(None, (patch.subject, patch.prose)))
-            source = "" if request.data is not None else f", from {Path(request.patches[0]).name}"
+            source = "" if request.data is not None else Message(", from {name}", name=Path(request.patches[0]).name)
             head = Head(request.name, patch.subject or f"Changes {packages}{source}", prose, patch.provenance)
             return patchset_files(head, outcome.draft, targets)
 

@@ -24,6 +24,7 @@ from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
+from patcher.message import Message, joined
 from patcher.model import Patchset, State, Variant
 from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, try_on_releases
 from patcher.ops.authoring.proving import made_here
@@ -131,9 +132,9 @@ def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
     folder, source = known[request.name][0]
     named = source.kind not in (BUILT_IN.kind, ENTRY_POINT)
     if not named or not (os.access(folder, os.W_OK) and os.access(Path(folder).parent, os.W_OK)):
-        why = "its folder may not be written" if named else "it belongs to what is installed, and is not changed"
-        hint = f"copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/"
-        raise SitepatchError(f"{request.name} ({source}): {why}", hint)
+        why = Message("its folder may not be written" if named else "it belongs to what is installed, and is not changed")
+        hint = Message("copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/", folder=folder)
+        raise SitepatchError(Message("{name} ({source}): {why}", name=request.name, source=source, why=why), hint)
     return Path(folder), patchset
 
 
@@ -147,13 +148,25 @@ def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
         wide = widened(variant.versions, proven, [] if variant.versions == "" else failed)
         others = overlapping(variants, number, wide) if wide != variant.versions else []
         if others:
-            notes.append(f"{variant.package} {wide} is proven, and not written: it has releases of {others[0].versions}")
+            notes.append(
+                Message(
+                    "{package} {wide} is proven, and not written: it has releases of {versions}",
+                    package=variant.package,
+                    wide=wide,
+                    versions=others[0].versions,
+                )
+            )
         else:
             variants[number] = variant._replace(versions=wide)
             if not _all_tried(variant.versions, proven, to):
                 notes.append(
-                    f"{variant.package} {wide}: of the releases that came in, only those above were tried; "
-                    f"all of them with --to {quote(wide)}"
+                    Message(
+                        "{package} {wide}: of the releases that came in, only those above were tried; all of them with --to "
+                        "{subject}",
+                        package=variant.package,
+                        wide=wide,
+                        subject=quote(wide),
+                    )
                 )
     return _written(outcome._replace(notes=tuple(notes)), variants, {})
 
@@ -162,7 +175,7 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
     """Take the patches out of a series that all releases have; none where one of the releases does not fit."""
     series = find_series(outcome.patchset.name, str(outcome.folder))
     if series is None:
-        what = f"--drop-upstream: {outcome.patchset.name} is no series of patches"
+        what = Message("--drop-upstream: {name} is no series of patches", name=outcome.patchset.name)
         raise SitepatchError(what, "a patchset that all releases have is removed whole")
     if outcome.problems or not outcome.releases or not all(one.holds for one in outcome.releases):
         return outcome
@@ -173,9 +186,9 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
     dropped = tuple(name for name, found in words.items() if there <= found <= {*there, State.NOT_NEEDED.value})
     patches = {name: text for name, text in series.patches.items() if patch_name(name) not in dropped}
     if not dropped:
-        return outcome._replace(notes=("these releases have no patch of it",))
+        return outcome._replace(notes=(Message("these releases have no patch of it"),))
     if not patches:
-        raise SitepatchError("these releases have every patch of it", f"remove {outcome.folder}")
+        raise SitepatchError("these releases have every patch of it", "remove {folder}", folder=outcome.folder)
     targets = []
     for number, variant in enumerate(outcome.patchset.variants):
         proven = [one.located.version for one in outcome.releases if one.variant == number]
@@ -191,8 +204,10 @@ def _check_no_series(outcome: UpdateOutcome) -> None:
     """Refuse to edit a series: a variant would be one patch of all."""
     failed = next((patch.name for one in outcome.releases for patch in one.outcome.patches if patch.problem), "")
     if failed:
-        what = f"{outcome.patchset.name} is a series: its patches are not edited together"
-        raise SitepatchError(what, f"correct the first one that does not fit: {outcome.folder / failed}.spatch")
+        what = Message("{name} is a series: its patches are not edited together", name=outcome.patchset.name)
+        raise SitepatchError(
+            what, Message("correct the first one that does not fit: {folder}.spatch", folder=outcome.folder / failed)
+        )
 
 
 def _all_tried(versions: str, proven: Sequence[str], to: Sequence[str]) -> bool:
@@ -219,7 +234,13 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
         raise SitepatchError.at(
             Location(str(outcome.folder / MANIFEST)),
             "is not written in the usual form, so it cannot be changed without harm",
-            "\n".join(f"write by hand: versions = {written_toml(variants[number].versions)}" for number in changed),
+            joined(
+                "\n",
+                (
+                    Message("write by hand: versions = {subject}", subject=written_toml(variants[number].versions))
+                    for number in changed
+                ),
+            ),
         )
     patchset = write_folder(outcome.folder, {MANIFEST: manifest, **texts}, replace=True)
     ranges = tuple((old[number].package, old[number].versions, variants[number].versions) for number in changed)
@@ -234,7 +255,9 @@ def _unfit(tried: Sequence[TriedRelease]) -> TriedRelease:
     if not unfit:
         raise SitepatchError("nothing is to be edited: it fits every release that is asked for", "name another one with --to")
     if len(unfit) > 1:
-        raise SitepatchError(f"it does not fit {names}: one can be edited at a time", "name it with --to VERSION")
+        raise SitepatchError(
+            "it does not fit {names}: one can be edited at a time", Message("name it with --to VERSION"), names=names
+        )
     return unfit[0]
 
 
@@ -252,7 +275,7 @@ def _texts(patchset: Patchset, one: TriedRelease) -> Dict[str, Tuple[bytes, byte
         fitting = [hunk for hunk in hunks if answer_alone(source, hunk, options).state is State.APPLICABLE]
         found[path] = text, rewrite(text, fitting, options).data if fitting else text
     if not found:
-        what = f"{one.located.distribution} {one.located.version} has none of the files of this patchset"
+        what = Message("{one.located.distribution} {one.located.version} has none of the files of this patchset", one=one)
         raise SitepatchError(what, "make a patchset of its own for that release: sitepatch edit")
     return found
 
@@ -263,7 +286,7 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
     begun_texts = _texts(patchset, one).items()
     texts = {path: (text, begun, read_installed(request.edited, path)) for path, (text, begun) in begun_texts}
     if all(now in (begun, None) for _, begun, now in texts.values()):
-        raise SitepatchError(f"{request.edited}: nothing was edited", "save the file in the editor")
+        raise SitepatchError("{advice}: nothing was edited", Message("save the file in the editor"), advice=request.edited)
     edits = [FileEdit(path, text, now) for path, (text, _, now) in texts.items() if now not in (text, None)]
     outcome = outcome._replace(draft=generalise(edits))
     if not outcome.draft.complete or not any(file.hunks for file in outcome.draft.files):
@@ -273,7 +296,7 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
     there = outcome.folder / spatch
     left = there.is_file() and spatch not in patchset.files and read_file(there) == outcome.draft.spatch().encode("utf-8")
     if there.exists() and not left:  # that of a run which was killed before it wrote the manifest is no obstacle
-        hint = "edit it, or remove it and its [[variant]] first"
+        hint = Message("edit it, or remove it and its [[variant]] first")
         raise SitepatchError.at(Location(str(there)), "is there already", hint)
     nearest = patchset.variants[one.variant]
     owner = one.located.distribution if nearest.distributions else ""
@@ -287,9 +310,12 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
     trial = patchset._replace(variants=(nearest._replace(patches=parse_spatch(files[spatch], spatch)[1]),))
     for edit in edits:
         made_here(edit, outcome.draft, trial)
-    fixed = ["the values of options are written out in the new hunks"] if patchset.options else []
+    fixed = [Message("the values of options are written out in the new hunks")] if patchset.options else []
     unlike = outcome.draft.unlike
-    differs = [f"{file.paths[0]}: it is not byte for byte as edited: {file.difference}" for file in unlike]
+    differs = [
+        Message("{paths}: it is not byte for byte as edited: {difference}", paths=file.paths[0], difference=file.difference)
+        for file in unlike
+    ]
     return _written(outcome, variants, files, text)._replace(added=spatch, notes=(*differs, *fixed))
 
 
@@ -298,8 +324,12 @@ def _ended(outcome: UpdateOutcome, one: TriedRelease, request: UpdateRequest) ->
     variant = outcome.patchset.variants[one.variant]
     made = ended(variant.versions, one.located.version, _installed(outcome.patchset, variant, request))
     if not overlap(made, variant.versions):
-        what = f"the variant for {variant.versions} is for {one.located.version} alone, and does not fit it"
-        raise SitepatchError(what, f"correct its hunks: {outcome.folder}")
+        what = Message(
+            "the variant for {versions} is for {version} alone, and does not fit it",
+            versions=variant.versions,
+            version=one.located.version,
+        )
+        raise SitepatchError(what, Message("correct its hunks: {folder}", folder=outcome.folder))
     return made
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import List, Sequence
 
 from patcher.errors import Location, SitepatchError
+from patcher.message import Message
 from patcher.model import Change, FilePlan, Plan
 from patcher.ops.change import carry_out
 from patcher.ops.events import SILENT, Events
@@ -36,10 +37,12 @@ def restore_backups(request: BackupRequest, events: Events = SILENT) -> Outcome:
 
 def _meant(found: Sequence[Backup], words: Sequence[str]) -> List[Backup]:
     meant = {word: [one for one in found if not word or _above(Path(word), one)] for word in words or ("",)}
-    problem = "found no backup beside an edited file of it that RECORD proves"
+    problem = Message("found no backup beside an edited file of it that RECORD proves")
     problems = [SitepatchError.at(Location(word), problem) for word in words if not meant[word]]
     if problems:
-        hint = "what patchsets changed is restored without --from-backup; anything else by an install of the same release"
+        hint = Message(
+            "what patchsets changed is restored without --from-backup; anything else by an install of the same release"
+        )
         raise SitepatchError.joined(problems, hint)
     return [one for one in found if any(one in each for each in meant.values())]
 

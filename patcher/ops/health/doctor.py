@@ -9,6 +9,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.facts import FileStatus
+from patcher.message import Message
 from patcher.model import Located, Progress
 from patcher.patchset.sources import find_patchsets
 from patcher.store.folder import HOME
@@ -69,11 +70,21 @@ def examine(case: Examination, checks: Sequence[Check], progress: Progress = lam
             for severity, what, hint in check.look(case):  # one by one: what was found before it failed is kept
                 here.append(Finding(severity, check.name, what, hint))
         except SitepatchError as error:
-            here.append(Finding(PROBLEM, check.name, f"this could not be looked at: {error.message}", error.hint))
+            here.append(
+                Finding(
+                    PROBLEM, check.name, Message("this could not be looked at: {message}", message=error.message), error.hint
+                )
+            )
         except Exception as error:  # whatever it is, it is reported, and the other checks are run
-            here.append(Finding(PROBLEM, check.name, f"this could not be looked at: {type(error).__name__}: {error}"))
+            here.append(
+                Finding(
+                    PROBLEM,
+                    check.name,
+                    Message("this could not be looked at: {name}: {error}", name=type(error).__name__, error=error),
+                )
+            )
         found += list(dict.fromkeys(here)) or [Finding(OK, check.name, check.fine)]
-        progress(number, len(checks), "checks done")
+        progress(number, len(checks), Message("checks done"))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, Tuple
 from patcher.diagnose.log import read_log
 from patcher.diagnose.rank import VENDORS
 from patcher.errors import SitepatchError, UsageError
+from patcher.message import Message
 from patcher.ops.diagnose import DiagnoseOutcome, KnownSymptoms
 from patcher.ops.events import SILENT, Events
 from patcher.ops.place import Place
@@ -53,7 +54,9 @@ def diagnose_ranks(request: RanksRequest, events: Events = SILENT) -> RanksOutco
             ranks = try_ranks(trial, events.progress)
     except OSError as error:
         raise SitepatchError(
-            f"ranks could not be started: {error}", "fewer ranks, or see the limit of processes (ulimit -u)"
+            "ranks could not be started: {error}",
+            Message("fewer ranks, or see the limit of processes (ulimit -u)"),
+            error=error,
         ) from error
     verdict = verdict_on(ranks, request.timeout)
     written = [] if verdict.ok else [(f"rank{one.number}", io.BytesIO(one.output)) for one in ranks]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from patcher.diagnose.rank import DEVICE, GET_DEVICE_KNOWS, VENDORS, version_numbers
+from patcher.message import Message
 from patcher.model import Located
 from patcher.ops.health.doctor import NOTE, PROBLEM, Check, Examination
 from patcher.ops.health.fit import APPLIES, fit_of
@@ -25,14 +26,17 @@ def _asked_for(case: Examination) -> _Found:
         if one.symptoms and all(hunk.when_present for hunk in hunks):
             fit = fit_of(case.env, case.statuses, one, one.symptoms[0])
             if fit.word == APPLIES:
-                yield PROBLEM, one.symptoms[0].meaning, f"sitepatch apply {one.name}: {fit.text}"
+                yield PROBLEM, one.symptoms[0].meaning, Message("sitepatch apply {name}: {text}", name=one.name, text=fit.text)
 
 
 def _libcuda(case: Examination) -> _Found:
     listed = _listed("libcuda.so") if _located(case, "triton") else []
     if listed and not any(Path(path).exists() for path in listed):
-        what = f"ldconfig lists {', '.join(listed)}, and there is no such file: triton does not find the driver's library"
-        yield PROBLEM, what, _apply(case, "triton-libcuda-path") or "it is applied; is the driver there at all?"
+        what = Message(
+            "ldconfig lists {listed}, and there is no such file: triton does not find the driver's library",
+            listed=", ".join(listed),
+        )
+        yield PROBLEM, what, _apply(case, "triton-libcuda-path") or Message("it is applied; is the driver there at all?")
 
 
 def _accelerators(case: Examination) -> _Found:
@@ -41,15 +45,20 @@ def _accelerators(case: Examination) -> _Found:
         since: Optional[str] = dict(GET_DEVICE_KNOWS).get(kind)
         if since is None or (since and engine and version_numbers(engine.version) < version_numbers(since)):
             version = engine.version if engine else ""
-            what = f"{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU"
+            what = Message(
+                "{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU",
+                package=package,
+                version=version,
+                kind=kind,
+            )
             yield PROBLEM, what, _apply(case, DEVICE)
 
 
 def _driver(case: Examination) -> _Found:
     torch = _located(case, "torch")
     if torch and _built_for(torch, "cuda") and not _has_driver():
-        what = f"torch {torch.version} is a build for CUDA, and this machine has no driver for it"
-        yield NOTE, what, "to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all"
+        what = Message("torch {version} is a build for CUDA, and this machine has no driver for it", version=torch.version)
+        yield NOTE, what, Message("to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all")
 
 
 def _backend(case: Examination) -> _Found:
@@ -57,8 +66,11 @@ def _backend(case: Examination) -> _Found:
     if not (torch and engine and _apply(case, DEVICE)) or _built_for(torch, "cuda") is not False or _built_for(torch, "hip"):
         return
     names = [f"cpu:gloo,{kind}:{backend}" for kind, backend in _vendors(case).values()] or ["gloo"]
-    what = f"torch {torch.version} has no NCCL, the backend that MMEngine takes unless the config names another one"
-    yield NOTE, what, f"in the config: env_cfg = dict(dist_cfg=dict(backend='{names[0]}'))"
+    what = Message(
+        "torch {version} has no NCCL, the backend that MMEngine takes unless the config names another one",
+        version=torch.version,
+    )
+    yield NOTE, what, Message("in the config: env_cfg = dict(dist_cfg=dict(backend='{names}'))", names=names[0])
 
 
 # what is there --------------------------------------------------------------------------------------------------------
@@ -104,9 +116,9 @@ def _listed(name: str) -> List[str]:
 OF_MACHINE = ("libcuda", "driver")
 """The checks that hold packages against this machine, which says nothing of an image."""
 TROUBLES = (
-    Check("code", "nothing installed asks for what nobody defines", _asked_for),
-    Check("libcuda", "what ldconfig lists is there", _libcuda),
-    Check("accelerators", "MMEngine knows the accelerators whose packages are installed", _accelerators),
-    Check("driver", "the build of torch fits this machine", _driver),
-    Check("backend", "torch has the backend that MMEngine takes", _backend),
+    Check("code", Message("nothing installed asks for what nobody defines"), _asked_for),
+    Check("libcuda", Message("what ldconfig lists is there"), _libcuda),
+    Check("accelerators", Message("MMEngine knows the accelerators whose packages are installed"), _accelerators),
+    Check("driver", Message("the build of torch fits this machine"), _driver),
+    Check("backend", Message("torch has the backend that MMEngine takes"), _backend),
 )

@@ -9,6 +9,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tup
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
+from patcher.message import Message, joined
 from patcher.model import Located, Patchset, Plan, Requested, State
 from patcher.ops.events import SILENT, Events
 from patcher.ops.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
@@ -33,6 +34,7 @@ from patcher.target.interpreter import Environment, discover
 from patcher.target.releases import was_yanked
 from patcher.target.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
 from patcher.text.diffs import FileDiff, diff_texts
+from patcher.text.listed import listed
 
 ALL, NEWEST = "all", "newest"
 _JOBS = 4  # releases that are fetched at a time, where nobody says how many
@@ -62,8 +64,17 @@ def check_against(against: Sequence[str], option: str = "--against", *, folders:
     wrong = [text for text in against if text not in words and not is_version(text) and not (text.strip() and is_range(text))]
     wrong = [text for text in wrong if not (folders and _is_folder(text))]
     if wrong:
-        lines = [f'{option} "{text}": expected a version, a range such as ">=2.4,<3", {ALL} or {NEWEST}' for text in wrong]
-        raise UsageError("\n".join(lines), "versions and ranges are those of PEP 440")
+        lines = [
+            Message(
+                '{option} "{text}": expected a version, a range such as ">=2.4,<3", {names} or {version}',
+                option=option,
+                text=text,
+                names=ALL,
+                version=NEWEST,
+            )
+            for text in wrong
+        ]
+        raise UsageError(joined("\n", lines), "versions and ranges are those of PEP 440")
 
 
 def _is_folder(text: str) -> bool:
@@ -110,7 +121,7 @@ def check_releases(
         outcomes = list(_in_folders(one, folders_given))
         for outcome in _outcomes(one, against, chosen[one.patchset.name], listings, folders, fetcher.cache):
             outcomes.append(outcome)
-            events.progress(next(tried), total, "releases checked")
+            events.progress(next(tried), total, Message("releases checked"))
         checked.append(Checked(one.patchset, tuple(outcomes)))
     return checked
 
@@ -139,7 +150,7 @@ def named_releases(
                 several = _taken(text, versions, versions)
                 keys.update(((name, version), None) for version in several)
                 if not several:
-                    found[name, text] = NoRelease("the index has no such release for macOS or Linux")
+                    found[name, text] = NoRelease(Message("the index has no such release for macOS or Linux"))
         found.update(fetch_all(fetcher, list(keys), listings, paths))
         return found
 
@@ -202,7 +213,7 @@ def _outcomes(
         if not inside and not is_series(requested.patchset):
             ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
             word = State.NOT_FOUND.value if NEWEST in against else OUT_OF_RANGE  # `apply` would answer so, and CI asks early
-            problem = f"the patchset is for {package} {ranges}"
+            problem = Message("the patchset is for {package} {ranges}", package=package, ranges=ranges)
             hint = update_hint(requested, version) if version == last[name] else ""
             outcome = ReleaseOutcome(name, version, word, problem=problem, hint=hint)
         elif isinstance(folder, SitepatchError):
@@ -237,8 +248,14 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     patches = patch_states(only, release, plan) if is_series(only.patchset) else ()
     if plan.failed:
         first, *others = plan.failed
-        where = f"{first.path}: {first.scope}: " if first.scope else f"{first.path}: " if "/" in first.path else ""
-        more = f" (and {len(others)} more)" if others else ""
+        where = (
+            Message("{first.path}: {first.scope}: ", first=first)
+            if first.scope
+            else Message("{path}: ", path=first.path)
+            if "/" in first.path
+            else ""
+        )
+        more = Message(" (and {number} more)", number=len(others)) if others else ""
         problem = where + one_line(first.problem).replace(site, "the wheel") + more
         word, hint = first.state.value, first.hint
         return ReleaseOutcome(distribution, version, word, problem=problem, hint=hint, answers=answers, patches=patches)
@@ -284,16 +301,16 @@ def _nothing_found(
         error = listings[name]
         if isinstance(error, SitepatchError) and name not in chosen_names:
             yield ReleaseOutcome(name, "", NOT_FETCHED, problem=one_line(error.message), hint=error.hint)
-    listed = [each for each in map(listings.get, names) if isinstance(each, Listing)]
-    if len(listed) < len(names):
+    indexes = [each for each in map(listings.get, names) if isinstance(each, Listing)]
+    if len(indexes) < len(names):
         return
-    ranges = " or ".join(variant.versions or "any version" for variant in patchset.variants)
+    ranges = listed([variant.versions or Message("any version") for variant in patchset.variants], "or")
     versions, inside = [pick.key[1] for pick in chosen], [pick.key[1] for pick in chosen if pick.inside]
     for text in against:
         if not _taken(text, versions, inside):
-            problem = f"the index has none in {ranges}"
+            problem = Message("the index has none in {ranges}", ranges=ranges)
             if is_version(text):
-                problem = "the index has no such release for macOS or Linux"
-            if not any(each.versions for each in listed):
-                problem = "pip found no release at all of that name"
-            yield ReleaseOutcome(" or ".join(names), text, NO_RELEASE, problem=problem)
+                problem = Message("the index has no such release for macOS or Linux")
+            if not any(each.versions for each in indexes):
+                problem = Message("pip found no release at all of that name")
+            yield ReleaseOutcome(listed(list(names), "or"), text, NO_RELEASE, problem=problem)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Tuple
 
+from patcher.message import Message
 from patcher.model import Answer, Patchset, Plan, State
 from patcher.text.diffs import FileDiff
 
 if TYPE_CHECKING:
     from patcher.ops.explain import HunkExplanation
 
-APPLIES, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = "applies", "out of range", "no release", "no wheel", "not fetched"
+APPLIES, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = (
+    "applies",
+    Message("out of range"),
+    Message("no release"),
+    Message("no wheel"),
+    Message("not fetched"),
+)
 HOLDS = (APPLIES, State.APPLIED.value, State.UPSTREAM.value)
 _GOOD = (*HOLDS, State.NOT_NEEDED.value, OUT_OF_RANGE)
 

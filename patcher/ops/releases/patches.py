@@ -8,6 +8,7 @@ from typing import Dict, List, Tuple
 from patcher.engine.engine import answer_alone
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source
+from patcher.message import Message
 from patcher.model import Answer, HunkText, Located, Patchset, Plan, Requested, State
 from patcher.ops.explain import HunkExplanation, explanations
 from patcher.ops.releases.outcome import APPLIES, PatchState
@@ -52,7 +53,7 @@ def patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[Pa
         problem = f"{failed[0].path}: {failed[0].scope}: {failed[0].problem}" if failed else ""
         other = next(filter(None, (_breaking(requested, release, hunk) for hunk in hunks)), "")
         if other:
-            word, problem = State.CONFLICT.value, f"{other} changes the same code"
+            word, problem = State.CONFLICT.value, Message("{other} changes the same code", other=other)
         states.append(PatchState(name, word, problem, other, hunks))
     return tuple(states)
 

@@ -26,6 +26,7 @@ from patcher.cli.editor import edit_copies
 from patcher.cli.options import common_options, patient, verify_option
 from patcher.cli.styles import Row
 from patcher.errors import UsageError
+from patcher.message import Message
 from patcher.text.diffs import FileDiff, diff_texts
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _agreed(console: Console) -> bool:
     """Ask on a terminal whether the patchset is to take the place of the edit."""
     if console.as_json or console.quiet or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    return console.confirm("put the files back and apply the patchset in the place of the edit?")
+    return console.confirm(Message("put the files back and apply the patchset in the place of the edit?"))
 
 
 def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
@@ -116,13 +117,17 @@ def _show(console: Console, made: CaptureOutcome, *, explain: bool) -> None:
     console.rows(rows)
     if made.folder is None:
         rest = not made.draft.complete and any(file.hunks for file in made.draft.files)
-        more = "; --partial makes one of the rest" if rest else ""
-        console.note(f"no patchset was written{more}", "stopped")
+        more = Message("; --partial makes one of the rest") if rest else ""
+        console.note("no patchset was written{more}", "stopped", more=more)
     else:
         _show_differences(console, made)
         variants = made.requested.patchset.variants if made.requested else ()
-        what = f"{number_of_hunks(made.draft)} in {made.folder}" if made.draft.files else f"{made.folder}, as it stands"
-        console.info_rows([Row("captured", (f"{what}, for {release_ranges(variants)}",))])
+        what = (
+            Message("{hunks} in {folder}", hunks=number_of_hunks(made.draft), folder=made.folder)
+            if made.draft.files
+            else Message("{folder}, as it stands", folder=made.folder)
+        )
+        console.info_rows([Row("captured", (Message("{what}, for {ranges}", what=what, ranges=release_ranges(variants)),))])
 
 
 def _report(console: Console, made: CaptureOutcome, *, explain: bool) -> int:
@@ -131,12 +136,12 @@ def _report(console: Console, made: CaptureOutcome, *, explain: bool) -> int:
     if made.folder and request.copy:
         more = [] if request.output is None else ["--patch-dir", str(made.folder.parent)]
         how = console.command("apply", request.name, *more)
-        console.info(f"apply it with: {how}")
+        console.info("apply it with: {how}", how=how)
     elif made.folder:
         more = [] if request.output is None else ["--output", request.output]
         more += [*(["--pristine", request.pristine] if request.pristine else []), *(["--partial"] if request.partial else [])]
         how = console.command("capture", *request.words, "--name", request.name, *more, "--adopt")
-        console.info(f"put it in the place of the edit with: {how}")
+        console.info("put it in the place of the edit with: {how}", how=how)
     return console.answer(made.folder is not None, {"written": False, **_json(made, explain=explain)})
 
 
@@ -144,8 +149,10 @@ def _show_differences(console: Console, made: CaptureOutcome) -> None:
     """Where the patchset makes another text than the edit did."""
     for one in made.files:
         if one.made != one.file.data:
-            what = _difference(made, one) or "see below"
-            console.note(f"{one.file.path}: the patchset does not make it byte for byte as it was edited: {what}")
+            what = _difference(made, one) or Message("see below")
+            console.note(
+                "{path}: the patchset does not make it byte for byte as it was edited: {what}", path=one.file.path, what=what
+            )
             show_diffs(console, [diff_texts("", one.file.path, one.file.data, one.made)])
 
 
@@ -215,7 +222,7 @@ def edit(
     more += [word for each in also for word in ("--also", each)]
     go_on = console.command("capture", "--from", str(copies.folder), "--name", name, *more)
     if no_editor:
-        console.out(f"edit what is in {copies.folder}, then: {go_on}")
+        console.out(Message("edit what is in {folder}, then: {go_on}", folder=copies.folder, go_on=go_on))
         return console.answer(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
     request = ops.CaptureRequest(console.place, name, (), output, "", str(copies.folder), partial, summary, also)
     first = copies.paths[0] if file else ""

@@ -10,6 +10,7 @@ from patcher.cli.answers.plan import answer_json, answer_rows, decoded
 from patcher.cli.console import Console, requirement
 from patcher.cli.options import common_options, complete_names, settings_option
 from patcher.cli.styles import color_diff
+from patcher.message import Message
 
 _FORMATS = ("patch", "wheel", "patchset-wheel")
 
@@ -63,7 +64,7 @@ def export(
     elif not console.as_json:
         click.echo(made.text, nl=False)
     for path, digest in made.written:
-        console.out(requirement(path, digest) if form.endswith("wheel") else f"wrote {path}")
+        console.out(requirement(path, digest) if form.endswith("wheel") else Message("wrote {path}", path=path))
     fields = {
         "format": form,
         "patchsets": list(names),

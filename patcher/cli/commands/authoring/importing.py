@@ -15,6 +15,7 @@ from patcher.cli.console import Console
 from patcher.cli.options import common_options
 from patcher.cli.styles import Row, color_diff, hint_lines
 from patcher.errors import UsageError
+from patcher.message import Message
 
 if TYPE_CHECKING:
     from patcher.ops.authoring.importing import ImportOutcome, PatchResult
@@ -82,7 +83,7 @@ def import_(
             raise UsageError("standard input: found other files beside it, expected it alone", "name files, or - alone")
         if sys.stdin is None:
             raise UsageError("standard input is closed", "name a file")
-        data, patches = sys.stdin.buffer.read(), ("standard input",)
+        data, patches = sys.stdin.buffer.read(), (Message("standard input"),)
     made = import_series(ImportRequest(console.place, patches, name, data, output, also, leave_out, fuzz, digest), console)
     console.notes(made.notes)
     if not made.patches or console.verbose or explain:
@@ -91,18 +92,36 @@ def import_(
     console.hints(one.hint for one in made.problems)
     if made.patchset:
         good = sum(result.state in ("imported", "in place") for result in made.patches)
-        number = f"{good} of {len(made.patches)} patches" if made.patches else number_of_hunks(made.draft)
-        what = f"{number} in {made.folder}, for {release_ranges(made.patchset.variants)}"
+        number = (
+            Message("{good} of {number} patches", good=good, number=len(made.patches))
+            if made.patches
+            else number_of_hunks(made.draft)
+        )
+        what = Message(
+            "{number} in {folder}, for {ranges}",
+            number=number,
+            folder=made.folder,
+            ranges=release_ranges(made.patchset.variants),
+        )
         console.info_rows([Row("imported", (what,))])
         more = [] if str(made.folder.parent) == "patchsets" else ["--patch-dir", str(made.folder.parent)]
-        console.info(f"apply it with: {console.command('apply', made.patchset.name, *more)}")
+        console.info("apply it with: {command}", command=console.command("apply", made.patchset.name, *more))
     if made.patches and not made.ok:
         failed = sum(result.failed for result in made.patches)
-        console.note(f"{failed} of {len(made.patches)} patches; once mended, the same command imports them", "not imported")
+        console.note(
+            "{failed} of {number} patches; once mended, the same command imports them",
+            "not imported",
+            failed=failed,
+            number=len(made.patches),
+        )
     elif not made.patchset:
         rest = made.missing and any(file.hunks for file in made.draft.files)
         words = " ".join(f"--leave-out {quote(one.name)}" for one in made.missing)
-        console.note(f"no patchset was written{f'; one of the rest is made with {words}' if rest else ''}", "stopped")
+        console.note(
+            "no patchset was written{subject}",
+            "stopped",
+            subject=Message("; one of the rest is made with {words}", words=words) if rest else "",
+        )
     return console.answer(made.ok, _json(made, explain=explain))
 
 
@@ -111,10 +130,12 @@ def _rows(console: Console, made: ImportOutcome) -> List[Row]:
         return [_patch_row(result) for result in made.patches if result.failed or not console.quiet]
     rows = [] if console.quiet else [Row("changes", (one.path, f"+{one.added} -{one.removed}")) for one in made.files]
     rows += release_rows(made.releases)
-    rows += [Row("left out", (left.name, left.why)) for left in made.left_out]
-    rows += [Row("not imported", (left.name, left.why), tuple(color_diff(left.text.rstrip("\n")))) for left in made.missing]
+    rows += [Row(Message("left out"), (left.name, left.why)) for left in made.left_out]
+    rows += [
+        Row(Message("not imported"), (left.name, left.why), tuple(color_diff(left.text.rstrip("\n")))) for left in made.missing
+    ]
     for one in made.problems:
-        rows.append(Row("does not fit", (one.path or one.section.path,), tuple(one.problem.split("\n"))))
+        rows.append(Row(Message("does not fit"), (one.path or one.section.path,), tuple(one.problem.split("\n"))))
     return rows
 
 

@@ -12,6 +12,7 @@ from patcher.cli.console import Console
 from patcher.cli.editor import edit_copies
 from patcher.cli.options import common_options, complete_names
 from patcher.cli.styles import Row
+from patcher.message import Message
 
 if TYPE_CHECKING:
     from patcher.ops.authoring.fitting import TriedRelease
@@ -64,13 +65,22 @@ def _report(console: Console, request: UpdateRequest, made: UpdateOutcome) -> in
         console.rows(list(map(explanation_row, one.hunks)))
     show_hunks(console, made.draft, explain=False)
     rows = left_rows(made.draft)
-    rows += [Row("not fetched", (problem,)) for problem in made.problems]
+    rows += [Row(Message("not fetched"), (problem,)) for problem in made.problems]
     if not console.quiet:
         word = "changed" if made.added or made.dropped else "widened"
-        rows += [Row("dropped", (f"{patch}.spatch", "upstream has it")) for patch in made.dropped]
-        rows += [Row(word, (f"{package} {before}", f"now {now}")) for package, before, now in made.ranges]
+        rows += [Row("dropped", (f"{patch}.spatch", Message("upstream has it"))) for patch in made.dropped]
+        rows += [Row(word, (f"{package} {before}", Message("now {now}", now=now))) for package, before, now in made.ranges]
         added = made.patchset.variants[-1]
-        rows += [Row("added", (f"{made.folder / made.added}, for {added.package} {added.versions}",))] if made.added else []
+        rows += (
+            [
+                Row(
+                    "added",
+                    (Message("{folder}, for {added.package} {added.versions}", folder=made.folder / made.added, added=added),),
+                )
+            ]
+            if made.added
+            else []
+        )
     console.rows(rows)
     console.notes(made.notes)
     if made.draft.files and not made.added:
@@ -78,7 +88,7 @@ def _report(console: Console, request: UpdateRequest, made: UpdateOutcome) -> in
     elif not made.ok and any(one.hunks for one in made.releases):
         newest = [one.located.version for one in made.releases if one.hunks][-1]
         words = ["--to", newest] if request.to else []
-        console.info(f"edit it there with: {console.command('update', request.name, *words, '--edit')}")
+        console.info("edit it there with: {command}", command=console.command("update", request.name, *words, "--edit"))
     return console.answer(made.ok, _json(request, made))
 
 

@@ -1,0 +1,51 @@
+"""Messages: sentences that keep what they are made of, so that they can be said in another language."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Mapping, Tuple
+
+
+class Message(str):
+    """A sentence in English: a template, as `nothing is applied in {site}`, and its fields.
+
+    It is a text like any other; who shows it looks up the template in a catalogue. A field may be a message itself. Every
+    other field stays as it is in all languages: a path, a name, code.
+    """
+
+    template: str
+    fields: Dict[str, Any]
+
+    def __new__(cls, template: str, /, **fields: Any) -> Message:  # noqa: D102 - the docstring of the class documents it
+        message = super().__new__(cls, template.format(**fields))
+        message.template, message.fields = template, fields
+        return message
+
+    @classmethod
+    def whole(cls, text: object) -> Message:
+        """A text that has no fields, such as what a patchset says about itself."""
+        return cls(str(text).replace("{", "{{").replace("}", "}}"))
+
+    @classmethod
+    def of(cls, text: str, fields: Mapping[str, Any]) -> str:
+        """A message as it is, also an empty text; of any other text the message of that template."""
+        if isinstance(text, Message) or not text:
+            return text
+        return cls(text, **fields) if fields else cls.whole(text)
+
+    def __str__(self) -> str:
+        return self
+
+    def __add__(self, other: str) -> Message:
+        return joined("", (self, other))
+
+    def __radd__(self, other: str) -> Message:
+        return joined("", (other, self))
+
+    def __getnewargs_ex__(self) -> Tuple[Tuple[str], Dict[str, Any]]:
+        return (self.template,), self.fields
+
+
+def joined(separator: str, parts: Iterable[str]) -> Message:
+    """Several messages or other texts as one, with a separator between each two; empty ones are left out."""
+    fields = {f"part{number}": part for number, part in enumerate(filter(None, parts))}
+    return Message(separator.join(f"{{{name}}}" for name in fields), **fields)
