@@ -328,10 +328,11 @@ def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit],
 def _most_specific(findings: Sequence[FoundSymptom]) -> List[FoundSymptom]:
     """Of findings in one line the most specific: that for what is installed here, else those that a patchset cures."""
 
-    def weight(one: FoundSymptom) -> Tuple[bool, bool, bool]:
-        return bool(one.symptom.installed), one.patchset is not None, not one.symptom.follows
+    def weight(one: FoundSymptom) -> Tuple[bool, bool, bool, bool]:
+        cures = one.patchset is not None and one.patchset.kind != "debug"
+        return bool(one.symptom.installed), one.patchset is not None, cures, not one.symptom.follows
 
-    most: Dict[Tuple[str, int], Tuple[bool, bool, bool]] = {}
+    most: Dict[Tuple[str, int], Tuple[bool, bool, bool, bool]] = {}
     for one in findings:
         most[one.log, one.line] = max(weight(one), most.get((one.log, one.line), weight(one)))
     return [one for one in findings if weight(one) == most[one.log, one.line]]
