@@ -103,9 +103,9 @@ def make_runner(way, rank, change=lambda common: common):
 def train(way, rank):
     runner = make_runner(way, rank)
     runner.train()
-    model = runner.model.module
+    model = getattr(runner.model, "module", runner.model)  # nothing is wrapped where there is no launcher
     digests = digest(model.named_parameters()), digest(model.state_dict().items())
-    say("trained", way, rank, *digests, torch.rand(1).item(), torch.distributed.get_backend(), runner.model.device_ids)
+    say("trained", way, rank, *digests, torch.rand(1).item(), torch.distributed.get_backend(), getattr(runner.model, "device_ids", None))
 
 
 def attempt(way, rank, group):

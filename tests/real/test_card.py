@@ -12,6 +12,18 @@ pytestmark = pytest.mark.real
 
 NAME = "mmengine-device"
 BOTH = "cpu:gloo,gcu:eccl"
+INDEX = """
+import torch
+from mmengine.structures import InstanceData
+boxes = InstanceData(score=torch.arange(3.0, device="gcu"), names=["a", "b", "c"])
+for index in ([True, False, True], [2, 0], [0.5]):
+    try:
+        chosen = boxes[torch.tensor(index, device="gcu")]
+        print(chosen.score.tolist(), chosen.names)
+    except AssertionError:
+        print("refused")
+"""
+INDEXED = ["[0.0, 2.0] ['a', 'c']", "[2.0, 0.0] ['c', 'a']", "refused"]
 
 
 def lay_card(environment, kind):
@@ -98,22 +110,10 @@ def test_what_musa_needs_beside_torchrun_and_fp32(musa):
 
 
 def test_instances_are_indexed_by_a_mask_and_by_numbers_on_the_card(carded):
-    code = """
-import torch
-from mmengine.structures import InstanceData
-boxes = InstanceData(score=torch.arange(3.0, device="gcu"), names=["a", "b", "c"])
-for index in ([True, False, True], [2, 0], [0.5]):
-    try:
-        chosen = boxes[torch.tensor(index, device="gcu")]
-        print(chosen.score.tolist(), chosen.names)
-    except AssertionError:
-        print("refused")
-"""
-    asked = [carded.python, "-c", code]
+    asked = [carded.python, "-c", INDEX]
     assert run(asked, cwd=carded.cwd).out.splitlines()[-3:] == ["refused"] * 3
     apply(carded, NAME)
-    chosen = ["[0.0, 2.0] ['a', 'c']", "[2.0, 0.0] ['c', 'a']", "refused"]
-    assert run(asked, cwd=carded.cwd).out.splitlines()[-3:] == chosen
+    assert run(asked, cwd=carded.cwd).out.splitlines()[-3:] == INDEXED
 
 
 @slow
