@@ -120,8 +120,12 @@ def test_mmengine(real_cache, distribution, version):
     device = states(answers("mmengine-device", version, files))
     changed = {path for (path, _), found in device.items() if any(state is State.APPLICABLE for state, _ in found)}
     since = {strategy[0]: (0, 8), "mmengine/logging/logger.py": (0, 7), "mmengine/dist/dist.py": (0, 7, 3)}
-    reported = {others[0][0], others[1][0]}  # by mmengine-ddp-debug alone
-    assert changed == {path for path in TARGETS["mmengine"] if number >= since.get(path, ())} - reported
+    checkpoint = "mmengine/runner/checkpoint.py"
+    assert states(answers("mmengine-checkpoint-load", version, files)) == {
+        (checkpoint, scope): [once] for scope in ("load_from_local", "<module>")
+    }
+    elsewhere = {others[0][0], others[1][0], checkpoint}  # changed by mmengine-ddp-debug and mmengine-checkpoint-load alone
+    assert changed == {path for path in TARGETS["mmengine"] if number >= since.get(path, ())} - elsewhere
     together(["mmengine-ddp-device", "mmengine-ddp-debug"], version, files)
     together(["mmengine-device", "mmengine-ddp-debug"], version, files)
 
