@@ -258,7 +258,8 @@ def test_what_was_meant_by_a_diff_a_directory_or_a_package_is_said(site, command
         ("patchsets/", "write the name and the directory that it lies in: mine --patch-dir patchsets\n"),
         (f"{folder}/patchset.toml", f"write the name and the directory that it lies in: mine --patch-dir {folder.parent}\n"),
         ("triton", "triton is a package, it is patched by triton-libcuda-path\n"),
-        ("flash-attn", "; what each is for: sitepatch list\n"),
+        ("flash-attn", "a patchset for a package is made with: sitepatch edit PACKAGE --name NAME\n"),
+        ("./patchsets/nothing", f"{site.cwd}/patchsets/nothing: there is no such folder\n"),
     ):
         refused(site, 2, [command, word], f'error: there is no patchset "{word}"', meant)
 

@@ -290,7 +290,7 @@ def test_a_package_that_is_not_there_is_reported_with_what_looks_like_it(tmp_pat
     with pytest.raises(SitepatchError) as caught:
         locate(searching(tmp_path), "demoo")
     assert f"demoo is not installed in {tmp_path}" in caught.value.message
-    assert "installed are demo;" in caught.value.hint
+    assert "did you mean demo? or name" in caught.value.hint
     install(tmp_path, {"rich/__init__.py": ""}, "rich")
     with pytest.raises(SitepatchError) as caught:
         locate(searching(tmp_path), "torch")  # whose letters are nearly those of rich

@@ -153,8 +153,8 @@ def test_a_command_that_cannot_be_run_is_reported_before_anything_is_applied(pro
 
 
 def test_no_command_is_wrong_usage(project):
-    for words, found in ((["two"], "no `--`"), (["two", "--"], "nothing behind it")):
-        ended = done(sitepatch("run", *words, *(project.given if len(words) == 1 else ()), cwd=project.folder), 2)
+    for words, found in ((["two"], "no `--`"), (["two", "python", "-c", "1"], "no `--`"), (["two", "--"], "nothing behind it")):
+        ended = done(sitepatch("run", *words, *(project.given if words[-1] != "--" else ()), cwd=project.folder), 2)
         assert f"Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND..." in ended.err
     assert "Usage: sitepatch run [OPTIONS] [NAME]... -- COMMAND..." in done(sitepatch("run", "--help", cwd=project.folder)).out
     ended = done(project.run("true", names=["tow"]), 2)

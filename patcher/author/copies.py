@@ -15,7 +15,7 @@ from patcher.model import Located
 from patcher.store.status import read_installed
 from patcher.system.decode import Reader, Values, decode_json, sha256_hex
 from patcher.system.reading import read_file
-from patcher.target.environment import locate
+from patcher.target.environment import locate, nearest
 from patcher.target.interpreter import Environment
 
 _STATE = ".sitepatch-edit.json"
@@ -48,7 +48,9 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
     if not paths and Path(file).is_file():
         paths = [path for path in named_file(file, {located.site: ()})[1] if path in every]
     if not paths:
-        near = [path for path in every if path.rpartition("/")[2] == file.rpartition("/")[2]][:3]
+        names = [path.rpartition("/")[2] for path in every]
+        alike = nearest(file.rpartition("/")[2], sorted(set(names)), 3)
+        near = [path for name in alike for path, other in zip(every, names) if name == other][:3]
         hint = f"expected one of {', '.join(near)}" if near else "name it as `runner/runner.py`, from the package on"
         raise UsageError.at(Location(file or package), f"found no such Python file in {located.site}", hint)
     _check_clean(env, paths)

@@ -88,11 +88,12 @@ def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPa
         )
         looked.append(Message("{absolute} ({which})", absolute=Path(place).absolute(), which=which))
     names = Message("known patchsets: {subject}; what each is for: sitepatch list", subject=", ".join(known) or "none")
-    hints = [*_meant(name, patch_dirs, cwd), names, Message("searched: {pattern}", pattern=joined(", ", looked))]
+    near, meant = suggest(name, known), _meant(name, patch_dirs, cwd)
+    if not near and not meant:
+        meant = [Message("a patchset for a package is made with: sitepatch edit PACKAGE --name NAME")]
+    hints = [*meant, names, Message("searched: {pattern}", pattern=joined(", ", looked))]
     hints += [error.message for error in broken.values()]
-    return UsageError(
-        Message('there is no patchset "{name}"{suggestion}', name=name, suggestion=suggest(name, known)), joined("\n", hints)
-    )
+    return UsageError(Message('there is no patchset "{name}"{suggestion}', name=name, suggestion=near), joined("\n", hints))
 
 
 def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[str]:
@@ -114,6 +115,8 @@ def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[str]:
                 shlex_name=shlex.quote(name),
             )
         ]
+    if "/" in name:
+        return [Message("{path}: there is no such folder", path=Path(cwd, name))]
     every, _ = find_patchsets(patch_dirs, cwd)
     variants = ((each.patchset.name, variant) for each in every for variant in each.patchset.variants)
     targets = {(patchset, target) for patchset, variant in variants for target in (variant.package, *variant.distributions)}

@@ -112,14 +112,15 @@ def nearest_file(located: Located, path: str) -> str:
     site, (folder, _, name) = Path(located.site), path.rpartition("/")
     for top, pattern, least in ((site / folder, "*.py", 0.6), (site / located.package, "**/*.py", 0.8)):
         files = sorted(top.glob(pattern))
-        stems = _nearest(name[:-3], sorted({each.stem for each in files} - {"__init__"}), 1, least)
+        stems = nearest(name[:-3], sorted({each.stem for each in files} - {"__init__"}), 1, least)
         near = [each.relative_to(site).as_posix() for each in files if [each.stem] == stems]
         if near:
-            return _nearest(path, near, 1, 0)[0]
+            return nearest(path, near, 1, 0)[0]
     return ""
 
 
-def _nearest(word: str, words: Sequence[str], most: int, least: float = 0.6) -> List[str]:
+def nearest(word: str, words: Sequence[str], most: int, least: float = 0.6) -> List[str]:
+    """The words that are spelled most like this one, the most similar first."""
     from difflib import get_close_matches  # slow to import, and seldom needed
 
     return get_close_matches(word, words, most, least)
@@ -241,9 +242,9 @@ def _similar(env: Environment, package: str) -> str:
                     other=other,
                 )
     names = {each.name.split(".")[0] for each in every}
-    near = _nearest(package, sorted(name for name in names if name.isidentifier()), 3, 0.7)
+    near = nearest(package, sorted(name for name in names if name.isidentifier()), 3, 0.7)
     return (
-        Message("installed are {names}; {other}", names=", ".join(near), other=other)
+        Message("did you mean {names}? {other}", names=listed(near, "or"), other=other)
         if near
         else Message("install it, {other}", other=other)
     )

@@ -51,6 +51,8 @@ def test_a_file_may_be_named_by_its_path_as_the_shell_completes_it(world):
     (world.cwd / "other.py").write_text("")
     told = done(world("edit", "demo", "other.py", "--name", "four", **editor(world, "")), 2)
     assert "other.py: found no such Python file in" in told.err
+    told = done(world("edit", "demo", "mm.py", "--name", "four", **editor(world, "")), 2)
+    assert "hint: expected one of demo/m.py, " in told.err
 
 
 def test_a_whole_package_and_what_is_applied_in_it(world):

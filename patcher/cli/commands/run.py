@@ -32,7 +32,12 @@ class _Launcher(click.Command):
     def parse_args(self, ctx: click.Context, args: List[str]) -> List[str]:
         at = args.index("--") if "--" in args else len(args)
         command = tuple(args[at + 1 :])
-        left = super().parse_args(ctx, args[:at])
+        left: List[str] = []
+        try:
+            left = super().parse_args(ctx, args[:at])
+        except click.NoSuchOption:
+            if at < len(args):
+                raise  # else it belongs to the command, as `-c` does
         if not command and not ctx.resilient_parsing:
             found = Message("nothing behind it" if at < len(args) else "no `--`")
             text = Message("Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND...", found=found)
