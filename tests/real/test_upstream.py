@@ -1,4 +1,4 @@
-"""The patches of `upstream/`: what `export` gives for a pull request, and that each was tried as its text says."""
+"""The patches of `fixtures/upstream/`: what `export` gives for a pull request, and that each was tried as its text says."""
 
 import re
 import shutil
@@ -33,7 +33,7 @@ def git(folder, *words, given=None):
 def test_export_gives_each_patch_with_the_text_of_a_pull_request_and_git_takes_it(real_cache, tmp_path, name):
     package, site, mails, clone = name.partition("-")[0], tmp_path / "site", tmp_path / "mails", tmp_path / "clone"
     install(site, package, RELEASES[package], files_of(real_cache, package, RELEASES[package], FILES[package]))
-    sitepatch(site, "export", name, "--patch-dir", COMMAND_ROOT / "upstream", "--output", mails)
+    sitepatch(site, "export", name, "--patch-dir", COMMAND_ROOT / "fixtures/upstream", "--output", mails)
     files = sorted(mails.iterdir())
     assert [re.sub("^[0-9]+-|[.]patch$", "", file.name) for file in files] == NAMES[name]
     shutil.copytree(site / package, clone / package)
@@ -52,7 +52,7 @@ def test_export_gives_each_patch_with_the_text_of_a_pull_request_and_git_takes_i
 
 
 def apply(environment, name="mmengine-upstream"):
-    applied = environment.sitepatch("apply", name, "--patch-dir", COMMAND_ROOT / "upstream", "--verify", "compile")
+    applied = environment.sitepatch("apply", name, "--patch-dir", COMMAND_ROOT / "fixtures/upstream", "--verify", "compile")
     assert applied.code == 0, applied
 
 
