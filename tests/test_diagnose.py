@@ -310,6 +310,12 @@ def test_what_came_first_is_first_and_consequences_are_last(known):
     assert names(known, gone) == ["peer-gone"], "alone it is told all the same"
 
 
+def test_a_line_that_merely_speaks_of_something_can_be_what_a_symptom_needs(known):
+    warned = "/site-packages/mmengine/utils/dl_utils/setup_env.py:56: UserWarning: for each process, to avoid an overloaded system.\n"
+    text = f"{warned}AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
+    assert names(known, text) == ["cuda-selected-without-cuda"]
+
+
 def test_a_line_of_another_log_can_be_what_a_symptom_needs(known):
     source, error = "    torch.cuda.set_device(rank % num_gpus)\n", "ZeroDivisionError: integer modulo by zero\n"
     assert names(known, error) == []

@@ -216,10 +216,11 @@ class KnownSymptoms:
     def outcome(self, logs: Sequence[Log], which: Optional[str] = None) -> DiagnoseOutcome:
         """The outcome for these logs, with the runs that `which` names."""
         seen = {each.pattern for log in logs for each in log.sightings}
+        evidence = seen.union(each.pattern for log in logs for each in log.mentions)
         spoken_of = sorted({device for log in logs for device in log.devices})
         found = []
         for symptom, patchset in self.symptoms:
-            lacking = symptom.needs and seen.isdisjoint(symptom.needs)
+            lacking = symptom.needs and evidence.isdisjoint(symptom.needs)
             if not seen.isdisjoint(symptom.patterns) and not lacking and self._is_there(symptom, spoken_of):
                 devices = spoken_of or self._installed(symptom)
                 chosen = _with_device(symptom, patchset, devices)
