@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import COMMAND_ROOT, Environment, run
-from test_accelerate import free_port, ranks
+from test_accelerate import OLDEST, free_port, ranks
 from test_card import assert_trained_on_the_card, carded, train
 from test_torch import BEFORE_VENDOR_BRANCH, VENDOR_BRANCH
 from wheels import slow
@@ -121,6 +121,7 @@ def test_two_ranks_train_on_the_card_after_what_is_told(carded):
 
 
 @slow
+@pytest.mark.parametrize("ranks", [OLDEST], indirect=True)  # accelerate 0.33 lets several processes share a device
 def test_no_more_ranks_than_devices_are_started_after_what_is_told(ranks):
     """Two devices, of which the launcher is told, and four processes, of which the third and fourth raise what CUDA raises."""
     job = ranks.tmp_path / "job.py"
