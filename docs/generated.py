@@ -21,6 +21,7 @@ from patcher.diagnose.tools import with_tools
 from patcher.model import Symptom
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
+from patcher.patchset.removal import when_released
 from patcher.patchset.symptoms import general_symptoms
 
 _BUILT_IN = [load_patchset(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]
@@ -125,7 +126,8 @@ def _patchsets(_: str) -> str:
     for each in _BUILT_IN:
         ranges = ", ".join(f"{one.package} `{one.versions}`" for one in each.variants)
         prose = re.sub(r"(?<=\n)(?<!\n\n)(- .*(?:\n[- ] .*)*)", r"\n\1\n", each.prose).replace("<", "&lt;")  # lists
-        gone = f" It can go when {each.provenance['remove_when']}." if "remove_when" in each.provenance else ""
+        reason = each.provenance["remove_when"].partition(": ")[2]
+        gone = f" It can go with {when_released(each) or 'a release that has its change'}: {reason}."
         parts += [f"## {each.name}", f"{each.summary}. *{each.kind}*, {ranges}.{gone}", prose]
         defaults = [f"`{one.default}`" if one.type != "bool" else f"`{one.default}`".lower() for one in each.options]
         rows = [(f"`{one.name}`", one.type, default, one.help) for one, default in zip(each.options, defaults)]

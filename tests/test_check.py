@@ -25,6 +25,7 @@ from patcher.ops.releases.fetching import Fetcher, fetch_all
 from patcher.ops.releases.outcome import Checked, ReleaseOutcome
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
+from patcher.patchset.removal import can_go, when_released, when_upstream
 from patcher.patchset.sources import resolve_options
 from patcher.target.index import Listing
 from patcher.target.interpreter import discover
@@ -228,6 +229,50 @@ def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told
     assert ended.code == 1
     assert "not found  demo  3.0  the patchset is for demo >=1,<3" in ended.out and "applies  many       2.0  many/share.py:2" in ended.out
     assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
+
+
+def test_a_release_with_which_a_patchset_can_go_is_named_and_is_no_failure(check, told, patchsets, tmp_path):
+    shutil.copytree(patchsets / "ask", tmp_path / "p" / "ask")
+    manifest = tmp_path / "p" / "ask" / "patchset.toml"
+    manifest.write_text(manifest.read_text().replace("upstream asks safely", "demo >=3: it asks safely"))
+    ended = check("ask", "--patch-dir", tmp_path / "p", "--against", "newest")
+    assert (ended.code, lines(ended)["3.0"][0]) == (0, "out of range")
+    assert "hint: it can go: demo >=3: it asks safely" in ended.err
+    answer = json.loads(check("ask", "--patch-dir", tmp_path / "p", "--against", ">=2.10", "--json").out)
+    assert answer["releases"][0]["upstream_since"] == {"ask": "demo 3.0rc1"}
+    assert "since demo 3.0rc1: it can go" in check("ask", "--patch-dir", tmp_path / "p", "--against", ">=2.10").out
+    assert "it can go" not in check("ask", "--patch-dir", tmp_path / "p", "--against", "2.10").out
+
+
+@pytest.mark.parametrize(
+    ("text", "upstream", "released"),
+    [
+        ("upstream", True, ""),
+        ("upstream: it asks safely", True, ""),
+        ("upstream asks safely", True, ""),
+        ("upstreams differ", False, ""),
+        ("demo-lite >=3: it asks safely", False, "demo-lite >=3"),
+        ("demo >=3,<4", False, "demo >=3,<4"),
+        ("demo >=3, which asks safely", False, ""),
+        ("demo 3", False, ""),
+        ("the failure is understood", False, ""),
+    ],
+)
+def test_what_of_remove_when_a_program_reads(patchsets, text, upstream, released):
+    patchset = load_patchset(patchsets / "ask", "here")._replace(provenance={"remove_when": text})
+    assert (when_upstream(patchset), when_released(patchset)) == (upstream, released)
+
+
+def test_a_program_reads_when_a_built_in_patchset_can_go():
+    every = [load_patchset(path.parent, "built in") for path in Path(builtin_dir()).glob("*/patchset.toml")]
+    assert [one.name for one in every if not when_upstream(one) and not when_released(one)] == []
+    assert [one.name for one in every if not one.provenance.get("bug")] == []
+
+
+def test_a_release_of_each_distribution_of_a_package_counts(patchsets):
+    (patchset,) = [load_patchset(Path(builtin_dir()) / name, "built in") for name in ("mmengine-checkpoint-load",)]
+    answers = {(name, version): can_go(patchset, name, version) for name in ("mmengine", "mmengine-lite", "torch", "") for version in ("0.11.0", "0.10.7", "")}
+    assert [key for key, answer in answers.items() if answer] == [("mmengine", "0.11.0"), ("mmengine-lite", "0.11.0")]
 
 
 def test_ci_is_answered_in_annotations(patchsets, tmp_path):

@@ -9,6 +9,7 @@ from patcher.errors import AbsentError, SitepatchError
 from patcher.facts import Assignment, sha256
 from patcher.message import Message
 from patcher.model import Answer, FilePatch, HunkText, Located, Requested, State, Variant
+from patcher.patchset.removal import can_go
 from patcher.patchset.sources import matching_variants, pick_variants
 from patcher.store.store import Store
 from patcher.system.reading import read_file
@@ -70,7 +71,7 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
     if not any(matched for _, matched, _ in scores):
         words = {"names": have, "package": located.package, "ranges": ranges}
         problem = Message("{names}; this patchset is for {package} {ranges}", **words)
-        raise AbsentError(problem, update_hint(requested, located.version))
+        raise AbsentError(problem, update_hint(requested, located.distribution, located.version))
     best = [variant for variant, score in zip(matching, scores) if score == max(scores)]
     if len(best) > 1:
         words = {"names": have, "ranges": ranges}
@@ -79,8 +80,10 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
     return best[0]
 
 
-def update_hint(requested: Requested, version: str) -> str:
+def update_hint(requested: Requested, distribution: str, version: str) -> str:
     """What to do where a release is in no range of a patchset."""
+    if can_go(requested.patchset, distribution, version):
+        return Message("it can go: {reason}", reason=requested.patchset.provenance["remove_when"])
     words = {"name": requested.patchset.name, "version": version}
     return Message("does it hold for it? sitepatch update {name} --to {version}", **words) if version else ""
 

@@ -17,6 +17,7 @@ from patcher.cli.translation import term
 from patcher.message import Message, joined
 from patcher.model import Answer, State
 from patcher.ops.releases.outcome import HOLDS, NO_RELEASE, Checked, PatchState, ReleaseOutcome
+from patcher.patchset.removal import can_go
 from patcher.text.listed import count
 from patcher.text.terminal import Styled
 
@@ -150,7 +151,10 @@ def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
 
 
 def upstream_since(checked: Checked) -> Dict[str, str]:
-    """What the last release has itself, the patchset or patches of a series, and since which of those that were looked at."""
+    """What can go, the patchset or patches of a series, and since which of the releases that were looked at.
+
+    The last release has it itself, or is one that the patchset's `remove_when` names.
+    """
     since: Dict[str, str] = {}
     for one in (outcome for outcome in checked.outcomes if outcome.answers):
         for name, word in [(patch.name, patch.word) for patch in one.patches] or [(checked.patchset.name, one.word)]:
@@ -158,7 +162,9 @@ def upstream_since(checked: Checked) -> Dict[str, str]:
                 since.pop(name, None)
             else:
                 since.setdefault(name, f"{one.distribution} {one.version}")
-    return since
+    released = (one for one in checked.outcomes if can_go(checked.patchset, one.distribution, one.version))
+    first = next((one for one in released if one.word != NO_RELEASE), None)
+    return {**since, checked.patchset.name: f"{first.distribution} {first.version}"} if first else since
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
@@ -180,8 +186,9 @@ def checked_json(checked: Checked) -> Dict[str, Any]:
         for one in checked.outcomes
     ]
     head = {"name": checked.patchset.name, "version": checked.patchset.version}
-    series = {"upstream_since": upstream_since(checked)} if any(one.patches for one in checked.outcomes) else {}
-    return {**head, "releases": releases, **series}
+    since = upstream_since(checked)
+    known = bool(since) or any(one.patches for one in checked.outcomes)
+    return {**head, "releases": releases, **({"upstream_since": since} if known else {})}
 
 
 def _patch_json(patch: PatchState) -> Dict[str, Any]:

@@ -25,6 +25,7 @@ from patcher.ops.releases.outcome import (
     state_of,
 )
 from patcher.ops.releases.patches import is_series, patch_states
+from patcher.patchset.removal import can_go
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.planner.assignments import update_hint
 from patcher.planner.survey import make_plan
@@ -212,16 +213,17 @@ def _outcomes(
         listing, folder = listings[name], folders.get((name, version), cache)
         if not inside and not is_series(requested.patchset):
             ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
-            word = State.NOT_FOUND.value if NEWEST in against else OUT_OF_RANGE  # `apply` would answer so, and CI asks early
+            asked_early = NEWEST in against and not can_go(requested.patchset, name, version)  # by CI, as `apply` would answer
+            word = State.NOT_FOUND.value if asked_early else OUT_OF_RANGE
             problem = Message("the patchset is for {package} {ranges}", package=package, ranges=ranges)
-            hint = update_hint(requested, version) if version == last[name] else ""
+            hint = update_hint(requested, name, version) if version == last[name] else ""
             outcome = ReleaseOutcome(name, version, word, problem=problem, hint=hint)
         elif isinstance(folder, SitepatchError):
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
             outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
         else:
             outcome = try_release(requested, Located(package, str(folder), name, version, ""))
-            hint = update_hint(requested, version) if version == last.get(name) else ""
+            hint = update_hint(requested, name, version) if version == last.get(name) else ""
             outcome = outcome if inside else outcome._replace(hint=outcome.hint or hint)
         listed = isinstance(listing, Listing) and version in listing.yanked
         yield outcome._replace(yanked=listed or was_yanked(cache, name, version))

@@ -1,0 +1,28 @@
+"""What a program can check of `remove_when`: the change is upstream in a release, or a certain release is there."""
+
+from __future__ import annotations
+
+import re
+
+from patcher.model import Patchset
+from patcher.target.versions import accepts, is_range, is_version
+
+_RELEASE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*([<>=!~][^:]*)(?::.*)?", re.DOTALL)
+
+
+def when_upstream(patchset: Patchset) -> bool:
+    """Whether a patchset can go where all its hunks answer *upstream*."""
+    return re.match(r"upstream\b", patchset.provenance.get("remove_when", "")) is not None
+
+
+def when_released(patchset: Patchset) -> str:
+    """The release with which a patchset can go, as `mmengine >=0.11`; "" where `remove_when` names none."""
+    found = _RELEASE.fullmatch(patchset.provenance.get("remove_when", ""))
+    return f"{found.group(1)} {found.group(2).strip()}" if found and is_range(found.group(2)) else ""
+
+
+def can_go(patchset: Patchset, distribution: str, version: str) -> bool:
+    """Whether a release is the one with which a patchset can go; each distribution of a package counts as the package."""
+    name, _, versions = when_released(patchset).partition(" ")
+    groups = ({variant.package, *variant.distributions} for variant in patchset.variants)
+    return any({name, distribution} <= group for group in groups) and is_version(version) and accepts(versions, version)
