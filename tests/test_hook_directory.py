@@ -128,7 +128,7 @@ def test_a_newer_patchset_of_elsewhere_that_its_own_copy_hides_is_taken_by_name(
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [(["--mode", "strickt"], '--mode: found "strickt", expected repair or warn or strict; did you mean "strict"?'),
+    [(["--mode", "strickt"], '--mode: found "strickt", expected repair, warn or strict; did you mean "strict"?'),
      (["--name", "My_Hook"], '--name: found "My_Hook", expected a name of a-z'),
      (["--set", "two.x=1"], "two.x: found an unknown option"), (["--set", "x"], '--set x: found no "=", expected NAME.option=VALUE')],
 )  # fmt: skip
