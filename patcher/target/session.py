@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import threading
+import warnings
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import partial
 from importlib import import_module
@@ -77,11 +78,12 @@ def start_session() -> Session:
     said = io.StringIO()
     try:
         errors = (import_module("pip._internal.exceptions").PipError, OSError, ValueError)
-        with redirect_stdout(said), redirect_stderr(said):
+        with redirect_stdout(said), redirect_stderr(said), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what pip says of its own parts is not the user's
             command = import_module("pip._internal.commands").create_command("download")
             options, _ = command.parse_args(["--no-cache-dir"])
-        add_uv(options, os.environ)
-        session = command._build_session(options)
+            add_uv(options, os.environ)
+            session = command._build_session(options)
         session.auth._prompt_for_password = lambda netloc: (None, None, False)  # a keyring is asked, nobody at a terminal
         finder = partial(command._build_package_finder, options, session, ignore_requires_python=True)
         return Session(finder, session, errors, _Log())
