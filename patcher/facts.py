@@ -91,8 +91,8 @@ class FileStatus(NamedTuple):
             gone = self.receipt.origin != "unrecorded" and not self.installed
             then = Message("restore puts it back as it was before it was patched" if self.deleted else "restore forgets it")
             return Message(
-                "{subject} any more",
-                subject=Message("{name} is not installed" if gone else "the file is not there", name=name),
+                "{what} any more",
+                what=Message("{name} is not installed" if gone else "the file is not there", name=name),
             ), then
         if self.condition is Condition.ASTRAY:
             what = Message(

@@ -19,7 +19,6 @@ _SHORTEST = 2
 _NO_DIGITS = bytes.maketrans(b"123456789\r", b"000000000\n")
 _SMALL = bytes(range(256)).lower().translate(_NO_DIGITS)
 _ZERO_WIDTH = ("AT", "ASSERT", "ASSERT_NOT")
-_BLIND = ("ANY", "NOT_LITERAL", "CATEGORY")
 
 
 def shape(text: bytes) -> bytes:

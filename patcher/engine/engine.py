@@ -171,10 +171,10 @@ def _counted(source: Source, hunk: Hunk, found: FoundPlaces) -> Optional[HunkAns
     if count and total > count:
         where = sorted(source.lines.number(place.start) for place in [*found.todo, *found.done])
         problem = Message(
-            "found {total} places in `{scope}` (lines {subject}), expected {count}",
+            "found {total} places in `{scope}` (lines {lines}), expected {count}",
             total=total,
             scope=hunk.text.scope,
-            subject=", ".join(map(str, where)),
+            lines=", ".join(map(str, where)),
             count=count,
         )
         hint = Message("write more of the code around the place, or say `count=all`")

@@ -37,7 +37,7 @@ def lay_out(name: str, dest: Path) -> None:
     """
     known = fixtures()
     if name not in known:
-        raise UsageError('there is no fixture "{name}"', "known fixtures: {reason}", name=name, reason=", ".join(known))
+        raise UsageError('there is no fixture "{name}"', "known fixtures: {names}", name=name, names=", ".join(known))
     source = fixtures_dir() / name
     distribution, version = name.split("-")[:2]
     info = f"{distribution}-{version}.dist-info"

@@ -227,7 +227,7 @@ def remove_hook(place: Place, name: Optional[str]) -> Tuple[Hook, ...]:
         )
         raise UsageError(
             several if picked else none,
-            Message("there are: {reason}", reason=", ".join(map(hook_name, folders))) if folders else "",
+            Message("there are: {names}", names=", ".join(map(hook_name, folders))) if folders else "",
         )
     hooks = tuple(map(load_hook, picked))
     for hook in hooks:

@@ -254,7 +254,7 @@ def _variant(
                     elif "package" in table and ahead not in (package, f"{package}.py"):
                         reader.wrong(
                             place,
-                            Message("{subject} (line {line})", subject=shown_value(path), line=patch.line),
+                            Message("{path} (line {line})", path=shown_value(path), line=patch.line),
                             Message("a file of the package {package}", package=package),
                         )
     return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions), series)

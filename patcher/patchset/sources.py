@@ -87,11 +87,11 @@ def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPa
             Message("{source} of the current directory{state}", source=source, state=state) if source == LOCAL else str(source)
         )
         looked.append(Message("{absolute} ({which})", absolute=Path(place).absolute(), which=which))
-    names = Message("known patchsets: {subject}; what each is for: sitepatch list", subject=", ".join(known) or "none")
+    names = Message("known patchsets: {names}; what each is for: sitepatch list", names=", ".join(known) or "none")
     near, meant = suggest(name, known), _meant(name, patch_dirs, cwd)
     if not near and not meant:
         meant = [Message("a patchset for a package is made with: sitepatch edit PACKAGE --name NAME")]
-    hints = [*meant, names, Message("searched: {pattern}", pattern=joined(", ", looked))]
+    hints = [*meant, names, Message("searched: {places}", places=joined(", ", looked))]
     hints += [error.message for error in broken.values()]
     return UsageError(Message('there is no patchset "{name}"{suggestion}', name=name, suggestion=near), joined("\n", hints))
 
@@ -110,9 +110,9 @@ def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[str]:
     if Path(cwd, name).is_file():
         return [
             Message(
-                "{name} is a file; a patchset is made of a diff with: sitepatch import {shlex_name} --name NAME",
+                "{name} is a file; a patchset is made of a diff with: sitepatch import {file} --name NAME",
                 name=name,
-                shlex_name=shlex.quote(name),
+                file=shlex.quote(name),
             )
         ]
     if "/" in name:

@@ -65,7 +65,7 @@ def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
     for number, each in enumerate(lines, 1):
         if each.count(".") > _DOTS:  # as the parts of a key they cost their square
             raise PatchError.at(
-                Location(str(origin), number), "found more than {pattern:,} dots in one line, expected fewer", pattern=_DOTS
+                Location(str(origin), number), "found more than {most:,} dots in one line, expected fewer", most=_DOTS
             )
     try:
         top = tomllib.loads(text)

@@ -55,10 +55,10 @@ def same_result(lock: Lock, now: Lock) -> List[str]:
         if new.sha256 == old.sha256 and new.distribution != old.distribution:
             found.append(
                 Message(
-                    "{name}: found it in {place}, the lock has {subject}",
+                    "{name}: found it in {place}, the lock has {locked}",
                     name=new.name,
                     place=_shown(new.distribution),
-                    subject=_shown(old.distribution),
+                    locked=_shown(old.distribution),
                 )
             )
     return found
@@ -115,11 +115,8 @@ def _files(
         if path not in old:
             found.append(Message("{name}: {path} is changed by a patchset, and not in the lock", name=name, path=path))
         elif path not in new:
-            found += (
-                [Message("{name}: {path} is in the lock, and no patchset is for it", name=name, path=path)]
-                if complete and same
-                else []
-            )
+            if complete and same:
+                found.append(Message("{name}: {path} is in the lock, and no patchset is for it", name=name, path=path))
         elif new[path].before != old[path].before:
             found.append(
                 Message(

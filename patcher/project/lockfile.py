@@ -205,7 +205,7 @@ def load_lock(path: Path) -> Lock:
         if files and build(files) in builds:
             reader.wrong(
                 f"target[{index}]",
-                Message("{subject} a second time", subject=shown_value(" ".join(release_of(files[0])))),
+                Message("{release} a second time", release=shown_value(" ".join(release_of(files[0])))),
                 Message("every one once"),
             )
         builds.add(files and build(files))
@@ -231,7 +231,7 @@ def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
     for index, name in enumerate(names):
         if name in seen:
             reader.wrong(
-                f"{where}[{index}]", Message("{subject} a second time", subject=shown_value(name)), Message("every one once")
+                f"{where}[{index}]", Message("{name} a second time", name=shown_value(name)), Message("every one once")
             )
         seen.add(name)
 

@@ -90,9 +90,9 @@ def _read(request: ProjectFiles) -> List[Project]:
         projects.append(read_requirements(requirements))
     if project is None and not any(one.entries for one in projects):
         table = Message(
-            "{path}: found no {subject}",
+            "{path}: found no {what}",
             path=path,
-            subject=Message("table [tool.sitepatch]" if path.is_file() else "such file"),
+            what=Message("table [tool.sitepatch]" if path.is_file() else "such file"),
         )
         if not requirements:
             how = Message('write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r')

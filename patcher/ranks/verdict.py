@@ -39,7 +39,7 @@ def verdict_on(ranks: Sequence[EndedRank], limit: float) -> Verdict:
     first = ranks[0]
     seconds = max(sum(took for name, took in one.steps if name in _TOGETHER) for one in ranks)
     devices = listed(list(dict.fromkeys(one.device for one in ranks)))
-    able = Message("{subject} can talk" if ranks[1:] else "{subject} can start", subject=_called(ranks))
+    able = Message("{ranks} can talk" if ranks[1:] else "{ranks} can start", ranks=_called(ranks))
     text = Message(
         "{able} by {first.backend} on {devices}: {seconds:.2f} s in all (torch {first.torch})",
         able=able,
@@ -58,7 +58,7 @@ def _failed(ranks: Sequence[EndedRank], first: EndedRank) -> Verdict:
     )
     return Verdict(
         False,
-        Message("{subject} failed in {place}: {failure}", subject=_called(same), place=within(first), failure=failure(first)),
+        Message("{ranks} failed in {place}: {failure}", ranks=_called(same), place=within(first), failure=failure(first)),
         missing,
         states,
     )
@@ -71,12 +71,12 @@ def _late(ranks: Sequence[EndedRank], least: int, limit: float) -> Verdict:
     if len(late) < len(ranks):
         furthest = max((one for one in ranks if not one.done), key=lambda one: len(one.steps))
         text = Message(
-            "{subject} did not come out of {inside} within {limit:g} s", subject=_called(late), inside=inside, limit=limit
+            "{ranks} did not come out of {inside} within {limit:g} s", ranks=_called(late), inside=inside, limit=limit
         )
         if furthest not in late:
             text = Message(
-                "{subject} did not arrive at {place} within {limit:g} s, still in {inside}",
-                subject=_called(late),
+                "{ranks} did not arrive at {place} within {limit:g} s, still in {inside}",
+                ranks=_called(late),
                 place=within(furthest),
                 limit=limit,
                 inside=inside,

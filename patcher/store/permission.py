@@ -66,7 +66,7 @@ def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) ->
         except OSError as error:
             problem = str(error)
         if problem:
-            found.append(Message("{path}/{subject}: {problem}", path=site.path, subject=path, problem=problem))
+            found.append(Message("{path}/{file}: {problem}", path=site.path, file=path, problem=problem))
     return list(dict.fromkeys(found))
 
 

@@ -113,10 +113,10 @@ def _check_target(site: Folder, change: Change) -> None:
     new = change.receipt
     if new and link and new.pristine == now and new.link != link:
         raise StoreError(
-            "{path}: is a link to {link}, but its receipt says {subject}",
+            "{path}: is a link to {link}, but its receipt says {recorded}",
             path=path,
             link=link,
-            subject=new.link or Message("a regular file"),
+            recorded=new.link or Message("a regular file"),
         )
 
 
@@ -240,7 +240,7 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
         now, meta = folder.look(name)
         if sha256(now) != old:
             raise StoreError(
-                "{path}: {subject} was changed by somebody else while sitepatch was at work", path=folder.path, subject=path
+                "{path}: {file} was changed by somebody else while sitepatch was at work", path=folder.path, file=path
             )
         if work.save and pristine.digest(old) != old:
             pristine.put(old, now, meta)

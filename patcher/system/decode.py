@@ -213,7 +213,7 @@ def _once(pairs: List[Tuple[str, object]]) -> Dict[str, object]:
     found: Dict[str, object] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(Message("it has {subject} twice", subject=shown_value(key)))
+            raise ValueError(Message("it has {key} twice", key=shown_value(key)))
         found[key] = value
     return found
 

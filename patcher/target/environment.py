@@ -162,7 +162,7 @@ def blocker(located: Located, path: str, env: Environment) -> Optional[str]:
     if (Path(located.site) / "os.py").is_file():
         return Message("{path} belongs to the standard library, parts of which are frozen into the interpreter", path=path)
     if (file.with_suffix("") / "__init__.py").is_file():
-        return Message("{path} is not what is imported: the package {subject}/ comes first", path=path, subject=path[:-3])
+        return Message("{path} is not what is imported: the package {name}/ comes first", path=path, name=path[:-3])
     for twin in sorted(each.name for each in file.parent.iterdir() if each.name.startswith(f"{file.stem}.")):
         tags = re.fullmatch(r"\.(?:([^.]+)\.)?(?:so|pyd)", twin[len(file.stem) :])
         made_for = re.match(r"(?:cpython-|cp)(\d)(\d+)", (tags and tags.group(1)) or "")
@@ -236,9 +236,9 @@ def _similar(env: Environment, package: str) -> str:
             found = sorted(filter(str.isidentifier, (top[: -len(".py")] if top.endswith(".py") else top for top in tops)))
             if found and package not in found:
                 return Message(
-                    "the distribution {package} is imported as {subject}: name that; {other}",
+                    "the distribution {package} is imported as {modules}: name that; {other}",
                     package=package,
-                    subject=listed(found, "or"),
+                    modules=listed(found, "or"),
                     other=other,
                 )
     names = {each.name.split(".")[0] for each in every}

@@ -113,6 +113,8 @@ def _read(wheel: WheelLink, file: IO[bytes], paths: Sequence[str]) -> Dict[str, 
     if wheel.metadata and hashlib.sha256(metadata).hexdigest() != wheel.metadata:
         raise SitepatchError(f"{wheel.name}: its METADATA is not the one that its index lists (another sha256)", AGAIN)
     return members
+
+
 def _keep(pip: Pip, home: Path, name: str, members: Mapping[str, bytes], yanked: bool) -> Path:
     """Write files of a wheel to a folder below `home`, and return it; nothing is written once `pip` is stopped."""
     with pip.writing:

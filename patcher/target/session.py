@@ -82,7 +82,7 @@ def start_session() -> Session:
             warnings.simplefilter("ignore")  # what pip says of its own parts is not the user's
             command = import_module("pip._internal.commands").create_command("download")
             options, _ = command.parse_args(["--no-cache-dir"])
-            add_uv(options, os.environ)
+            _add_uv(options, os.environ)
             session = command._build_session(options)
         session.auth._prompt_for_password = lambda netloc: (None, None, False)  # a keyring is asked, nobody at a terminal
         finder = partial(command._build_package_finder, options, session, ignore_requires_python=True)
@@ -99,7 +99,7 @@ def start_session() -> Session:
         raise NoPip(f"this pip cannot fetch releases: {error}", _OTHER_PIP) from None
 
 
-def add_uv(options: Any, environ: Mapping[str, str]) -> None:
+def _add_uv(options: Any, environ: Mapping[str, str]) -> None:
     """Add to pip's options what uv's variables say of indexes; uv's default index takes the place of PyPI."""
     default, *_ = [*_uv_indexes(environ, "UV_DEFAULT_INDEX"), *_uv_indexes(environ, "UV_INDEX_URL"), ""]
     if default and options.index_url == _PYPI:

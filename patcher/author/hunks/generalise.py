@@ -150,16 +150,17 @@ class _Choice:
 
     def in_forms(self, works: Sequence[Tried], group: Tuple[Difference, ...]) -> List[Tried]:
         """The best candidate with further forms for releases in which it does not hold; none where that is no better."""
-        best = next(iter(works), None)
-        for other in works[1:] if best is not None else ():
-            assert best is not None
+        if not works:
+            return []
+        best = works[0]
+        for other in works[1:]:
             adds = any(now and not before for before, now in zip(best.held, other.held))
             if adds and not best.candidate.elsewhere and not other.candidate.elsewhere:
                 words = f"{best.candidate.form}; where that is not found: {other.candidate.form}"
                 candidate = best.candidate._replace(others=(*best.candidate.others, other.candidate), form=words)
                 tried = self.trial.of(candidate, group)
                 best = tried if tried.holds > best.holds else best
-        return [best] if best is not None and best.candidate.others else []
+        return [best] if best.candidate.others else []
 
     # all of them together -------------------------------------------------------------------------------------------------
     def combined(self, parts: List[_Part]) -> Tuple[List[_Part], bytes]:

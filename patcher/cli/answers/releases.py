@@ -125,7 +125,7 @@ def column_name(releases: _Releases) -> str:
     return (
         releases[0].version
         if len(releases) == 1
-        else Message("{version} to {releases_version}", version=releases[0].version, releases_version=releases[-1].version)
+        else Message("{version} to {last}", version=releases[0].version, last=releases[-1].version)
     )
 
 
@@ -140,7 +140,7 @@ def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
     rows += [Row(name, tuple(patch.word for patch in patches)) for name, patches in table]
     good = (*HOLDS, State.NOT_NEEDED.value)
     fits = [sum(patch.word in good for patch in column[0].patches) for column in columns]
-    rows += [Row("total", tuple(Message("{number} of {subject}", number=number, subject=len(names)) for number in fits))]
+    rows += [Row("total", tuple(Message("{number} of {patches}", number=number, patches=len(names)) for number in fits))]
     for column in columns:
         for patch in column[0].patches:
             if patch.problem:

@@ -74,7 +74,7 @@ class Group(click.Group):
         if args[0][:1] != "-" and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
             now = FORMER.get(args[0]) if ctx.parent is None else None
             meant = (
-                Message("; it is now `sitepatch {subject}`", subject=" ".join(now))
+                Message("; it is now `sitepatch {command}`", command=" ".join(now))
                 if now
                 else suggest(args[0], self.list_commands(ctx))
             )

@@ -158,7 +158,7 @@ class Demo:
         self.console.out(printable_lines(_HUNK[:-1]))
         self._title(
             Message(
-                "The same hunk for {version} and for {subject}, two and a half years older.", version=VERSION, subject=OLDER
+                "The same hunk for {version} and for {older}, two and a half years older.", version=VERSION, older=OLDER
             )
         )
         self._do("apply", SMALL, "-q", "--target", str(new))
@@ -213,7 +213,7 @@ class Demo:
         site = Path(f"mmengine-{version}")
         if version == VERSION:
             self._title(
-                Message("MMEngine {version} and {subject}, each in a directory of its own.", version=VERSION, subject=OLDER)
+                Message("MMEngine {version} and {older}, each in a directory of its own.", version=VERSION, older=OLDER)
             )
         command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile", "--only-binary", ":all:"]
         command += ["--retries", "1", "--timeout", "15", "--disable-pip-version-check", "--target", str(site)]

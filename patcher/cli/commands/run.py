@@ -94,10 +94,10 @@ def run(
         refused = launch.ignoring(python)
         if refused:
             raise UsageError(
-                "{command} {reason}: it would run unpatched",
+                "{command} {options}: it would run unpatched",
                 Message("leave that option out"),
                 command=command[0],
-                reason=", ".join(refused),
+                options=", ".join(refused),
             )
     variables = dict(os.environ)
     with redirect_stdout(sys.stderr):

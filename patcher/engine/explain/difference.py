@@ -97,10 +97,10 @@ class Describer:
                 else (",", "")
             )
             words = Message(
-                "{here}the pattern has {noun}{subject} the code has {detail}{text}",
+                "{here}the pattern has {noun}{written} the code has {detail}{text}",
                 here=here,
                 noun=_noun(pattern),
-                subject=shown[0],
+                written=shown[0],
                 detail=_noun(code),
                 text=shown[1],
             )
@@ -144,10 +144,10 @@ class Describer:
             return Mismatch(*spans, words, Message("write what stands there"))
         if bound is not None and not same(bound, code):
             words = Message(
-                "`${name}` is `{code}` before that, and here the code has `{subject}`",
+                "`${name}` is `{code}` before that, and here the code has `{other}`",
                 name=pattern.name,
                 code=self.code(bound),
-                subject=self.code(code),
+                other=self.code(code),
             )
             return Mismatch(*spans, words, Message("write `{name}` here if the two need not be the same", name=self.fresh))
         if pattern.role == "meta" and pattern.name != "_":

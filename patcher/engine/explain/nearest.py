@@ -227,9 +227,9 @@ def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> HunkAnswer:
     if hunk.text.in_string and not places:
         line = _nearest_text(source, hunk)
         shown = (
-            Message("closest, line {line}: {reason}", line=line[0], reason=line[1])
+            Message("closest, line {line}: {text}", line=line[0], text=line[1])
             if line
-            else Message("looked for: {pattern}", pattern=hunk.before.written.strip())
+            else Message("looked for: {text}", text=hunk.before.written.strip())
         )
         hint = Message("write it as it stands there" if line else "no string there is like it")
         problem = Message("`{scope}` is there, but no string in it has this text\n{shown}", scope=scope, shown=shown)

@@ -156,7 +156,7 @@ def _check_scope_line(hunk: Hunk) -> None:
             what = Message(
                 "this stands beside `{name}` itself, outside of the scope `{scope}`", name=name, scope=hunk.text.scope
             )
-            message = Message("{what}: write `@@ {subject} @@`", what=what, subject=around or "<module>")
+            message = Message("{what}: write `@@ {scope} @@`", what=what, scope=around or "<module>")
             raise_marked(hunk.text, side, message, other.start, min(other.end, side.lines.end(other.start)))
 
 

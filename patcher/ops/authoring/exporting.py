@@ -204,9 +204,9 @@ def _wheels(
         if unused:
             raise UsageError(
                 "--wheel: found {unused}, of which nothing changes",
-                "expected: {reason}",
+                "expected: {wheels}",
                 unused=unused,
-                reason=", ".join(changed),
+                wheels=", ".join(changed),
             )
         for name, mine in changed.items():
             wheel = given.get(name) or _fetched(pip, env, mine[0], events)

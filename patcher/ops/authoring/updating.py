@@ -162,10 +162,10 @@ def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
                 notes.append(
                     Message(
                         "{package} {wide}: of the releases that came in, only those above were tried; all of them with --to "
-                        "{subject}",
+                        "{range}",
                         package=variant.package,
                         wide=wide,
-                        subject=quote(wide),
+                        range=quote(wide),
                     )
                 )
     return _written(outcome._replace(notes=tuple(notes)), variants, {})
@@ -237,7 +237,7 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
             joined(
                 "\n",
                 (
-                    Message("write by hand: versions = {subject}", subject=written_toml(variants[number].versions))
+                    Message("write by hand: versions = {versions}", versions=written_toml(variants[number].versions))
                     for number in changed
                 ),
             ),

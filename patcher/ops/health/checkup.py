@@ -125,10 +125,10 @@ def _twice(case: Examination) -> _Found:
         name = normalized(one.distribution)
         if len(here.get(name, [])) > 1:
             what = Message(
-                "{one.distribution} is recorded {number} times in {one.site}: {role}",
+                "{one.distribution} is recorded {number} times in {one.site}: {records}",
                 one=one,
                 number=len(here[name]),
-                role=", ".join(here[name]),
+                records=", ".join(here[name]),
             )
             yield PROBLEM, what, Message("an install was interrupted: install it again, with --force-reinstall")
 

@@ -118,9 +118,9 @@ def import_(
         rest = made.missing and any(file.hunks for file in made.draft.files)
         words = " ".join(f"--leave-out {quote(one.name)}" for one in made.missing)
         console.note(
-            "no patchset was written{subject}",
+            "no patchset was written{rest}",
             "stopped",
-            subject=Message("; one of the rest is made with {words}", words=words) if rest else "",
+            rest=Message("; one of the rest is made with {words}", words=words) if rest else "",
         )
     return console.answer(made.ok, _json(made, explain=explain))
 
