@@ -660,6 +660,13 @@ def test_a_card_that_the_text_speaks_of_is_the_device_that_is_set(known, said):
     assert [each.symptom.name for each in found(known, FRAME + REFUSED)] == ["ddp-refuses-device-ids"], "a text without a card"
 
 
+def test_a_report_by_hand_that_the_model_is_on_the_card_names_that_card(known):
+    (finding,) = found(known, f"{FRAME}>>> 参数设备分布: {{'gcu:0'}}\n")
+    assert (finding.symptom.name, finding.patchset.name, finding.symptom.options) == ("reported-on-a-card-before-ddp", "mmengine-device", {"device": "gcu"})
+    assert names(known, f">>> 参数设备分布: {{'gcu:0'}}\n{FRAME}{REFUSED}")[0] == "moved-back-to-the-cpu", "the refusal comes first"
+    assert names(known, ">>> 参数设备分布: {'cuda:0'}\n") == []
+
+
 def test_a_root_cause_comes_before_what_would_only_hide_what_follows_from_it(known):
     text = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nAssertionError: libcuda.so cannot found!\n"
     assert [(each.symptom.name, each.symptom.follows) for each in found(known, text)] == [("libcuda-not-found", False), ("compile-backend-failed", True)]

@@ -96,6 +96,9 @@ def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
     """The record of the facts of a line; None if they are not such as we can have printed."""
     env = facts.get("env")
     env = env if isinstance(env, dict) else {}
+    if facts.get("event") == "trains":  # by a patchset that lets a run go on: a few facts, `sequence` is not one of them
+        idle = dict.fromkeys(_texts(facts.get("idle")), _number(env.get("LOCAL_RANK")) or 0)
+        facts = {**facts, "parameters": facts, "buffers": {"devices": {}}, "current": idle, "warnings": []}
     parameters, buffers = _devices(facts.get("parameters")), _devices(facts.get("buffers"))
     ids, warnings = facts.get("device_ids"), facts.get("warnings")
     unknown = ids == "?" and warnings is None  # from schema 5 on; before, a warning said so

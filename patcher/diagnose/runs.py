@@ -49,9 +49,11 @@ class Run(NamedTuple):
 def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
     """The runs of some logs, the oldest first, numbered from 1."""
     known: Dict[str, List[LoggedReport]] = {}
+    whole = {(report.rank, report.pid) for log in logs for report in log.reports if report.sequence is not None}
     for log in logs:
         for report in log.reports:
-            known.setdefault(report.run, []).append(LoggedReport(log.name, report))
+            if report.sequence is not None or (report.rank, report.pid) not in whole:  # else the process says it twice
+                known.setdefault(report.run, []).append(LoggedReport(log.name, report))
     groups = [group for sources in known.values() for group in _by_process(sources)]
     groups.sort(key=lambda group: min(source.report.time or 0 for source in group))
     refused = _refused(logs, groups)

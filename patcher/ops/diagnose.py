@@ -108,10 +108,14 @@ class DiagnoseOutcome(NamedTuple):
         return any(is_wrong(wrap) for _, wraps in self.shown for wrap in wraps)
 
     @property
+    def erred(self) -> bool:
+        """Whether there is an error in the logs, or something in them that could not be read."""
+        return bool(self.failures or self.unexplained or self.findings or any(log.is_damaged for log in self.logs))
+
+    @property
     def ok(self) -> bool:
         """Whether nothing is wrong, as far as is known, and everything was read."""
-        wrong = self.failures or self.unexplained or self.findings or self.concluded
-        return not (wrong or any(log.is_damaged for log in self.logs))
+        return not (self.erred or self.concluded)
 
 
 def diagnose(request: DiagnoseRequest, events: Events = SILENT) -> DiagnoseOutcome:

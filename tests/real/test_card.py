@@ -1,10 +1,12 @@
 """mmengine-device with two ranks on the stand-in card of `card/`: what trains there, and what each part of it is for."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from conftest import fingerprint, run
+from conftest import COMMAND_ROOT, fingerprint, run
 from test_ddp_report import told
 from wheels import slow
 
@@ -196,8 +198,42 @@ def test_a_model_that_mmengine_moves_back_is_diagnosed_and_what_the_diagnosis_sa
     assert (code, answer["shown"][0]["wraps"][0]["conclusions"]) == (0, []), answer
 
 
+WARNED = "UserWarning: mmengine-ddp-device: this rank trains on the CPU, and gcu stands idle; to train there: sitepatch apply mmengine-device --set device=gcu"
+
+
+def followed(log):
+    """The verdict of `diagnose --follow` on a run that has ended, and its exit code."""
+    command = [sys.executable, "-m", "patcher", "diagnose", "--follow"]
+    done = subprocess.run(command, cwd=COMMAND_ROOT, input=log.encode(), stdout=subprocess.PIPE)
+    return [" ".join(line.split()) for line in done.stdout.decode().splitlines()[-2:]], done.returncode
+
+
+@pytest.mark.parametrize("way", ["direct+moved", "flexible+moved"])
+def test_ranks_that_leave_the_card_for_the_cpu_say_so_once_and_the_verdict_does(carded, way):
+    """Nothing fails, and without a word each rank would train beside its card."""
+    apply(carded, "mmengine-ddp-device")
+    found, out = train(carded, way)
+    assert {words[1] for words in found.values()} == {"cpu"} and out.count(WARNED) == out.count('"event": "trains"') == 2, out
+    answer, code = told(out)
+    (conclusion,) = answer["shown"][0]["wraps"][0]["conclusions"]
+    assert (code, conclusion["code"], conclusion["ranks"], answer["findings"]) == (1, "moved-back", [0, 1], []), answer
+    assert conclusion["hint"].startswith(f"sitepatch apply {NAME} --set device=gcu")
+    assert followed(out) == (["failed 2 ranks on cpu, while gcu stands idle", "it came to its end without an error"], 1)
+    apply(carded, NAME, "--set", "device=gcu")
+    found, out = train(carded, way)
+    assert_trained_on_the_card(found, way)
+    assert "stands idle" not in out and out.count('"event": "trains"') == 2, "both patchsets are applied"
+    assert told(out)[1] == 0 and followed(out) == (["ok 2 ranks on gcu:0, gcu:1", "it came to its end without an error"], 0)
+    apply(carded, NAME, "--set", "device=cpu")
+    found, out = train(carded, "direct")
+    assert "stands idle" not in out, "on purpose"
+    assert followed(out) == (["ok 2 ranks on cpu", "it came to its end without an error"], 0)
+
+
 @slow
 def test_both_device_patchsets_together_train_on_the_card(carded):
-    apply(carded, NAME, "mmengine-ddp-device")
-    found, _ = train(carded, "direct", "config")
+    apply(carded, NAME, "mmengine-ddp-device", "mmengine-ddp-debug")
+    found, out = train(carded, "direct", "config")
     assert_trained_on_the_card(found, "direct", "config")
+    answer, code = told(out)
+    assert (code, answer["runs"]) == (0, 2), "what a process says twice counts once"

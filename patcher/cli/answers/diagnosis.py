@@ -12,7 +12,7 @@ from patcher.diagnose.causes import UnexplainedError
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.failures import Failure
 from patcher.diagnose.log import Log
-from patcher.diagnose.rank import device_names
+from patcher.diagnose.rank import accelerators, device_names, on_cpu
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
 from patcher.diagnose.tools import with_tools
@@ -184,13 +184,16 @@ def run_row(outcome: DiagnoseOutcome, *, has_ended: bool) -> Row:
     reports = [row for _, wraps in outcome.shown[-1:] for each in wraps for row in each.wrap.rows]
     size = max([len({row.rank for row in reports}), *(row.world_size or 0 for row in reports)], default=0)
     devices = ", ".join(sorted({name for row in reports for name in device_names(row.parameters)}))
+    idle = sorted({name for row in reports if on_cpu(row) for name in accelerators(row)})
     if reports:
-        who = f"{count(size, 'rank')} on {devices or 'no device'}"
+        who = Message("{ranks} on {devices}", ranks=count(size, "rank"), devices=devices or Message("no device"))
+        who = Message("{who}, while {idle} stands idle", who=who, idle=", ".join(idle)) if idle else who
     else:
-        who = "these logs do not say how many ranks there were and on which devices: mmengine-ddp-debug reports it"
-    if not outcome.ok:
-        return Row("failed", (who,), ("it did not come to its end without an error",))
-    return Row("ok", (who,), ("it came to its end without an error" if has_ended else "no error so far",))
+        who = Message("these logs do not say how many ranks there were and on which devices: mmengine-ddp-debug reports it")
+    if outcome.erred:
+        return Row("failed", (who,), (Message("it did not come to its end without an error"),))
+    end = Message("it came to its end without an error" if has_ended else "no error so far")
+    return Row("ok" if outcome.ok else "failed", (who,), (end,))
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,10 @@ import os
 
 class Runner:
     def wrap_model(self, model_wrapper_cfg, model):
+        from mmengine.dist.utils import _sitepatch_tell  # sitepatch: mmengine-ddp-device
+        _sitepatch_before = [str(each.device) for _, each in model.named_parameters()]
+        model = model.to(get_device())
+        _sitepatch_tell(model, _sitepatch_before, "Runner.wrap_model")
         if model_wrapper_cfg is None:
             from mmengine.dist.utils import _sitepatch_takes_device_ids  # sitepatch: mmengine-ddp-device
             model = MMDistributedDataParallel(

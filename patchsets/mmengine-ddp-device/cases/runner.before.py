@@ -4,6 +4,7 @@ import os
 
 class Runner:
     def wrap_model(self, model_wrapper_cfg, model):
+        model = model.to(get_device())
         if model_wrapper_cfg is None:
             model = MMDistributedDataParallel(
                 module=model,

@@ -60,3 +60,29 @@ def _sitepatch_no_cuda(backend):  # sitepatch: mmengine-ddp-device
         raise RuntimeError("%s, though %s asks for a GPU; %s" % (told, " and ".join(asked), allow))
     if os.environ.get("LOCAL_RANK", "0") == "0":
         print(told, flush=True)
+
+
+def _sitepatch_tell(model, before, site):  # sitepatch: mmengine-ddp-device
+    """Say for programs where this rank trains; warn where that is the CPU, and an accelerator was left or stands idle."""
+    import json
+    import platform
+    import sys
+    import warnings
+    from collections import Counter
+
+    if hasattr(sys.modules.get("mmengine.device.utils"), "_sitepatch_own_device"):
+        return  # mmengine-device says it
+    modules = {kind: vars(module) for kind, module in vars(torch).items() if isinstance(module, type(torch)) and kind != "cpu"}
+    there = [kind for kind, names in modules.items() if "set_device" in names and names.get("is_available", bool)()]
+    places = [str(each.device) for _, each in model.named_parameters()]
+    idle = sorted({*there, *(place.partition(":")[0] for place in before)} - {"cpu", "meta"}) if set(places) == {"cpu"} else []
+    if idle:
+        cure = "to train there: sitepatch apply mmengine-device --set device=" + idle[0]
+        warnings.warn("mmengine-ddp-device: this rank trains on the CPU, and %s stands idle; %s" % (", ".join(idle), cure))
+    facts = {
+        "schema": 5, "event": "trains", "site": site, "rank": os.environ.get("RANK"), "host": platform.node(), "pid": os.getpid(),
+        "env": {name: os.environ.get(name) for name in ("LOCAL_RANK", "WORLD_SIZE")}, "idle": idle,
+        "visible": {name: cards for name, cards in os.environ.items() if name.endswith("_VISIBLE_DEVICES")},
+        "patchsets": ["mmengine-ddp-device"], "before": Counter(before), "devices": Counter(places),
+    }
+    print("sitepatch-ddp %s\n" % json.dumps(facts), end="", flush=True)

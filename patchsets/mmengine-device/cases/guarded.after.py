@@ -1,10 +1,13 @@
-from mmengine.device.utils import _sitepatch_device_ids, _sitepatch_wrapper  # sitepatch: mmengine-device
+from mmengine.device.utils import _sitepatch_device_ids, _sitepatch_tell_device, _sitepatch_wrapper  # sitepatch: mmengine-device
 
 import os
 
 
 class Runner:
     def wrap_model(self, model_wrapper_cfg, model):
+        _sitepatch_before = [str(each.device) for _, each in model.named_parameters()]  # sitepatch: mmengine-device
+        model = model.to(get_device())
+        _sitepatch_tell_device(model, _sitepatch_before, "Runner.wrap_model")
         if model_wrapper_cfg is None:
             from mmengine.dist.utils import takes  # as mmengine-ddp-device leaves it
             model = MMDistributedDataParallel(module=model, device_ids=_sitepatch_device_ids(model, [0] if takes(model) else None))

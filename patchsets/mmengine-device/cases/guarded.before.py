@@ -4,6 +4,7 @@ import os
 
 class Runner:
     def wrap_model(self, model_wrapper_cfg, model):
+        model = model.to(get_device())
         if model_wrapper_cfg is None:
             from mmengine.dist.utils import takes  # as mmengine-ddp-device leaves it
             model = MMDistributedDataParallel(module=model, device_ids=[0] if takes(model) else None)

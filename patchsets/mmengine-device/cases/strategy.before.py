@@ -4,6 +4,7 @@ import os
 
 class DDPStrategy:
     def _wrap_model(self, model):
+        model = model.to(get_device())
         default_args = dict(
             type='MMDistributedDataParallel',
             module=model,
