@@ -36,6 +36,7 @@ from patcher.target.interpreter import Environment
 _STDIN = Message("standard input")
 _MB = 1_000_000
 _OF_SUMMARY = ("a-rank-failed", "rank-ended-by-sigkill")  # symptoms that are known better from a summary of torchrun
+_OF_REPORTS = ("reported-on-a-card-before-ddp",)  # and from reports of where the ranks train
 _WAITED = {  # symptoms of a rank that has waited for another one
     "collective-timed-out": Meaning.TIMED_OUT,
     "ranks-missing-at-start": Meaning.TIMED_OUT,
@@ -238,9 +239,10 @@ class KnownSymptoms:
         errors = [(log.name, error) for log in logs if log.name not in earlier for error in log.errors]
         explains = partial(_explains, found, logs)
         unknown = () if failures else unexplained(errors, explains, alone=not found)
-        found = [one for one in _most_specific(found) if not (failures and one.symptom.name in _OF_SUMMARY)]
-        found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
         runs = find_runs(logs)
+        known_better = (*(_OF_SUMMARY if failures else ()), *(_OF_REPORTS if runs else ()))
+        found = [one for one in _most_specific(found) if one.symptom.name not in known_better]
+        found.sort(key=lambda each: (each.symptom.follows, names.index(each.log), each.line))
         shown = tuple((run, classified_wraps(run)) for run in _chosen(runs, which))
         mentions, cure = self._mentions(logs), _cure(found)
         return DiagnoseOutcome(failures, unknown, mentions, tuple(found), cure, tuple(logs), runs, shown, self.broken)

@@ -6,9 +6,9 @@ A way is `plain` (DDP of torch, without MMEngine) or one of ddp_train.py's, with
     amp       AmpOptimWrapper, in fp16; with `bf16` in that
     sync      sync_bn="torch"
     cpu       plain: on the CPU, with gloo
-    eccl      the group is there before the Runner, with the card's own backend alone
+    eccl      the group is there before the Runner, with the card's own backend alone; `both`: with a backend for the CPU, too
     alone     each process sees one card
-    moved     the script moves the model to the card of its rank, and names gloo
+    moved     the script moves the model to the card of its rank, reports that as people do, and names gloo
     mpi, slurm  started by their variables alone
     brief     ranks wait 20 seconds for each other
     no-THING  without that part of mmengine-device: get_device, set_device, backend, device_ids
@@ -19,6 +19,7 @@ The card is `gcu`, or what the variable CARD names.
 import importlib
 import os
 import sys
+import traceback
 
 import torch
 from ddp_train import Points, Toy, digest, make_runner, process_group, say
@@ -68,6 +69,7 @@ def change(words):
         if "moved" in words:
             group["backend"] = "gloo"
             common["model"].to(torch.device("gcu", int(os.environ["LOCAL_RANK"])))
+            say(">>> 参数设备分布:", {str(each.device) for each in common["model"].parameters()})
         if "full" in words:
             full(common)
         if "amp" in words:
@@ -119,9 +121,9 @@ def wrapped(way, words, rank):
     card = importlib.import_module("torch_" + CARD)
     card.COUNT = 1 if "alone" in words else card.COUNT
     started_by(words)
-    if "eccl" in words:
+    if {"eccl", "both"} & set(words):
         torch.gcu.set_device(rank)
-        torch.distributed.init_process_group(**{**process_group(way, rank), "backend": "eccl"})
+        torch.distributed.init_process_group(**{**process_group("-".join([way, *words]), rank), "backend": "eccl" if "eccl" in words else BOTH})
     runner = make_runner(way, rank, change(words))
     runner.train()
     if "amp" in words:
@@ -138,6 +140,7 @@ def attempt(text, rank):
         backend = torch.distributed.get_backend()
         say("trained", text, rank, digest(model.module.named_parameters()), device, backend, model.device_ids)
     except Exception as error:
+        traceback.print_exc()
         say("failed", text, rank, f"{type(error).__name__}: {error}".splitlines()[0][:300])
     os._exit(0)
 

@@ -82,7 +82,8 @@ def main(folder):
         found["takes"] = {device: takes(utils, device) for device in DEVICES}
         found["takes several"] = takes(utils, "cuda:0", "cuda:1")
         found["takes a Linear"] = utils._sitepatch_takes_device_ids(torch.nn.Linear(2, 1))
-        installed_utils._sitepatch_takes_device_ids = utils._sitepatch_takes_device_ids  # wrap_model imports it from there
+        for name in ("_sitepatch_takes_device_ids", "_sitepatch_tell"):
+            setattr(installed_utils, name, getattr(utils, name))  # wrap_model imports them from there
     os.environ["LOCAL_RANK"] = "0"
     address = f"tcp://127.0.0.1:{free_port()}"
     torch.distributed.init_process_group("gloo", init_method=address, rank=0, world_size=1)
