@@ -15,14 +15,14 @@ from typing import Any, Iterable, List, Mapping, Sequence, Tuple
 import click
 
 import patcher
-from patcher.cli.language import Catalog
-from patcher.cli.main import commands
 from patcher.diagnose.tools import with_tools
 from patcher.model import Symptom
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.removal import when_released
 from patcher.patchset.symptoms import general_symptoms
+from patcher.verbs.language import Catalog
+from patcher.verbs.main import commands
 
 _BUILT_IN = [load_patchset(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]
 _HERE = Path(__file__).parent

@@ -17,7 +17,7 @@ from typing import Dict, List, Tuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from patcher.ops.fixture import lay_out
+from patcher.verbs.demo import lay_out
 
 LOG = (
     '  File "/opt/venv/lib/python3.11/site-packages/mmengine/dist/utils.py", line 130, in _init_dist_pytorch\n'

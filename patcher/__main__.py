@@ -7,10 +7,10 @@ import sys
 
 
 def main() -> None:
-    """Run the command line of this process and exit (see `patcher.cli.main.main`)."""
+    """Run the command line of this process and exit (see `patcher.verbs.main.main`)."""
     gc.disable()  # a command ends before there is garbage worth collecting: a tenth of the time of its imports
     try:
-        from patcher.cli.main import main as run
+        from patcher.verbs.main import main as run
 
         run()
     except KeyboardInterrupt:  # before a command has begun, or while its last words wait for a reader

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load_patchset
+from patcher.verbs.demo import lay_out
 from tests import starts
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -99,7 +99,7 @@ class Site:
 def killed_once_committed(site, *words):
     """Run the command on the site and kill it right after its commit point: the files are still the old ones."""
     code = (
-        "import os, sys, patcher.store.journal as j, patcher.cli.main as c\n"
+        "import os, sys, patcher.store.journal as j, patcher.verbs.main as c\n"
         "write = j.write_journal\n"
         "def stop(home, phase, *rest):\n"
         "    write(home, phase, *rest)\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import patcher
 from patcher import errors
-from patcher.cli.styles import COLORS
+from patcher.verbs.styles import COLORS
 
 PACKAGE = Path(patcher.__file__).parent
 HOLE = "{}"
@@ -22,7 +22,7 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "hook/boot.py": "run at the start of other programs",
     "ops/authoring/wheels.py": "metadata of a wheel",
     "overlay/boot.py": "run at the start of other programs",
-    "ops/__init__.py": "what Python says",
+    "__init__.py": "what Python says",
     "text/highlight.py": "patterns",
 }
 NOTHING_SAID = {  # what is no message, though it has two words

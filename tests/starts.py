@@ -72,9 +72,9 @@ def _server(env):
 def _import_all():
     """Import what any command may import, and run none of it."""
     import patcher.__main__
-    from patcher.cli import commands
+    from patcher.verbs import commands
 
-    for package in ("cli.commands", "ops", "engine", "planner", "store"):
+    for package in ("verbs", "cli.commands.authoring", "ops.authoring", "engine", "planner", "store"):
         found = importlib.import_module(f"patcher.{package}")
         for module in pkgutil.iter_modules(found.__path__, f"{found.__name__}."):
             importlib.import_module(module.name)

@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
-from patcher.cli.answers.annotations import ERROR, annotation, of_error
-from patcher.cli.answers.releases import CiResult, github
 from patcher.errors import Location, PatchError, SitepatchError
+from patcher.verbs.annotations import ERROR, annotation, of_error
+from patcher.verbs.releases.table import CiResult, github
 from tests.command import Site, done
 from tests.test_sync import asks
 

@@ -12,10 +12,10 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.model import Plan
-from patcher.ops.health.backups import BackupRequest, restore_backups
-from patcher.ops.place import Place
 from patcher.store import journal
 from patcher.target.backups import proven_backups
+from patcher.verbs.place import Place
+from patcher.verbs.restore import restore_backups
 from tests.command import DDP, RUNNER, Site, done, sitepatch
 from tests.stores import commit_plan
 
@@ -119,7 +119,7 @@ def test_words_are_files_or_packages_and_one_that_names_nothing_stops_all(site, 
 
     def meant(*words):
         place = Place(target=str(site.path))
-        return [file.path for file in restore_backups(BackupRequest(place, words, dry_run=True)).changed]
+        return [file.path for file in restore_backups(words, place=place, dry_run=True).changed]
 
     assert meant(RUNNER) == meant(str(site.file())) == [RUNNER]
     assert meant("mmengine/dist/") == [UTILS]
@@ -143,8 +143,8 @@ def test_several_directories_change_all_or_none(tmp_path, monkeypatch):
     for each in sites:
         edit(each)
     before = [each.tree() for each in sites]
-    dry = [BackupRequest(Place(target=str(each.path)), dry_run=True) for each in sites]
-    files = tuple(file for each in dry for file in restore_backups(each).changed)
+    places = [Place(target=str(each.path)) for each in sites]
+    files = tuple(file for each in places for file in restore_backups(place=each, dry_run=True).changed)
     put_in_place = journal.put_in_place
 
     def fails(site, home, entries):

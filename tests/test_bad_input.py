@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from patcher.cli.console import exit_code
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
 from patcher.model import Option, Patchset
 from patcher.patchset.manifest import load_patchset
@@ -15,6 +14,7 @@ from patcher.patchset.symptoms import general_symptoms
 from patcher.project import lockfile
 from patcher.project.pyproject import read_project
 from patcher.project.requirements import read_requirements
+from patcher.verbs.console import exit_code
 from tests.command import ROOT, Site, sitepatch
 
 NAME = "some-patch"

@@ -15,14 +15,8 @@ from pathlib import Path
 import click
 import pytest
 
-from patcher.cli.answers.releases import CiResult, checked_rows, github, of_releases
-from patcher.cli.console import Console
 from patcher.errors import SitepatchError
 from patcher.model import Located, Requested
-from patcher.ops.fixture import fixtures, lay_out
-from patcher.ops.releases.against import try_release
-from patcher.ops.releases.fetching import Fetcher, fetch_all
-from patcher.ops.releases.outcome import Checked, ReleaseOutcome
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.removal import can_go, when_released, when_upstream
@@ -30,6 +24,12 @@ from patcher.patchset.sources import resolve_options
 from patcher.target.index import Listing
 from patcher.target.interpreter import discover
 from patcher.target.versions import accepts, matching_versions, newest, oldest_first
+from patcher.verbs.console import Console
+from patcher.verbs.demo import fixtures, lay_out
+from patcher.verbs.releases.against import try_release
+from patcher.verbs.releases.fetching import Fetcher, fetch_all
+from patcher.verbs.releases.outcome import Checked, ReleaseOutcome
+from patcher.verbs.releases.table import CiResult, checked_rows, github, of_releases
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
 from tests.index import Index, sdist
 from tests.pages import whole
@@ -538,7 +538,7 @@ def test_of_a_large_wheel_the_parts_are_fetched(patchsets, tmp_path):
     assert not list((tmp_path / "cache").rglob(".part-*"))
 
 
-SOON = "import patcher.cli.progress as p, patcher.cli.main as m; p._FIRST = p._AGAIN = p._LOG = 0.005; m.main()"
+SOON = "import patcher.verbs.progress as p, patcher.verbs.main as m; p._FIRST = p._AGAIN = p._LOG = 0.005; m.main()"
 
 
 @pytest.mark.parametrize(
@@ -575,7 +575,7 @@ def test_progress_is_drawn_on_a_terminal_and_removed_and_is_lines_elsewhere(inde
 
 
 def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, tmp_path, monkeypatch, capsys):
-    from patcher.cli.commands.check import _confirm_fetching
+    from patcher.verbs.check import _confirm_fetching
 
     events = Console("check", False, False, False, False)
     events.on_fetching = _confirm_fetching

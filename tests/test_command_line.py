@@ -5,7 +5,7 @@ import json
 import click
 import pytest
 
-from patcher.cli.main import commands
+from patcher.verbs.main import commands
 from tests.command import DDP, Site, sitepatch
 
 SECTIONS = {

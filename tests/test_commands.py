@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from patcher import __version__
-from patcher.ops.fixture import lay_out
 from patcher.patchset.places import builtin_dir
+from patcher.verbs.demo import lay_out
 from tests.command import (
     DDP,
     DDP_VERSION,
@@ -737,9 +737,9 @@ runpy.run_module("patcher", run_name="__main__")
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ("patcher.cli.main", ["status"]), ("click", ["list"]), ("patcher.cli.console", ["show", DDP]),
-        ("patcher.cli.commands.status", ["status"]), ("patcher.target.interpreter", ["status"]), ("patcher.cli.answers.plan", ["diff"]),
-        ("patcher.ops.health.doctor", ["doctor"]), ("patcher.store.status", ["restore"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
+        ("patcher.verbs.main", ["status"]), ("click", ["list"]), ("patcher.verbs.console", ["show", DDP]),
+        ("patcher.verbs.status", ["status"]), ("patcher.target.interpreter", ["status"]), ("patcher.verbs.report", ["diff"]),
+        ("patcher.verbs.doctor", ["doctor"]), ("patcher.store.status", ["restore"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
     ],
 )  # fmt: skip
 def test_ctrl_c_while_a_command_imports_what_it_needs_ends_it_without_a_traceback(site, where, words):

@@ -23,9 +23,9 @@ from patcher.diagnose.runs import find_runs
 from patcher.diagnose.table import WIDTH, classified_wraps, heading, is_wrong, table, well
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
-from patcher.ops.place import Place
 from patcher.text.listed import number_ranges
 from patcher.text.terminal import width
+from patcher.verbs.place import Place
 from tests.command import environ, sitepatch
 from tests.test_ddp_helper import Lazy, Model, Tensor, helper
 
@@ -742,7 +742,7 @@ def megabytes(count, separator):
 def test_sixty_megabytes_in_the_memory_of_three(separator):
     """Piped through the real command, which is not allowed to grow with them."""
     def most(count):
-        code = "import resource, sys; from patcher.cli.main import main\ntry: main()\nfinally: " \
+        code = "import resource, sys; from patcher.verbs.main import main\ntry: main()\nfinally: " \
                "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"  # fmt: skip
         command = [sys.executable, "-c", code, "diagnose", "--json", "-"]
         child = subprocess.Popen(command, env=environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

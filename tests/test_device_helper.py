@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from patcher.diagnose.report import read_report
-from patcher.ops.fixture import lay_out
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.sources import resolve_options
+from patcher.verbs.demo import lay_out
 
 pytestmark = pytest.mark.once
 

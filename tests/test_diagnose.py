@@ -25,9 +25,9 @@ from patcher.diagnose.words import Worded, form
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest, KnownSymptoms
-from patcher.ops.health.fit import APPLIES, Fit
-from patcher.ops.place import Place
 from patcher.text.listed import ranks
+from patcher.verbs.fit import APPLIES, Fit
+from patcher.verbs.place import Place
 from tests.command import DDP, Site, environ, sitepatch
 
 pytestmark = pytest.mark.once

@@ -17,8 +17,8 @@ import click
 import libcst
 import pytest
 
-from patcher.cli.main import commands
-from patcher.ops.fixture import lay_out
+from patcher.verbs.demo import lay_out
+from patcher.verbs.main import commands
 from tests import starts
 from tests.command import ROOT, Ended, environ
 

@@ -15,14 +15,13 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError
-from patcher.ops.fixture import lay_out
-from patcher.ops.health.checkup import CHECKS
-from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Check, Examination, examine
-from patcher.ops.health.troubles import TROUBLES
-from patcher.ops.hooks import installed_hooks
 from patcher.store import journal
 from patcher.store.receipt import encode_fields
 from patcher.target.interpreter import Environment, discover
+from patcher.verbs.demo import lay_out
+from patcher.verbs.doctor import CHECKS, NOTE, OK, PROBLEM, Check, Examination, examine
+from patcher.verbs.hook import installed_hooks
+from patcher.verbs.troubles import TROUBLES
 from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
 from tests.test_races import held, site_of, told, venv_of
 
@@ -383,7 +382,7 @@ def test_bytecode_under_a_prefix(patched, tmp_path):
 
 @told
 def test_an_interrupted_run_and_one_that_is_under_way(site):
-    from patcher.cli.commands.apply import apply
+    from patcher.verbs.apply import apply
 
     child = os.fork()
     if not child:

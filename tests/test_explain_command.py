@@ -7,7 +7,7 @@ import pytest
 
 from patcher.facts import TargetFile
 from patcher.model import Splice, Step, apply_splices
-from patcher.ops.explain import _now
+from patcher.verbs.explanations import _now
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, sitepatch
 from tests.test_commands import ship, tutorial
 

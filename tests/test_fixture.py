@@ -13,10 +13,10 @@ import pytest
 
 from patcher.errors import UsageError
 from patcher.model import State
-from patcher.ops.fixture import fixtures, lay_out
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.sources import choose_variant, resolve_options
+from patcher.verbs.demo import fixtures, lay_out
 
 WRAP = """
 from mmengine.model import BaseModel

@@ -266,7 +266,7 @@ def test_what_status_needs_for_a_restore_and_is_lost_or_damaged_is_reported(site
 
 def test_status_does_not_wait_for_a_run_that_is_under_way(site):
     hold = (
-        "import os, sys, patcher.store.journal as j, patcher.cli.main as c\n"
+        "import os, sys, patcher.store.journal as j, patcher.verbs.main as c\n"
         "write = j.write_journal\n"
         "def stop(home, phase, *rest):\n"
         "    write(home, phase, *rest)\n"
@@ -545,7 +545,7 @@ def test_status_reports_an_edited_text_that_was_set_aside_while_that_is_news(sit
 
     from click.testing import CliRunner
 
-    from patcher.cli.main import commands
+    from patcher.verbs.main import commands
 
     done(site("apply", DDP))
     with site.file().open("ab") as file:

@@ -14,8 +14,8 @@ import patcher
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook import backend, directory
 from patcher.model import Requested
-from patcher.ops.hooks import make_wheel
 from patcher.patchset.manifest import load_patchset
+from patcher.verbs.hook import make_wheel
 from tests.command import environ, tree
 from tests.hooks import Place
 from tests.places import patchset
@@ -81,14 +81,14 @@ def test_the_lines_for_requirements_name_the_sitepatch_that_is_on_no_index(place
 
 
 def test_in_a_checkout_that_is_not_installed_only_the_directory_is_named(place, monkeypatch):
-    from patcher.ops import hooks
+    from patcher.verbs import hook as hooks
 
     def missing(name):
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "distribution", missing)
     monkeypatch.chdir(place.path)
-    assert hooks.init_hook(hooks.HookRequest(("mine",), "patches", ("two",))).source == ""
+    assert hooks.init_hook("patches", ("two",), patch_dirs=("mine",)).source == ""
 
 
 def test_nothing_asked_for_is_reported(place):

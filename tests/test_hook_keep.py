@@ -16,11 +16,12 @@ from patcher.hook import boot, installed, places
 from patcher.hook.backend import hook_wheel
 from patcher.hook.directory import write_directory
 from patcher.model import Requested
-from patcher.ops import hooks, keep
-from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
 from patcher.store.store import Store
 from patcher.target.interpreter import Environment
+from patcher.verbs import hook as hooks
+from patcher.verbs import keep
+from patcher.verbs.place import Place
 from tests.places import patchset, wheel
 from tests.users import ROOT_ONLY, open_descriptors
 
@@ -168,11 +169,11 @@ def test_a_lock_that_is_taken_is_nothing_that_is_recorded(site, run, monkeypatch
 
 def test_it_is_compiled_and_not_imported_and_soon_gives_up_on_a_lock(site, run, monkeypatch):
     requests, real = [], keep.apply_requested
-    monkeypatch.setattr(keep, "apply_requested", lambda request, *rest: requests.append(request) or real(request, *rest))
+    monkeypatch.setattr(keep, "apply_requested", lambda *words, **how: requests.append(how["verify"]) or real(*words, **how))
     site.install(text=f"import pathlib\npathlib.Path({str(site.above / 'imported')!r}).touch()\nVALUE = 1\n")
     run(site.put("two"))
     assert "VALUE = 22" in site.value() and not (site.above / "imported").exists()
-    assert [request.verify for request in requests] == ["compile", "compile"]
+    assert requests == ["compile", "compile"]
 
 
 def test_where_the_lock_of_the_store_is_held_the_start_goes_on_soon(site, run):

@@ -11,9 +11,10 @@ import time
 
 import pytest
 
-from patcher.ops import hooks, keep
 from patcher.store import retry
 from patcher.target.interpreter import Environment
+from patcher.verbs import hook as hooks
+from patcher.verbs import keep
 from tests.command import environ
 from tests.hooks import Place
 from tests.places import patchset
@@ -160,7 +161,7 @@ def test_few_file_descriptors_are_no_failure(place):
 APPLY = """
 import os, sys, time
 from patcher.store import journal
-from patcher.cli.main import main
+from patcher.verbs.main import main
 undo, begun, go_on, *sys.argv[1:] = journal.undo, *sys.argv[1:]
 def pause(*rest):
     open(begun, "w").close()
@@ -192,12 +193,12 @@ def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch,
     real, seen = keep.apply_requested, []
     begun = Applying(place, 22) if what != "mode repair" else None
 
-    def apply_in_the_middle(*words):
+    def apply_in_the_middle(*words, **how):
         nonlocal begun
         begun = begun or Applying(place, 22)
         seen.append((place.site / "demo/m.py").read_text())
         threading.Timer(0.1, begun.go_on.touch).start()
-        return real(*words)
+        return real(*words, **how)
 
     for module, wait in ((retry, "_WAIT"), (keep, "_PATIENCE")):
         monkeypatch.setattr(module, wait, 60.0)  # the other process takes as long as the machine does

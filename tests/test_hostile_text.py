@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from patcher.cli.styles import Row, table_lines
 from patcher.text.terminal import clip, join_styled, padded, printable, printable_lines, width
+from patcher.verbs.styles import Row, table_lines
 from tests.command import Site, environ, sitepatch
 from tests.pages import whole
 

@@ -3,6 +3,7 @@
 import ast
 import collections
 import functools
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -16,13 +17,14 @@ from tools import house
 PACKAGE = Path(patcher.__file__).parent
 HEAVY = {
     "libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess", "platformdirs",
-    "pip_requirements_parser", "patcher.cli.language", "diff_match_patch",
+    "pip_requirements_parser", "patcher.verbs.language", "diff_match_patch",
 }  # fmt: skip
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
 MODEL = {"", "errors", "message", "model"}
 BASE = {*MODEL, "facts", "system", "text"}
 LOOKS = {*BASE, "target", "patchset", "store", "planner"}
+VERBS = {"verbs", "cli", "ops"}  # the last two have what moves into the first
 ALLOWED = {  # which package may import which; inside of a package there is no list to keep
     **dict.fromkeys(MODEL, MODEL),
     "facts": {*MODEL, "text"},
@@ -40,9 +42,8 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
     "hook": LOOKS,
     "overlay": {*LOOKS, "verify"},
     "author": {*LOOKS, "engine"},
-    "ops": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "diagnose", "ranks"},
-    "cli": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "ops", "diagnose", "ranks"},
-    "__main__": {"cli", "system"},
+    **{name: {*LOOKS, *VERBS, "verify", "project", "hook", "overlay", "engine", "author", "diagnose", "ranks"} for name in VERBS},
+    "__main__": {"verbs", "system"},
 }
 
 
@@ -89,7 +90,7 @@ def test_the_arrows_between_modules_point_one_way():
     ("library", "homes"),
     [
         ("libcst", {"engine/syntax.py"}),
-        ("click", {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("cli/**/*.py")}),
+        ("click", {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if VERBS & set(path.parts)}),
         ("packaging", {"target/versions.py"}),
         ("platformdirs", {"system/cache.py"}),
         ("diff_match_patch", {"text/words.py"}),
@@ -112,7 +113,7 @@ def test_only_the_commands_print():
     for path, module, tree in modules():
         calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
         printing = [call for call in calls if isinstance(call, ast.Name) and call.id == "print"]
-        assert not printing or module == "cli", path
+        assert not printing or module in VERBS, path
 
 
 @pytest.mark.once
@@ -138,7 +139,7 @@ def test_a_public_name_means_one_thing():
     homes = collections.defaultdict(list)
     for path, _, tree in modules():
         for node in tree.body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not path.startswith("cli/commands/"):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not path.startswith("cli/commands/") and node.name != "command":
                 homes[node.name].append(path)
     twice = {name: found for name, found in homes.items() if len(found) > 1 and not name.startswith("_")}
     assert set(twice) == {"main"}, twice
@@ -156,41 +157,38 @@ def test_the_commands_alone_end_the_process_and_know_exit_codes():
     ends = {"exit", "_exit", "exit_code", "SystemExit"}
     for path, module, tree in modules():
         named = {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in ast.walk(tree)}
-        assert not named & ends or module in ("cli", "__main__") or path in ENDS, path
+        assert not named & ends or module in (*VERBS, "__main__") or path in ENDS, path
 
 
-def test_a_verb_takes_a_frozen_request_and_events_and_returns_a_frozen_outcome():
-    from patcher import ops
-
-    verbs = [getattr(ops, name) for name in ops.__all__ if name.islower()]
-    assert {verb.__name__ for verb in verbs} == {"apply", "lock", "restore", "sync", "verify"}
-    for verb in verbs:
-        takes, gives = list(verb.__annotations__.items())[:-1], verb.__annotations__["return"]
-        assert [name for name, _ in takes] == ["request", "events"]
-        for kind in (takes[0][1], gives):
-            assert issubclass(getattr(ops, kind), tuple) and getattr(ops, kind)._fields, kind
-    for name in ops.__all__:
-        assert getattr(ops, name).__doc__, name
+def test_a_verb_takes_names_and_keywords_and_returns_a_frozen_outcome():
+    verbs = {name: getattr(patcher, name) for name in patcher.__all__ if name.islower()}
+    assert set(verbs) == {"apply", "check", "diff", "doctor", "list_patchsets", "lock", "restore", "show", "status", "sync"}
+    for name, verb in verbs.items():
+        parameters = inspect.signature(verb).parameters
+        keywords = {each for each, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
+        assert "place" in keywords and keywords.isdisjoint(set(parameters) - keywords), name
+        outcome = getattr(sys.modules[verb.__module__], verb.__annotations__["return"])
+        assert issubclass(outcome, tuple) and outcome._fields and outcome.__doc__ and verb.__doc__, name
     with pytest.raises(AttributeError, match="nothing"):
-        _ = ops.nothing
+        _ = patcher.nothing
 
 
 WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["store/folder.py", "store/lock.py"], "the store: all that is written into a site directory"),
-    **dict.fromkeys(["cli/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
+    **dict.fromkeys(["verbs/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     "system/output.py": "a file that the user has named",
     "author/wheel.py": "the wheel that is exported, where --output says",
     "ranks/child.py": "a pipe to the command",
-    **dict.fromkeys(["author/copies.py", "cli/commands/demo.py", "ops/fixture.py", "target/index.py"], "a directory of their own"),
+    **dict.fromkeys(["author/copies.py", "verbs/demo.py", "target/index.py"], "a directory of their own"),
     **dict.fromkeys(["patchset/results.py", "system/cache.py", "target/releases.py"], "the cache"),
-    **dict.fromkeys(["overlay/make.py", "ops/overlay.py"], "the cache of overlays"),
+    **dict.fromkeys(["overlay/make.py", "verbs/run.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
-    **dict.fromkeys(["ops/hooks.py", "hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
+    **dict.fromkeys(["verbs/hook.py", "hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
-    **dict.fromkeys(["ops/keep.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
+    **dict.fromkeys(["verbs/keep.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
     **dict.fromkeys(["verify/run.py", "verify/namespace.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),
 }
-OWN_FILES = ("ops/keep.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files
+OWN_FILES = ("verbs/keep.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files
 WRITING = {
     "os": "O_CREAT O_RDWR O_WRONLY chmod chown fchmod fchown ftruncate lchown link makedirs mkdir mkfifo mknod remove removedirs "
     "removexattr rename renames replace rmdir setxattr symlink truncate unlink utime write",
@@ -236,7 +234,7 @@ def test_no_circle_no_seventh_parameter_and_no_place_that_the_formatter_skips():
 def loaded(site, *words, before="", **more):
     """The modules in memory when `sitepatch WORDS` ends; `before` is code that is run first."""
     out = site.cwd / "modules"
-    code = DUMP.format(out=str(out)) + f"import os; os.execve = lambda *words: sys.exit(0)\n{before}\nsys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.cli.main as c\nc.main()\n"
+    code = DUMP.format(out=str(out)) + f"import os; os.execve = lambda *words: sys.exit(0)\n{before}\nsys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.verbs.main as c\nc.main()\n"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=environ(**more),
@@ -279,7 +277,7 @@ def test_a_command_that_does_little_imports_little(site, words, never):
 
 @pytest.mark.once
 def test_the_help_and_the_completion_of_no_command_need_a_syntax_tree():
-    code = "import sys; from patcher.cli.main import _COMMANDS, commands\nfor name in _COMMANDS: assert commands.get_command(None, name).name == name\n"
+    code = "import sys; from patcher.verbs.main import _COMMANDS, commands\nfor name in _COMMANDS: assert commands.get_command(None, name).name == name\n"
     code += f"print(sorted({HEAVY - {'json', 'subprocess'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], env=environ(), capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
@@ -377,7 +375,7 @@ def test_a_repeated_run_needs_no_syntax_tree_and_never_what_a_project_asks_for(s
     words = ["run", DDP, "--verify", "none", "--target", site.path, "--", "true"]
     assert "libcst" in loaded(site, *words)  # this test can see what is imported
     again = loaded(site, *words)
-    assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "patcher.ops.project", "patcher.overlay"} == set()
+    assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "patcher.verbs.sync", "patcher.overlay"} == set()
 
 
 def test_restoring_one_of_two_in_a_file_needs_no_syntax_tree_where_the_splices_are_kept(tmp_path):

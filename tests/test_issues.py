@@ -9,7 +9,7 @@ import pytest
 
 from patcher.diagnose.log import read_log
 from patcher.ops.diagnose import KnownSymptoms
-from patcher.ops.place import Place
+from patcher.verbs.place import Place
 from tests.test_diagnose import PLAIN, REFUSED, sections
 
 UNKNOWN = "-"  # no patchset and no advice is about it

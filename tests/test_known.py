@@ -11,8 +11,6 @@ import pytest
 
 from patcher.errors import PatchError
 from patcher.model import HunkAnswer, HunkText, Rewrite, Splice, State
-from patcher.ops.fixture import fixtures, lay_out
-from patcher.ops.patchsets import availability
 from patcher.patchset import results
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
@@ -20,6 +18,8 @@ from patcher.patchset.results import KnownTable, Request, key_of, write_table
 from patcher.patchset.sources import resolve_options
 from patcher.system import cache
 from patcher.target.interpreter import Environment
+from patcher.verbs.demo import fixtures, lay_out
+from patcher.verbs.list import availability
 from tests import tables
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, environ
 from tests.users import ROOT_ONLY
@@ -412,7 +412,7 @@ def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_avai
     stock, vendor = Site(tmp_path / "stock", "torch-2.9.0"), Site(tmp_path / "vendor", "torch-2.7.1-musa")
     shipped = {name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()}) for name in (GUARD, DYNAMO)}
     assert [state(stock, GUARD), state(vendor, GUARD)] == ["available", "available"]  # stand-ins are in no table
-    monkeypatch.setattr("patcher.ops.patchsets.builtin_table", shipped.get)
+    monkeypatch.setattr("patcher.verbs.list.builtin_table", shipped.get)
     monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(shipped[name]))
     assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == ["not needed", "available", "available", "available"]
     path = stock.file("torch/multiprocessing/reductions.py")

@@ -10,15 +10,15 @@ from pathlib import Path
 import click
 import pytest
 
-from patcher.cli.commands import SECTIONS
-from patcher.cli.language import Catalog, _numbered
-from patcher.cli.main import _language, commands
 from patcher.errors import Location, UsageError
 from patcher.message import Message
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.symptoms import general_symptoms
 from patcher.text.terminal import width, wrapped
+from patcher.verbs.commands import SECTIONS
+from patcher.verbs.language import Catalog, _numbered
+from patcher.verbs.main import _language, commands
 from tests.command import DDP, ROOT, RUNNER, Site, done, sitepatch
 from tests.messages import NOTHING_SAID, messages, said, words
 

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from patcher.cli.console import exit_code
 from patcher.errors import LockError, SitepatchError
 from patcher.model import LockedFile
 from patcher.ops.authoring.wheels import patchset_wheel
-from patcher.ops.fixture import lay_out
-from patcher.ops.place import Place
-from patcher.ops.project import LockRequest, SyncRequest, sync
-from patcher.ops.project import lock as write_lock
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.project import lockfile
 from patcher.project.differing import lock_differences
 from patcher.project.request import ProjectFiles
 from patcher.system.decode import Reader
+from patcher.verbs.console import exit_code
+from patcher.verbs.demo import lay_out
+from patcher.verbs.place import Place
+from patcher.verbs.sync import lock as write_lock
+from patcher.verbs.sync import sync
 from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
 from tests.test_sync import UTILS, asks, standing
 
@@ -208,43 +208,42 @@ def test_of_a_patchset_that_was_installed_the_lock_names_the_distribution_and_it
     (record,) = packages.glob("*.dist-info/RECORD")
     rows = [row.rpartition(",")[0] for row in record.read_text().split() if ".dist-info/" not in row]
     digest = hashlib.sha256("".join(f"{row}\n" for row in sorted(rows)).encode()).hexdigest()
-    asked = LockRequest(Place(target=str(site.path)))
-    assert [one.distribution for one in write_lock(asked).lock.patchsets] == [(f"sitepatch-patchset-{DDP}", DDP_VERSION, digest)]
+    place = Place(target=str(site.path))
+    assert [one.distribution for one in write_lock(place=place).lock.patchsets] == [(f"sitepatch-patchset-{DDP}", DDP_VERSION, digest)]
     text = (site.cwd / "sitepatch.lock").read_text()
     assert lockfile.encode_lock(lockfile.load_lock(site.cwd / "sitepatch.lock")) == text
     with record.open("a") as file:  # what installers add
         file.write(f"../../../bin/x,sha256={'a' * 43},1\n{packages.name}/__pycache__/m.pyc,sha256={'b' * 43},1\n")
         file.write(f"{record.parent.name}/INSTALLER,sha256={'c' * 43},4\n{packages.name}/n.pyc,,\n")
-    assert write_lock(asked._replace(check=True)).ok
+    assert write_lock(place=place, check=True).ok
     record.write_text("".join(f"{row}\n" for row in record.read_text().split() if "patchset.toml" not in row))
-    assert write_lock(asked).lock.patchsets[0].distribution is None, "an editable install"
+    assert write_lock(place=place).lock.patchsets[0].distribution is None, "an editable install"
 
 
 def test_the_same_patchset_out_of_another_place_is_another_lock_and_no_other_result(site, packages):
     place, path = Place(target=str(site.path)), site.cwd / "sitepatch.lock"
-    was = write_lock(LockRequest(place)).lock.patchsets[0].distribution
+    was = write_lock(place=place).lock.patchsets[0].distribution
     shown = f"{was.name} {was.version} (sha256 {was.sha256})"
     (metadata,) = packages.glob("*.dist-info/METADATA")
     text = metadata.read_text()
     metadata.write_text(text.replace(f"Version: {was.version}", "Version: 99"))
-    asked = LockRequest(place, check=True)
-    assert write_lock(asked).differences == (f"{DDP}: found it in {shown.replace(was.version, '99', 1)}, the lock has {shown}",)
-    sync(SyncRequest(place, ProjectFiles(locked=True), dry_run=True))
+    assert write_lock(place=place, check=True).differences == (f"{DDP}: found it in {shown.replace(was.version, '99', 1)}, the lock has {shown}",)
+    sync(ProjectFiles(locked=True), place=place, dry_run=True)
     sys.path.remove(str(packages))
-    assert write_lock(asked).differences == (f"{DDP}: found it in no distribution, the lock has {shown}",)
-    sync(SyncRequest(place, ProjectFiles(locked=True), dry_run=True))
+    assert write_lock(place=place, check=True).differences == (f"{DDP}: found it in no distribution, the lock has {shown}",)
+    sync(ProjectFiles(locked=True), place=place, dry_run=True)
     other = path.read_text().replace('package = "mmengine"', 'package = "other"')
     path.write_text(path.read_text() + other[other.index("[[target]]") :])
-    assert [held.package for held in write_lock(LockRequest(place)).lock.files] == ["mmengine"] * 4 + ["other"] * 4, "of another environment"
+    assert [held.package for held in write_lock(place=place).lock.files] == ["mmengine"] * 4 + ["other"] * 4, "of another environment"
 
 
 def test_what_is_in_another_release_of_the_distribution_is_refused_with_both_names(site, packages):
     place = Place(target=str(site.path))
-    was = write_lock(LockRequest(place)).lock.patchsets[0]
+    was = write_lock(place=place).lock.patchsets[0]
     (manifest,) = packages.glob("*/*/patchset.toml")
     manifest.write_text(manifest.read_text() + "# changed\n")
     with pytest.raises(LockError) as caught:
-        sync(SyncRequest(place, ProjectFiles(locked=True)))
+        sync(ProjectFiles(locked=True), place=place)
     of = f" of {was.distribution.name} {DDP_VERSION}"
     assert caught.value.message.endswith(f"){of}, the lock has {was.sha256}{of}")
 

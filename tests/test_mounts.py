@@ -59,7 +59,7 @@ def test_where_the_kernel_tells_nothing_nothing_is_reported(tmp_path, monkeypatc
 def test_doctor_and_apply_say_where_locks_hold_on_one_machine_alone(tmp_path, monkeypatch):
     from click.testing import CliRunner
 
-    from patcher.cli.main import commands
+    from patcher.verbs.main import commands
 
     site, reads = Site(tmp_path, "mmengine-0.10.7"), []
     table = TABLE + f"60 28 0:50 / {tmp_path} rw - fuse.sshfs host:/srv rw\n"

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from patcher.cli.pages import releases, review
-from patcher.cli.pages.html import Html, join, tag
 from patcher.model import Answer, Option, Patchset, State, Variant, Verify
-from patcher.ops.diff import DiffOutcome, HandEditDiff, Reason
-from patcher.ops.releases.outcome import APPLIES, Checked, ReleaseOutcome
 from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
+from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason
+from patcher.verbs.pages import releases, review
+from patcher.verbs.pages.html import Html, join, tag
+from patcher.verbs.releases.outcome import APPLIES, Checked, ReleaseOutcome
 from tests.pages import whole
 
 pytestmark = pytest.mark.once

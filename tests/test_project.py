@@ -2,9 +2,9 @@
 
 import pytest
 
-from patcher.cli.console import exit_code
 from patcher.errors import Location, SitepatchError
 from patcher.project.pyproject import Project, ProjectEntry, chosen, parse_entry, read_project
+from patcher.verbs.console import exit_code
 from tests.command import DDP, DYNAMO
 
 

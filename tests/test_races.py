@@ -21,11 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.cli.commands.apply import apply, restore
-from patcher.cli.main import commands
 from patcher.errors import OutdatedError, StoreError
-from patcher.ops import verifying as verify
-from patcher.ops.fixture import lay_out
 from patcher.project.selection import choose
 from patcher.store import journal, patience, retry
 from patcher.store.folder import Folder
@@ -33,6 +29,10 @@ from patcher.store.lock import holders, locked, uv_locks
 from patcher.store.retry import quiet, settled
 from patcher.store.status import statuses
 from patcher.target.interpreter import discover
+from patcher.verbs import status as verify
+from patcher.verbs.apply import apply, restore
+from patcher.verbs.demo import lay_out
+from patcher.verbs.main import commands
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 from tests.faults import calls
 from tests.plans import plan_apply
@@ -411,7 +411,7 @@ from tests.faults import calls
 from tests.stores import commit
 point, token = int(sys.argv.pop(1)), int(sys.argv.pop(1))
 calls.watch(calls.first_of_several(point, token))
-from patcher.cli.main import main
+from patcher.verbs.main import main
 main()
 """
 

@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from patcher.cli.answers.plan import answer_rows, diff_json
-from patcher.cli.commands.diff import stat_table
 from patcher.model import Answer, State
 from patcher.text.diffs import diff_texts
+from patcher.verbs.diff import stat_table
+from patcher.verbs.rows import answer_rows, diff_json
 
 TEXTS = [
     b"",

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from patcher.cli.console import exit_code
 from patcher.errors import Location, SitepatchError
 from patcher.project.pyproject import ProjectEntry
 from patcher.project.requirements import read_requirements
+from patcher.verbs.console import exit_code
 from tests.command import DDP, DYNAMO, GUARD, done, sitepatch
 
 

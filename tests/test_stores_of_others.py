@@ -61,7 +61,7 @@ def run(folder, words):
     import contextlib
     import io
 
-    from patcher.cli.main import main
+    from patcher.verbs.main import main
 
     os.chdir(folder)
     given = [] if words[0] in ("restore", "status") else ["--patch-dir", f"{folder}/mine", "--verify", "none"]

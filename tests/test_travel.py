@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError
-from patcher.ops.fixture import lay_out
 from patcher.project.selection import check_sources
+from patcher.verbs.demo import lay_out
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, killed_once_committed, sitepatch, tree
 from tests.test_plan import FIX, patchset
 from tests.users import as_user, give, theirs
@@ -129,7 +129,7 @@ def test_a_directory_that_became_a_link_out_is_not_restored_through(site, tmp_pa
 
 
 PLANT = """
-import os, sys, patcher.store.transaction as change, patcher.store.journal as journal, patcher.cli.main as cli
+import os, sys, patcher.store.transaction as change, patcher.store.journal as journal, patcher.verbs.main as cli
 def plant():
     os.rename({folder!r}, {out!r}); os.symlink({out!r}, {folder!r})
 def before(module, name, when):

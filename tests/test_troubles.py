@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from patcher.ops.health import troubles
-from patcher.ops.health.doctor import NOTE, OK, PROBLEM, Examination, examine
-from patcher.ops.health.troubles import TROUBLES
 from patcher.target.interpreter import discover
+from patcher.verbs import troubles
+from patcher.verbs.doctor import NOTE, OK, PROBLEM, Examination, examine
+from patcher.verbs.troubles import TROUBLES
 from tests.command import GUARD, Site
 
 pytestmark = pytest.mark.once

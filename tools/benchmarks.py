@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from patcher.ops.fixture import lay_out
+from patcher.verbs.demo import lay_out
 from tools import scaling
 
 LIMITS = {

@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from patcher.cli.pages import review
-from patcher.ops.diff import DiffRequest, diff, reasons
-from patcher.ops.place import Place
+from patcher.verbs.diff import diff, reasons
+from patcher.verbs.pages import review
+from patcher.verbs.place import Place
 from tests import test_pages
 from tests.command import DDP, GUARD, Site
 
@@ -28,7 +28,7 @@ def pages(folder):
     edited = site.file("torch/multiprocessing/reductions.py")
     edited.write_text(edited.read_text().replace("storage.size() == 0", "storage.size() < 1  # by hand"))
     place = Place(target=str(site.path))
-    ahead, now = (diff(DiffRequest(place, names)) for names in ((DDP, GUARD), ()))
+    ahead, now = (diff(names, place=place) for names in ((DDP, GUARD), ()))
     outcome = ahead._replace(edits=now.edits, notes=now.notes)
     hostile = test_pages.hostile_pages()
     return {

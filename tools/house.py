@@ -52,11 +52,12 @@ def lazy(tree: ast.Module) -> int:
 
 
 def wide(tree: ast.Module) -> Iterator[str]:
-    """The functions with more than six parameters that are no click commands."""
+    """The functions with more than six parameters that are no click commands; keyword-only ones with a default do not count."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             every = node.args
-            number = len([*every.posonlyargs, *every.args, *every.kwonlyargs]) + bool(every.vararg) + bool(every.kwarg)
+            needed = [name for name, default in zip(every.kwonlyargs, every.kw_defaults) if default is None]
+            number = len([*every.posonlyargs, *every.args, *needed]) + bool(every.vararg) + bool(every.kwarg)
             marks = " ".join(ast.dump(mark) for mark in node.decorator_list)
             if number > MOST_PARAMETERS and not any(word in marks for word in ("'command'", "'option'", "'argument'")):
                 yield f"{node.name} ({number})"

@@ -337,7 +337,7 @@ with Folder.open(sys.argv[1]) as site:
 """
 """Adds one so many times, each under the lock of the store, as a commit does: read, and replaced."""
 STOP = """
-import os, sys, time, patcher.cli.main as command, patcher.store.journal as journal
+import os, sys, time, patcher.verbs.main as command, patcher.store.journal as journal
 def stop(*words):
     open("/mnt/notes/stopped", "w").close()
     time.sleep(300)

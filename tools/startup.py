@@ -99,7 +99,7 @@ def environments(work: Path, python: str, wheels: Dict[int, List[Path]], environ
     for count, both in wheels.items():
         made[f"{count} files"] = prepared = environment(here / str(count), python, both)
         (folder,) = (here / str(count)).glob("lib/python3*/site-packages/_sitepatch_hook_*")
-        keep = f"import sys; from patcher.ops.keep import main; sys.exit(main({str(folder)!r}, 'repair'))"  # as its start would
+        keep = f"import sys; from patcher.verbs.keep import main; sys.exit(main({str(folder)!r}, 'repair'))"  # as its start would
         quiet([sys.executable, "-c", keep], work, {**os.environ, "PYTHONPATH": str(ROOT)})
         look = f"import many{count}.m{count - 1} as m; assert m.VALUE == 2"
         quiet([str(prepared), "-c", look], work, environ)

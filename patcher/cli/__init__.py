@@ -1,1 +1,1 @@
-"""The command line: commands, text, JSON and HTML, exit codes. The only printer."""
+"""The commands for which no file of `patcher.verbs` is written yet."""

@@ -23,15 +23,14 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.facts import FileStatus
 from patcher.message import Message
 from patcher.model import Patchset, Symptom
-from patcher.ops.events import SILENT, Events
-from patcher.ops.health.fit import APPLIES, UNKNOWN, Fit, fit_of
-from patcher.ops.place import Place
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.sources import find_patchsets
 from patcher.patchset.symptoms import general_symptoms
 from patcher.store.retry import settled
 from patcher.store.status import statuses
 from patcher.target.interpreter import Environment
+from patcher.verbs.fit import APPLIES, UNKNOWN, Fit, fit_of
+from patcher.verbs.place import SILENT, Events, Place
 
 _STDIN = Message("standard input")
 _MB = 1_000_000

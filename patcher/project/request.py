@@ -34,6 +34,10 @@ class ProjectFiles(NamedTuple):
         return Path(self.lock) if self.lock else Path(self.folder) / lockfile.LOCK_NAME
 
 
+PROJECT_FILES = ProjectFiles()
+"""Those of the current directory."""
+
+
 class ProjectRequest(NamedTuple):
     """What a project requests: patchsets with their options, remarks, and every directory of patchsets.
 

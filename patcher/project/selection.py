@@ -15,7 +15,7 @@ from patcher.patchset.sources import FoundPatchset, find_patchset, resolve_optio
 from patcher.patchset.toml import option_text
 from patcher.system.ownership import others_may_write
 from patcher.text.confusable import remarks
-from patcher.text.listed import suggest
+from patcher.text.listed import Texts, one_or_more, suggest
 
 
 def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[str]]:
@@ -72,6 +72,16 @@ def others_change(folder: str, source: PatchsetSource) -> List[str]:
     """How other users could change a patchset, which is code; nothing for one built in or installed, beside other code."""
     named = source == LOCAL or source.kind == PATCH_DIR
     return others_may_write(os.path.abspath(folder), inside=True) if named else []
+
+
+def choose_trusted(names: Texts, texts: Texts, patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
+    """What `choose` gives, of patchsets that nobody else may change.
+
+    Raises:
+        SitepatchError: see `choose` and `check_sources`.
+    """
+    check_sources(one_or_more(names), patch_dirs)
+    return choose(one_or_more(names), one_or_more(texts), patch_dirs)
 
 
 def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:

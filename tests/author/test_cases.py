@@ -9,10 +9,10 @@ import pytest
 
 from patcher.author.cases import REFUSED, UPSTREAM, find_cases, read_case, run_case
 from patcher.errors import PatchError, UsageError
-from patcher.ops.check import CheckRequest, check, run_cases
-from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
+from patcher.verbs.check import check, run_cases
+from patcher.verbs.place import Place
 from tests.command import ROOT, Site, environ
 
 BUILT_IN = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
@@ -124,11 +124,11 @@ def test_without_a_name_every_patchset_is_tried_and_a_broken_one_is_named(folder
     (folder.parent / "patchsets/mine/cases/b.py").touch()
     (folder.parent / "patchsets/bad").mkdir()
     (folder.parent / "patchsets/bad/patchset.toml").touch()
-    outcome = check(CheckRequest(Place(target=str(folder))))
+    outcome = check(place=Place(target=str(folder)))
     assert set(outcome.broken) == {"mine", "bad"} and not outcome.ok
     assert set(outcome.cases) == {*BUILT_IN}
     with pytest.raises(UsageError):
-        check(CheckRequest(Place(target=str(folder)), ("mien",)))
+        check("mien", place=Place(target=str(folder)))
 
 
 @pytest.mark.once

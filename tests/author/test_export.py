@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from patcher.cli.main import commands
 from patcher.errors import SitepatchError, UsageError
 from patcher.ops.authoring.exporting import ExportRequest, export
-from patcher.ops.change import ApplyRequest, apply
-from patcher.ops.place import Place
 from patcher.patchset.places import providing_distribution
 from patcher.patchset.sources import find_patchsets
 from patcher.target.distribution import identity
+from patcher.verbs.apply import apply
+from patcher.verbs.main import commands
+from patcher.verbs.place import Place
 from tests.command import ROOT
 from tests.index import Index
 from tests.index import wheel as packed
@@ -72,7 +72,7 @@ def applied(site, *names):
     """What `apply` makes of a copy of the site."""
     copy = site.parent / "applied"
     shutil.copytree(site, copy)
-    assert apply(ApplyRequest(place(copy), names)).ok
+    assert apply(names, place=place(copy)).ok
     return texts(copy)
 
 
@@ -106,7 +106,7 @@ def test_the_header_is_that_of_dep_3(site):
 
 def test_what_is_applied_already_makes_no_difference_and_what_does_not_fit_is_not_exported(site):
     before = export(ExportRequest(place(site), ("more",), "patch")).text
-    assert apply(ApplyRequest(place(site), ("two",))).ok
+    assert apply("two", place=place(site)).ok
     assert export(ExportRequest(place(site), ("more",), "patch")).text == before
     spatch = site.parent / "mine/more/p.spatch"
     spatch.write_text(spatch.read_text().replace("VALUE = 1", "VALUE = 9"))
@@ -142,7 +142,7 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
         archive.extractall("unpacked")
     assert identity(Path(info)) == identity(Path("unpacked", Path(info).name)) and Path(folder).name == "two"
     assert dict(found.patchset.files) == {each.name: each.read_text() for each in (site.parent / "mine/two").iterdir() if each.is_file()}
-    applied = apply(ApplyRequest(Place(target=str(site)), ("two",)))
+    applied = apply("two", place=Place(target=str(site)))
     assert applied.ok and (site / "demo/m.py").read_bytes().count(b"VALUE = 2\r\n") == 1
     getattr(env, installer)("uninstall", *(["-y"] if installer == "pip" else []), "sitepatch-patchset-two")
     assert "two" not in [one.patchset.name for one in find_patchsets([], "/")[0]]

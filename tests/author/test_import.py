@@ -13,10 +13,10 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.ops.authoring import proving, series
 from patcher.ops.authoring.importing import ImportRequest
 from patcher.ops.authoring.series import import_
-from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
 from patcher.target.environment import locate
 from patcher.target.interpreter import discover
+from patcher.verbs.place import Place
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, tree
 from tests.index import Index

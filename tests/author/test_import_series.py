@@ -12,8 +12,8 @@ import pytest
 from patcher.errors import UsageError
 from patcher.ops.authoring.importing import ImportRequest
 from patcher.ops.authoring.series import import_
-from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
+from patcher.verbs.place import Place
 from tests.author.test_import import LAYOUT, NEW, another, diff
 from tests.author.world import EDIT, FILES, M, World
 from tests.command import done, tree

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from patcher.author.lint import ADVICE, ERROR, NOTE, lint
-from patcher.ops.check import CheckRequest, check
-from patcher.ops.place import Place
 from patcher.patchset.manifest import load_patchset
+from patcher.verbs.check import check
+from patcher.verbs.place import Place
 
 TOML = """schema = 1
 name = "mine"
@@ -41,7 +41,7 @@ def findings(folder, toml=TOML, spatch=FINE, cases=True):
 
 def test_the_built_in_patchsets_are_clean(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    outcome = check(CheckRequest(Place(target=str(tmp_path)), strict=True))
+    outcome = check(place=Place(target=str(tmp_path)), strict=True)
     assert outcome.ok and len(outcome.findings) == 9
     assert [finding for findings in outcome.findings.values() for finding in findings] == []
 
@@ -120,11 +120,11 @@ def test_an_alternative_that_is_named_twice_cannot_be_reached(tmp_path):
 def test_advice_counts_with_strict_and_a_broken_patchset_always(tmp_path):
     findings(tmp_path, toml=TOML.replace("author", "forwarded"), cases=False)
     place = Place(target=str(tmp_path), patch_dirs=(str(tmp_path),))
-    assert check(CheckRequest(place)).ok
-    assert not check(CheckRequest(place, strict=True)).ok
+    assert check(place=place).ok
+    assert not check(place=place, strict=True).ok
     Path(tmp_path, "bad").mkdir()
     Path(tmp_path, "bad/patchset.toml").touch()
-    outcome = check(CheckRequest(place))
+    outcome = check(place=place)
     assert not outcome.ok and list(outcome.broken) == ["bad"]
 
 

@@ -112,9 +112,6 @@ def preload():
 
     import libcst  # noqa: F401
 
-    import patcher.cli.main
-    import patcher.ops.change
-    import patcher.project.selection  # noqa: F401
 
 
 class Tiny:
@@ -140,8 +137,8 @@ class Tiny:
         """
 
         def command():
-            from patcher.cli.main import main
-            from patcher.ops import change
+            from patcher.verbs import change
+            from patcher.verbs.main import main
 
             if first:
                 first()

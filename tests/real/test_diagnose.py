@@ -18,7 +18,7 @@ from wheels import slow
 
 from patcher.diagnose.log import read_log
 from patcher.ops.diagnose import KnownSymptoms
-from patcher.ops.place import Place
+from patcher.verbs.place import Place
 
 pytestmark = pytest.mark.real
 __all__ = ["carded", "ranks"]

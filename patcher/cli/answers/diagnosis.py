@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
-from patcher.cli.answers.patchsets import symptom_details
-from patcher.cli.console import Console
-from patcher.cli.styles import Row, hint_lines, style, titled
-from patcher.cli.translation import Verbatim, term, translated
 from patcher.diagnose.causes import UnexplainedError
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.failures import Failure
@@ -20,6 +16,10 @@ from patcher.message import Message, joined
 from patcher.ops.diagnose import DiagnoseOutcome, FoundSymptom
 from patcher.text.listed import count, ranks
 from patcher.text.terminal import Styled, width, wrapped
+from patcher.verbs.console import Console
+from patcher.verbs.list import symptom_details
+from patcher.verbs.styles import Row, hint_lines, style, titled
+from patcher.verbs.translation import Verbatim, term, translated
 
 _FEW = 3  # lines that merely speak of errors
 _NO_TRACEBACK = Message(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Dict, List, Sequence
 
 from patcher.author.draft import Draft
-from patcher.cli.console import Console
-from patcher.cli.styles import Row, color_diff, style
 from patcher.message import Message
-from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled
+from patcher.verbs.console import Console
+from patcher.verbs.releases.outcome import ReleaseOutcome
+from patcher.verbs.styles import Row, color_diff, style
 
 
 def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence, Tuple
 
-from patcher.cli.styles import Row
 from patcher.message import Message, joined
 from patcher.ranks.start import EndedRank
 from patcher.ranks.verdict import FAILED, LATE, OK, Verdict, failure, last_calls, within
+from patcher.verbs.styles import Row
 
 
 def rank_rows(ranks: Sequence[EndedRank], verdict: Verdict) -> List[Row]:

@@ -17,12 +17,12 @@ from patcher.cli.answers.diagnosis import (
     show_damage,
     show_runs,
 )
-from patcher.cli.console import Console
-from patcher.cli.options import Number, common_options
-from patcher.cli.styles import Row, hint_lines
 from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseOutcome, DiagnoseRequest
+from patcher.verbs.console import Console
+from patcher.verbs.options import Number, common_options
+from patcher.verbs.styles import Row, hint_lines
 
 
 @click.command(

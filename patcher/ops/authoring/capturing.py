@@ -17,11 +17,6 @@ from patcher.facts import Wanted
 from patcher.message import Message, joined
 from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove_draft
-from patcher.ops.change import carry_out, note_interrupted, verify_settings
-from patcher.ops.events import SILENT, Events
-from patcher.ops.outcome import Outcome
-from patcher.ops.place import Place
-from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
@@ -31,6 +26,9 @@ from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
 from patcher.target.interpreter import Environment
 from patcher.text.listed import listed, shortened
+from patcher.verbs.change import carry_out, note_interrupted, verify_settings
+from patcher.verbs.place import SILENT, Events, Outcome, Place
+from patcher.verbs.releases.outcome import ReleaseOutcome
 
 
 class CaptureRequest(NamedTuple):

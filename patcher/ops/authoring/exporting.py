@@ -18,10 +18,6 @@ from patcher.facts import Wanted
 from patcher.message import Message, joined
 from patcher.model import Plan, Requested, State
 from patcher.ops.authoring.wheels import patchset_wheel
-from patcher.ops.events import SILENT, Events
-from patcher.ops.place import Place
-from patcher.ops.releases.against import check_against, distributions, named_releases
-from patcher.ops.releases.patches import is_series, patch_name, patch_names
 from patcher.patchset.layers import layers_of
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.planner.survey import REWRITER, make_plan, read_facts
@@ -33,6 +29,9 @@ from patcher.target.index import NoWheel, Pip
 from patcher.target.interpreter import Environment
 from patcher.target.releases import fetch_wheel
 from patcher.text.listed import normalized
+from patcher.verbs.place import SILENT, Events, Place
+from patcher.verbs.releases.against import check_against, distributions, named_releases
+from patcher.verbs.releases.patches import is_series, patch_name, patch_names
 
 WHEELS = "dist"
 """The folder that wheels are written to where none is named."""

@@ -10,16 +10,15 @@ from patcher.author.ranges import widened
 from patcher.errors import SitepatchError
 from patcher.message import Message
 from patcher.model import Located, Patchset, Requested, State, Variant
-from patcher.ops.events import Events
-from patcher.ops.explain import HunkExplanation, explanations
-from patcher.ops.place import Place
-from patcher.ops.releases.against import NEWEST, NoRelease, distributions, named_releases, try_release
-from patcher.ops.releases.outcome import APPLIES, HOLDS, ReleaseOutcome, one_line
 from patcher.patchset.sources import pick_variants, resolve_options
 from patcher.store.status import read_installed
 from patcher.target.environment import locate
 from patcher.target.interpreter import Environment
 from patcher.target.versions import accepts, is_version, matching_versions, newest, oldest_first, overlap, says_nothing
+from patcher.verbs.explanations import HunkExplanation, explanations
+from patcher.verbs.place import Events, Place
+from patcher.verbs.releases.against import NEWEST, NoRelease, distributions, named_releases, try_release
+from patcher.verbs.releases.outcome import APPLIES, HOLDS, ReleaseOutcome, one_line
 
 _MOST_EXPLAINED = 3  # releases of which every hunk is explained
 

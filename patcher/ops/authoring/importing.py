@@ -11,11 +11,11 @@ from patcher.author.draft import Draft, FileEdit, LeftOut
 from patcher.message import Message, joined
 from patcher.model import Located, Patchset
 from patcher.ops.authoring.proving import Release, by_package
-from patcher.ops.place import Place
-from patcher.ops.releases.outcome import ReleaseOutcome
 from patcher.target.versions import says_nothing
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import listed
+from patcher.verbs.place import Place
+from patcher.verbs.releases.outcome import ReleaseOutcome
 
 IMPORTED, IN_PLACE, LEFT_OUT, NOT_IMPORTED = "imported", Message("in place"), Message("left out"), Message("not imported")
 

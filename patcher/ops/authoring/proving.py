@@ -15,9 +15,6 @@ from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.message import Message, joined
 from patcher.model import FilePatch, Located, Patchset, PatchsetSource, Requested, State
-from patcher.ops.events import Events
-from patcher.ops.releases.against import named_releases, try_release
-from patcher.ops.releases.outcome import APPLIES, HOLDS, ReleaseOutcome, one_line
 from patcher.patchset.layers import rewrite_layers
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
@@ -27,6 +24,9 @@ from patcher.target.interpreter import discover
 from patcher.target.record import recorded_sources
 from patcher.target.versions import is_version
 from patcher.text.listed import listed
+from patcher.verbs.place import Events
+from patcher.verbs.releases.against import named_releases, try_release
+from patcher.verbs.releases.outcome import APPLIES, HOLDS, ReleaseOutcome, one_line
 
 
 class Release(NamedTuple):

@@ -43,11 +43,11 @@ from patcher.ops.authoring.importing import (
 )
 from patcher.ops.authoring.patches import GivenPatch, given_patches
 from patcher.ops.authoring.proving import Release, by_package, check_also, further_releases, prove, with_patches
-from patcher.ops.events import SILENT, Events
-from patcher.ops.releases.patches import patch_name
 from patcher.store.retry import settled
 from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
+from patcher.verbs.place import SILENT, Events
+from patcher.verbs.releases.patches import patch_name
 
 _SUFFIX = ".spatch"
 

@@ -28,10 +28,6 @@ from patcher.message import Message, joined
 from patcher.model import Patchset, State, Variant
 from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, try_on_releases
 from patcher.ops.authoring.proving import made_here
-from patcher.ops.events import SILENT, Events
-from patcher.ops.place import Place
-from patcher.ops.releases.against import ALL, check_against
-from patcher.ops.releases.patches import patch_name
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, patchset_folders
 from patcher.patchset.sources import find_patchset, pick_variants, resolve_options
@@ -40,6 +36,9 @@ from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.target.environment import locate
 from patcher.target.versions import accepts, is_range, is_version, overlap
+from patcher.verbs.place import SILENT, Events, Place
+from patcher.verbs.releases.against import ALL, check_against
+from patcher.verbs.releases.patches import patch_name
 
 
 class UpdateRequest(NamedTuple):

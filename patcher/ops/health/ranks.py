@@ -10,11 +10,10 @@ from patcher.diagnose.rank import VENDORS
 from patcher.errors import SitepatchError, UsageError
 from patcher.message import Message
 from patcher.ops.diagnose import DiagnoseOutcome, KnownSymptoms
-from patcher.ops.events import SILENT, Events
-from patcher.ops.place import Place
 from patcher.ranks.start import EndedRank, TrialRequest, try_ranks
 from patcher.ranks.verdict import Verdict, verdict_on
 from patcher.system.signals import stoppable
+from patcher.verbs.place import SILENT, Events, Place
 
 _VENDORS = tuple(name for name in VENDORS if name != "torch_xla")  # which gives each process all devices, by its own launcher
 

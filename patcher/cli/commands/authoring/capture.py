@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 import click
 
 from patcher.author.folder import output_folder
-from patcher.cli.answers.diffs import show_diffs
 from patcher.cli.answers.draft import (
     hunks_json,
     left_json,
@@ -18,16 +17,17 @@ from patcher.cli.answers.draft import (
     releases_json,
     show_hunks,
 )
-from patcher.cli.answers.outcome import report_outcome, show_applied
-from patcher.cli.answers.patchsets import release_ranges
-from patcher.cli.answers.plan import answer_rows, decoded
-from patcher.cli.console import Console
-from patcher.cli.editor import edit_copies
-from patcher.cli.options import common_options, patient, verify_option
-from patcher.cli.styles import Row
 from patcher.errors import UsageError
 from patcher.message import Message
 from patcher.text.diffs import FileDiff, diff_texts
+from patcher.verbs.console import Console
+from patcher.verbs.differences import show_diffs
+from patcher.verbs.editor import edit_copies
+from patcher.verbs.list import release_ranges
+from patcher.verbs.options import common_options, patient, verify_option
+from patcher.verbs.report import report_outcome, show_applied
+from patcher.verbs.rows import answer_rows, decoded
+from patcher.verbs.styles import Row
 
 if TYPE_CHECKING:
     from patcher.ops.authoring.capturing import Captured, CaptureOutcome

@@ -6,11 +6,11 @@ from typing import Tuple
 
 import click
 
-from patcher.cli.answers.plan import answer_json, answer_rows, decoded
-from patcher.cli.console import Console, requirement
-from patcher.cli.options import common_options, complete_names, settings_option
-from patcher.cli.styles import color_diff
 from patcher.message import Message
+from patcher.verbs.console import Console, requirement
+from patcher.verbs.options import common_options, complete_names, settings_option
+from patcher.verbs.rows import answer_json, answer_rows, decoded
+from patcher.verbs.styles import color_diff
 
 _FORMATS = ("patch", "wheel", "patchset-wheel")
 

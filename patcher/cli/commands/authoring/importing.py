@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 import click
 
 from patcher.cli.answers.draft import hunks_json, number_of_hunks, release_rows, releases_json, show_hunks
-from patcher.cli.answers.patchsets import release_ranges
-from patcher.cli.answers.plan import decoded
-from patcher.cli.console import Console
-from patcher.cli.options import common_options
-from patcher.cli.styles import Row, color_diff, hint_lines
 from patcher.errors import UsageError
 from patcher.message import Message
+from patcher.verbs.console import Console
+from patcher.verbs.list import release_ranges
+from patcher.verbs.options import common_options
+from patcher.verbs.rows import decoded
+from patcher.verbs.styles import Row, color_diff, hint_lines
 
 if TYPE_CHECKING:
     from patcher.ops.authoring.importing import ImportOutcome, PatchResult

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Dict, Tuple
 import click
 
 from patcher.cli.answers.draft import hunks_json, left_json, left_rows, show_hunks
-from patcher.cli.answers.explanation import explanation_row, hunk_json
-from patcher.cli.console import Console
-from patcher.cli.editor import edit_copies
-from patcher.cli.options import common_options, complete_names
-from patcher.cli.styles import Row
 from patcher.message import Message
+from patcher.verbs.console import Console
+from patcher.verbs.editor import edit_copies
+from patcher.verbs.explained import explanation_row, hunk_json
+from patcher.verbs.options import common_options, complete_names
+from patcher.verbs.styles import Row
 
 if TYPE_CHECKING:
     from patcher.ops.authoring.fitting import TriedRelease

@@ -1,0 +1,15 @@
+from patcher.project.request import ProjectFiles as ProjectFiles
+from patcher.verbs.apply import apply as apply
+from patcher.verbs.check import check as check
+from patcher.verbs.diff import diff as diff
+from patcher.verbs.doctor import doctor as doctor
+from patcher.verbs.list import list_patchsets as list_patchsets
+from patcher.verbs.lock import lock as lock
+from patcher.verbs.place import Events as Events
+from patcher.verbs.place import Place as Place
+from patcher.verbs.restore import restore as restore
+from patcher.verbs.show import show as show
+from patcher.verbs.status import status as status
+from patcher.verbs.sync import sync as sync
+
+__version__: str

@@ -1,0 +1,196 @@
+"""The one way in which every verb writes: look, lock, look again, verify, commit; and what comes of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Callable, Dict, List, Mapping, Optional, Sequence, Set
+
+from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
+from patcher.message import Message, joined
+from patcher.model import Change, FilePlan, Plan
+from patcher.project.selection import check_probes
+from patcher.store.retry import quiet, retry, settled
+from patcher.store.status import describe_unfinished, has_store, stores
+from patcher.store.store import Store
+from patcher.system.signals import stoppable
+from patcher.target.interpreter import Environment
+from patcher.verbs.place import Events, Outcome, Place
+from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings, seconds_for_each
+
+if TYPE_CHECKING:
+    from patcher.model import Patchset
+    from patcher.store.transaction import Transaction
+
+
+def carry_out(
+    look: Callable[[], Outcome], env: Environment, how: Optional[VerifySettings], events: Events, *, dry_run: bool = False
+) -> Outcome:
+    """Look, lock, look again, verify, commit.
+
+    Nothing is written, and nothing locked, where the first look says that there is nothing to do or that a hunk fails.
+
+    Args:
+        look: makes the outcome with the plan; it reads only, and is called again where the environment has changed.
+        env: the environment.
+        how: how to verify, None for not at all.
+        events: takes the plan, and what is done.
+        dry_run: look only.
+
+    Raises:
+        SitepatchError: what keeps it from verifying or from writing.
+    """
+    if dry_run:
+        note_interrupted(env, events)
+    recovered = [] if dry_run else _recover(env, events)
+    first = settled(env, look) if dry_run else quiet(env, look)
+    sites = _sites(first) if first else {store.site for store in stores(env)}
+    if first and (dry_run or not sites):
+        first = first._replace(plan=_noted(first.plan), recovered=tuple(recovered))
+        events.planned(first)
+        return first
+    _check_writable(first.changed if first else ())
+    fresh = not any(map(has_store, sites))
+    from patcher.store.transaction import transaction  # only where something is to be written
+
+    def change() -> Outcome:
+        with transaction(sites) as run:
+            recovered.extend(_told_recovered(run.recovered, events))
+            outcome = look()._replace(fresh=fresh, recovered=tuple(recovered))
+            if run.holds(_sites(outcome)):
+                return _write(run, outcome, how, events)
+        sites.update(_sites(outcome))
+        raise OutdatedError("other processes keep changing this environment", "run this again when they have ended")
+
+    return retry(change, events.note)
+
+
+def _recover(env: Environment, events: Events) -> List[str]:
+    recovered: List[str] = []
+    for store in stores(env):
+        if not store.tidy():
+            from patcher.store.transaction import recover
+
+            sentence = recover(store.site)
+            recovered += _told_recovered({store.site: sentence} if sentence else {}, events)
+    return recovered
+
+
+def _told_recovered(sentences: Mapping[str, str], events: Events) -> List[str]:
+    """Report what was recovered in each site directory, and return that."""
+    lines = [f"{site}: {sentence}" for site, sentence in sentences.items()]
+    for line in lines:
+        events.note(line, "recovered")
+    return lines
+
+
+def _sites(outcome: Outcome) -> Set[str]:
+    """The site directories that a plan is to change; none where a hunk failed."""
+    return set() if outcome.plan.failed else {file.site for file in outcome.changed}
+
+
+def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], events: Events) -> Outcome:
+    """Verify the plan of an outcome and commit it, unless an answer or a check forbids that."""
+    outcome = outcome._replace(plan=_noted(outcome.plan))
+    events.planned(outcome)
+    changed = outcome.changed
+    if outcome.plan.failed or not changed:
+        return outcome
+    _check_writable(changed)
+    applied = {step.patchset for file in changed for step in file.steps}
+    outcome = outcome._replace(patchsets=tuple(filter(applied.__contains__, outcome.patchsets)) or outcome.patchsets)
+    outcome = outcome._replace(verified=_verified(outcome, how) if how else None)
+    if outcome.verified and outcome.verified.failed:
+        return outcome
+    for file in changed:
+        if file.aside:
+            copy = run.save_edited(file.site, file.path, file.aside)
+            events.note(Message("the edited {path} is kept as {copy}", path=file.path, copy=copy), "kept")
+    from patcher.store.transaction import FINISHED  # as above
+
+    changes: Dict[str, List[Change]] = {}
+    for file in changed:
+        changes.setdefault(file.site, []).extend([file.change] if file.change else [])
+    run.commit(changes, {patchset.digest: patchset.files for patchset in _patchsets(outcome)})
+    events.reached(FINISHED)
+    return outcome._replace(written=True)
+
+
+def _verified(outcome: Outcome, how: VerifySettings) -> Optional[Verified]:
+    """What came of verifying the planned texts; None where no text is new."""
+    texts = [file for file in outcome.changed if file.change and file.change.old and not file.change.forget]
+    if not texts:
+        return None
+    from patcher.verify.run import verify_files  # with subprocess: only where something is to be written
+
+    try:
+        with stoppable():
+            return verify_files(texts, _patchsets(outcome), how)
+    except OSError as error:
+        problem = Message("it could not be verified ({error}), and nothing was written", error=error)
+        raise SitepatchError(problem, "see --verify none") from error
+
+
+def _noted(plan: Plan) -> Plan:
+    """A plan with what is to be known about the filesystems that it writes to (see `patcher.system.mounts`)."""
+    sites = dict.fromkeys(file.site for file in plan.files if file.change)
+    if not sites:
+        return plan
+    from patcher.system import mounts  # not for a repeated apply
+
+    table = mounts.read_table()
+    return plan._replace(notes=(*plan.notes, *filter(None, (mounts.own_locks(site, table) for site in sites))))
+
+
+def _patchsets(outcome: Outcome) -> List[Patchset]:
+    return [one.patchset for one in outcome.requested if one.patchset.name in outcome.patchsets]
+
+
+def verify_settings(
+    place: Place, env: Environment, how: str, patchsets: Sequence[Patchset], events: Events
+) -> Optional[VerifySettings]:
+    """The settings that `--verify` means for an environment, None for not to verify.
+
+    A directory given as `target` is no environment of its own: without `python` nobody knows which packages its modules run
+    with, so its files are compiled only.
+
+    Raises:
+        UsageError: a probe is requested that cannot be run there or is not trusted; see `seconds_for_each`.
+    """
+    if how == NONE:
+        return None
+    alone = place.target is not None and place.python is None
+    if how == PROBE:
+        if alone:
+            raise UsageError("--verify probe and --target: found no interpreter to run a probe in", "name it with --python")
+        check_probes(patchsets, place.patch_dirs)
+        for one in patchsets:
+            if not one.verify.probe:
+                events.note(Message("{name} has no probe", name=one.name))
+    if alone and env.root:
+        here = "{}.{}".format(*sys.version_info[:2])
+        events.note(
+            Message(
+                "the Python of the image is not run: Python {here} of this machine compiles the files, and imports none",
+                here=here,
+            )
+        )
+    no_python = Message("--target names no interpreter to import them with; add --python")
+    why = Message("an image is not run") if env.root else no_python
+    reason = why if alone and how != COMPILE else ""
+    return VerifySettings(env, seconds_for_each(), how, place.target is not None, reason, events.progress)
+
+
+def note_interrupted(env: Environment, events: Events) -> None:
+    """Report the runs that have not ended, for a verb that leaves them as they are."""
+    for sentence in describe_unfinished(env):
+        events.note(sentence)
+
+
+def _check_writable(changed: Sequence[FilePlan]) -> None:
+    problems: List[str] = []
+    for site in dict.fromkeys(file.site for file in changed):
+        changes = [file.change for file in changed if file.site == site and file.change and not file.change.forget]
+        back = {change.path for change in changes if change.data is None}
+        problems += Store(site).check_writable([change.path for change in changes], back)
+    if problems:
+        raise StoreError(joined("\n", problems), "nothing was changed")

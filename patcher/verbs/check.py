@@ -1,0 +1,366 @@
+"""`check`, the one gate of a patchset: what is written, its cases, and whether it fits here or other releases. Reads only."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import click
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.facts import Wanted
+from patcher.message import Message, joined
+from patcher.model import Answer, Patchset, Requested
+from patcher.patchset.places import MANIFEST, patchset_folders
+from patcher.patchset.sources import find_patchsets
+from patcher.planner.survey import make_plan
+from patcher.project.selection import choose
+from patcher.store.retry import settled
+from patcher.text.listed import Texts, count, one_or_more
+from patcher.verbs.console import Console
+from patcher.verbs.list import broken_json, broken_rows
+from patcher.verbs.options import common_options, complete_names, format_option, settings_option
+from patcher.verbs.place import HERE, SILENT, Events, Place
+from patcher.verbs.releases.outcome import is_absent
+from patcher.verbs.rows import answer_json, answer_rows
+from patcher.verbs.styles import Row, hint_lines
+
+if TYPE_CHECKING:
+    from patcher.author.cases import CaseResult
+    from patcher.author.lint import LintFinding
+    from patcher.target.interpreter import Environment
+    from patcher.verbs.explanations import HunkExplanation
+    from patcher.verbs.releases.outcome import Checked
+
+
+class CheckOutcome(NamedTuple):
+    """What is wrong with the patchsets `requested`, and what would become of them.
+
+    Attributes:
+        requested: the patchsets.
+        folders: that of each patchset, by name.
+        findings: about what each patchset says, by name.
+        cases: what came of the cases of each patchset, by name.
+        answers: those of the environment; none where releases were asked for.
+        absent: answers about packages that are not installed, which is no fault where no patchset is named.
+        hunks: every hunk, explained, where that was asked for.
+        releases: each patchset on each release.
+        broken: patchsets, by name, that cannot be read, or whose cases cannot be.
+        notes: remarks for the user.
+        strict: whether advice counts as an error.
+        against: whether releases were asked for.
+    """
+
+    requested: Tuple[Requested, ...]
+    folders: Mapping[str, Path]
+    findings: Mapping[str, Tuple[LintFinding, ...]]
+    cases: Mapping[str, Tuple[CaseResult, ...]]
+    answers: Tuple[Answer, ...] = ()
+    absent: Tuple[Answer, ...] = ()
+    hunks: Tuple[HunkExplanation, ...] = ()
+    releases: Tuple[Checked, ...] = ()
+    broken: Mapping[str, SitepatchError] = {}
+    notes: Tuple[str, ...] = ()
+    strict: bool = False
+    against: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong, and every patchset would apply or is not needed."""
+        fits = not any(answer.state.failed for answer in self.answers)
+        fits = fits and not any(release.failed for checked in self.releases for release in checked.outcomes)
+        return fits and not self.broken and not self.faults and not self.failed_cases
+
+    @property
+    def faults(self) -> List[LintFinding]:
+        """The findings that count as errors."""
+        levels = ("error", "advice") if self.strict else ("error",)
+        return [finding for findings in self.findings.values() for finding in findings if finding.level in levels]
+
+    @property
+    def failed_cases(self) -> List[CaseResult]:
+        """The cases that are not as expected."""
+        return [case for cases in self.cases.values() for case in cases if case.problem]
+
+
+def check(
+    names: Texts = (),
+    settings: Texts = (),
+    *,
+    place: Place = HERE,
+    against: Texts = (),
+    jobs: int = 4,
+    strict: bool = False,
+    explain: bool = False,
+    events: Events = SILENT,
+) -> CheckOutcome:
+    """Find out what is wrong with patchsets, and whether they would apply, in an environment or to releases.
+
+    Args:
+        names: of patchsets, all without any.
+        settings: values of options, as `--set` takes them.
+        place: the environment.
+        against: versions, ranges, `all` or `newest`: releases to be looked at instead of the environment.
+        jobs: how many releases are fetched at a time.
+        strict: advice counts as an error.
+        explain: explain the one patchset that is named.
+        events: takes what is done.
+
+    Raises:
+        UsageError: a name or a value of `against` or `settings` that is none; `explain` for another number than one.
+        PatchError: a named patchset is invalid.
+        SitepatchError: as `check_releases`; no such environment.
+    """
+    from patcher.verbs.releases.against import check_against, check_releases  # with pip and the engine
+
+    named, releases = one_or_more(names), one_or_more(against)
+    check_against(releases, folders=True)
+    if explain and (len(named) != 1 or releases):
+        found = "--against" if releases else count(len(named), "patchset")
+        raise UsageError(
+            "--explain: found {found}, expected one patchset, which is explained for this environment", found=found
+        )
+    every, broken = find_patchsets(place.patch_dirs, Path.cwd())
+    known = [source.patchset for source in every]
+    requested, notes = choose(named or [patchset.name for patchset in known], one_or_more(settings), place.patch_dirs)
+    outcome = _inspect(place, requested, {} if named else broken)
+    outcome = outcome._replace(notes=tuple(notes), strict=strict, against=bool(releases))
+    if releases:
+        return outcome._replace(releases=tuple(check_releases(requested, releases, known, jobs, events)))
+    env = place.environment()
+    events.started(env)
+    return _explain(outcome, env) if explain else _check_here(outcome, env, events, together=bool(named))
+
+
+def _inspect(place: Place, requested: Sequence[Requested], broken: Mapping[str, SitepatchError]) -> CheckOutcome:
+    """What is found without an environment."""
+    from patcher.author.lint import lint  # with the engine
+
+    places = patchset_folders(place.patch_dirs, Path.cwd())
+    folders = {wanted.patchset.name: Path(places[wanted.patchset.name][0][0]) for wanted in requested}
+    findings, cases, errors = {}, {}, dict(broken)
+    for name, patchset in ((wanted.patchset.name, wanted.patchset) for wanted in requested):
+        findings[name] = tuple(lint(patchset, folders[name]))
+        try:
+            cases[name] = run_cases(patchset, folders[name])
+        except (SitepatchError, OSError) as error:
+            errors[name] = error if isinstance(error, SitepatchError) else SitepatchError(str(error))
+    return CheckOutcome(tuple(requested), folders, findings, cases, broken=errors)
+
+
+def run_cases(patchset: Patchset, folder: Path) -> Tuple[CaseResult, ...]:
+    """Try the cases of a patchset in its folder.
+
+    Raises:
+        SitepatchError: a case cannot be read.
+        OSError: likewise.
+    """
+    from patcher.author.cases import find_cases, read_case, run_case  # with the engine
+
+    return tuple(run_case(patchset, read_case(path)) for path in find_cases(folder))
+
+
+def _explain(outcome: CheckOutcome, env: Environment) -> CheckOutcome:
+    from patcher.verbs.explanations import explanations  # with the engine
+
+    hunks, remarks = settled(env, lambda: explanations(env, outcome.requested[0]))
+    answers = tuple(hunk.answer for hunk in hunks)
+    return outcome._replace(answers=answers, hunks=tuple(hunks), notes=(*outcome.notes, *remarks))
+
+
+def _check_here(outcome: CheckOutcome, env: Environment, events: Events, *, together: bool) -> CheckOutcome:
+    """All patchsets `together`, as `apply` would take them, or each by itself."""
+    every: List[Answer] = []
+    notes: Dict[str, None] = {}
+    groups = [outcome.requested] if together else [(wanted,) for wanted in outcome.requested]
+    for number, group in enumerate(groups, 1):
+        plan = settled(env, partial(make_plan, env, Wanted(tuple(group))))
+        every += plan.answers
+        notes.update(dict.fromkeys(plan.notes))
+        events.progress(number, len(groups), Message("patchsets checked"))
+    absent = () if together else tuple(filter(is_absent, every))
+    present = tuple(answer for answer in every if answer not in absent)
+    return outcome._replace(answers=present, absent=absent, notes=(*outcome.notes, *notes))
+
+
+_KINDS = {"error": "error", "advice": "warning", "note": "notice"}
+"""What GitHub calls a level of findings."""
+
+
+@click.command(
+    "check",
+    epilog="\b\nExamples:\n  sitepatch check\n  sitepatch check my-fix --strict\n"
+    "  sitepatch check mmengine-ddp-debug --explain --target ./site-packages\n"
+    "  sitepatch check mmengine-ddp-debug --against 0.10.7 --against '<0.3'\n"
+    "  sitepatch check torch-musa-guard --against all --html releases.html\n"
+    "  sitepatch check mmengine-ddp-debug --against newest --format github   # once a week, in CI",
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@settings_option
+@click.option("--explain", is_flag=True, help="Explain why each hunk of the one NAME does or does not fit here.")
+@click.option("--strict", is_flag=True, help="Exit with 1 on advice too.")
+@click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', all or newest; repeatable.")
+@click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=4, help="Releases fetched at a time (default 4).")
+@click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
+@common_options()
+@format_option("text", "github")
+def command(
+    console: Console,
+    names: Tuple[str, ...],
+    settings: Tuple[str, ...],
+    explain: bool,
+    strict: bool,
+    against: Tuple[str, ...],
+    jobs: int,
+    html: Optional[str],
+    form: str,
+) -> int:
+    """Check patchsets: what is wrong with them, their cases, and whether they would apply.
+
+    In this environment; with --against to those releases, of which pip fetches what matters, without installing them. All
+    patchsets without a name. Nothing is written but a cache of the files that matter (SITEPATCH_CACHE).
+
+    Errors, as options that no hunk uses and hunks that meet, exit with 1; advice on what makes a patchset fit fewer releases
+    than it could does with --strict. Cases are small texts beside a patchset: cases/NAME.before.py becomes NAME.after.py;
+    NAME.upstream.py, NAME.not-needed.py and NAME.refused.py get that answer. pytest collects them too.
+
+    --explain shows of a hunk that does not fit the code that comes closest, the first difference, and what to write; of one
+    that does where it matches, what each placeholder stands for, and what changes.
+
+    Releases with one answer are one line, with -v each has its own. --against newest looks at the newest release alone, and
+    one that a patchset is not for is a failure then. --format github writes annotations.
+    """
+    if html and not against:
+        raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
+    if not names:
+        console.on_fetching = _confirm_fetching
+    outcome = check(
+        names, settings, place=console.place, against=against, jobs=jobs, strict=strict, explain=explain, events=console
+    )
+    if form == "text":
+        _show(console, outcome)
+    else:
+        _show_annotations(console, outcome)
+    if html:
+        from patcher.verbs.pages.releases import releases_page  # with diff-match-patch
+
+        title = " ".join(["sitepatch check", *(wanted.patchset.name for wanted in outcome.requested)])
+        console.file(html, releases_page(title, outcome.releases))
+    console.notes(dict.fromkeys(outcome.notes))
+    return console.answer(outcome.ok, _json(outcome))
+
+
+def _show(console: Console, outcome: CheckOutcome) -> None:
+    console.rows(_finding_rows(outcome, quiet=console.quiet))
+    console.rows(_case_rows(outcome))
+    number = sum(map(len, outcome.cases.values())) - len(outcome.failed_cases)
+    if number:
+        console.note("{cases} as expected", cases=count(number, "case"))
+    if outcome.against:
+        from patcher.verbs.releases.table import show_releases
+
+        show_releases(console, outcome.releases)
+    elif outcome.hunks:
+        from patcher.verbs.explained import explanation_row
+
+        hunks = [hunk for hunk in outcome.hunks if hunk.answer.state.failed or not console.quiet]
+        console.rows([explanation_row(hunk, 10_000 if console.verbose else 20) for hunk in hunks])
+    else:
+        console.rows(answer_rows(answer for answer in outcome.answers if answer.state.failed or not console.quiet))
+        console.info_rows([Row("absent", (answer.patchset, answer.path), (answer.problem,)) for answer in outcome.absent])
+    console.rows(broken_rows(outcome.broken))
+
+
+def _finding_rows(outcome: CheckOutcome, *, quiet: bool) -> List[Row]:
+    rows = []
+    for name, findings in outcome.findings.items():
+        for finding in findings:
+            where = f"{finding.file}:{finding.line}" if finding.line else finding.file
+            row = Row(finding.level, (name, where, finding.rule), (finding.text, *hint_lines(finding.hint)))
+            rows += [row] if finding in outcome.faults or not quiet else []
+    return rows
+
+
+def _case_rows(outcome: CheckOutcome) -> List[Row]:
+    rows = []
+    for name, cases in outcome.cases.items():
+        for case in cases:
+            diff = case.diff.decode("utf-8", "backslashreplace").split("\n")
+            details = tuple(filter(None, (case.problem, *diff)))
+            rows += [Row("failed", (name, case.case.name, case.path), details)] if case.problem else []
+    return rows
+
+
+def _confirm_fetching(console: Console, releases: Mapping[str, int]) -> bool:
+    """Show an upper bound and ask on a terminal; pip gives no sizes, and the index would take a request for each wheel."""
+    from patcher.target.remote import LARGE
+
+    listed = joined(
+        ", ",
+        (
+            Message("{name} ({releases})", name=name, releases=count(number, "release"))
+            for name, number in sorted(releases.items())
+        ),
+    )
+    most = sum(releases.values()) * LARGE >> 20
+    console.note(
+        "{listed}; up to {most} MB, or whole wheels of unknown size where the index gives no parts",
+        Message("to fetch"),
+        listed=listed,
+        most=most,
+    )
+    return not (sys.stdin.isatty() and sys.stderr.isatty()) or console.confirm(Message("Fetch them?"))
+
+
+def _json(outcome: CheckOutcome) -> Dict[str, Any]:
+    from patcher.verbs.explained import hunk_json
+    from patcher.verbs.releases.table import checked_json
+
+    cases = [
+        {
+            "patchset": name,
+            "case": case.case.name,
+            "path": case.path,
+            "ok": not case.problem,
+            "problem": case.problem,
+            "diff": case.diff.decode("utf-8", "backslashreplace"),
+        }
+        for name, cases in outcome.cases.items()
+        for case in cases
+    ]
+    return {
+        "patchsets": [wanted.patchset.name for wanted in outcome.requested],
+        "findings": [
+            {"patchset": name, **finding._asdict()} for name, findings in outcome.findings.items() for finding in findings
+        ],
+        "cases": cases,
+        "answers": [answer_json(answer) for answer in outcome.answers],
+        "absent": [answer_json(answer) for answer in outcome.absent],
+        "hunks": [hunk_json(hunk) for hunk in outcome.hunks],
+        "releases": [checked_json(checked) for checked in outcome.releases],
+        "notes": list(outcome.notes),
+        "broken": broken_json(outcome.broken),
+    }
+
+
+def _show_annotations(console: Console, outcome: CheckOutcome) -> None:
+    from patcher.verbs.annotations import ERROR, annotation, of_error
+    from patcher.verbs.releases.table import github, of_answers, of_releases
+
+    for name, findings in outcome.findings.items():
+        for finding in findings:
+            text = joined("\n", (finding.text, finding.hint))
+            file = outcome.folders[name] / finding.file
+            console.out(annotation(_KINDS[finding.level], f"{name}: {finding.rule}", text, file, finding.line))
+    for name, cases in outcome.cases.items():
+        for case in cases:
+            if case.problem:
+                console.out(annotation(ERROR, f"{name}: {case.case.name}", case.problem, case.case.origin))
+    results = [*of_answers(outcome.answers), *(result for checked in outcome.releases for result in of_releases(checked))]
+    for line in github(results, {name: f"{folder}/{MANIFEST}" for name, folder in outcome.folders.items()}):
+        console.out(line)
+    for name, error in outcome.broken.items():
+        console.out(of_error(Message("{name} is broken", name=name), error))
+    console.hints(release.hint for checked in outcome.releases for release in checked.outcomes if release.failed)

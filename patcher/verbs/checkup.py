@@ -1,0 +1,323 @@
+"""The checks of `doctor`; what they look at is in `patcher.verbs.examination`."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+from patcher.errors import SitepatchError
+from patcher.facts import Condition, sha256
+from patcher.message import Message, joined
+from patcher.patchset.places import patchset_folders
+from patcher.project.selection import OTHERS_HINT, others_change
+from patcher.store.folder import HOME, JOURNAL
+from patcher.store.journal import backup, temporary
+from patcher.store.lock import holders
+from patcher.store.status import UNDER_WAY, damaged, leftovers, orphans, unclaimed, unfinished
+from patcher.store.store import Store
+from patcher.system import cache, mounts
+from patcher.system.reading import read_file
+from patcher.target.backups import is_backup, proven_backups
+from patcher.target.distribution import edited_message
+from patcher.target.environment import blocker
+from patcher.target.record import recorded_hash
+from patcher.text.listed import count, normalized
+from patcher.verbs.examination import NOTE, OK, PROBLEM, Check, Examination
+from patcher.verbs.hook import installed_hooks
+
+_Found = Iterator[Tuple[str, str, str]]
+_LOCKS = Path("/proc/locks")
+_ROOM = 16 << 20  # bytes: many times what the largest commit needs
+
+
+# the directories and files --------------------------------------------------------------------------------------------
+def _writable(case: Examination) -> _Found:
+    for site, paths in case.sites.items():
+        for problem in Store(site).check_writable(paths):
+            yield PROBLEM, problem, ""
+
+
+def _space(case: Examination) -> _Found:
+    for site in case.sites:
+        disk = os.statvfs(site)
+        if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM:
+            left = disk.f_bavail * disk.f_frsize >> 10
+            yield (
+                PROBLEM,
+                Message("{site}: {left} KiB are left on its disk", site=site, left=left),
+                Message("free some space; a restore works without"),
+            )
+        if disk.f_files and not disk.f_favail:
+            yield PROBLEM, Message("{site}: its disk can take no more files (inodes)", site=site), Message("remove some files")
+
+
+def _links(case: Examination) -> _Found:
+    infos = [(target, target.file.lstat()) for target in case.targets]
+    hint = Message("nothing to do: sitepatch puts a file of its own there; an edit in place would change the cache too")
+    links = [f"{target.path} -> {os.readlink(target.file)}" for target, info in infos if stat.S_ISLNK(info.st_mode)]
+    hard = [
+        target.path
+        for target, info in infos  # in an interrupted run the second name is ours
+        if stat.S_ISREG(info.st_mode) and info.st_nlink > 1 + os.path.lexists(target.file.parent / backup(target.path))
+    ]
+    for what, paths in (
+        (Message("symbolic links"), links),
+        (Message("hard links to files with other names, as uv makes them"), hard),
+    ):
+        if paths:
+            yield NOTE, Message("{what}: {paths}", what=what, paths=joined(", ", paths)), hint
+
+
+def _backups(case: Examination) -> _Found:
+    backups = proven_backups(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
+    for one in backups:
+        back = Message("put it back: sitepatch restore --from-backup {path}", path=one.path)
+        yield (
+            NOTE,
+            one.message,
+            Message(
+                "{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt", back=back, one=one
+            ),
+        )
+    proven = {(one.site, one.path, one.name) for one in backups}
+    for site, paths in case.sites.items():
+        for path in paths:
+            file = Path(site) / path
+            for name in sorted(each.name for each in file.parent.iterdir()):
+                if is_backup(name, file.name) and (site, path, name) not in proven:
+                    hint = Message(
+                        "move it out of the package: it stays after an uninstall, and then the package imports as empty"
+                    )
+                    yield NOTE, Message("{parent} looks like a backup made by hand", parent=file.parent / name), hint
+
+
+# the packages ---------------------------------------------------------------------------------------------------------
+def _installed(case: Examination) -> _Found:
+    for error in case.unpatchable:
+        yield PROBLEM, error.message, error.hint
+    for package, folder in case.ghosts.items():
+        what = Message(
+            "{folder} holds no module: {package} is uninstalled, and `import {package}` still succeeds",
+            folder=folder,
+            package=package,
+        )
+        yield PROBLEM, what, Message("remove that directory, or install the package again")
+    for one in case.located:
+        for note in one.notes:
+            yield NOTE, note, ""
+
+
+def _twice(case: Examination) -> _Found:
+    for one in case.located:
+        here: Dict[str, List[str]] = {}
+        for path in sorted(Path(one.site).glob("*.dist-info")):
+            here.setdefault(normalized(path.name.split("-")[0]), []).append(path.name)
+        name = normalized(one.distribution)
+        if len(here.get(name, [])) > 1:
+            what = Message(
+                "{one.distribution} is recorded {number} times in {one.site}: {records}",
+                one=one,
+                number=len(here[name]),
+                records=", ".join(here[name]),
+            )
+            yield PROBLEM, what, Message("an install was interrupted: install it again, with --force-reinstall")
+
+
+def _outside(case: Examination) -> _Found:
+    prefix = Path(case.env.python).parent.parent
+    if (prefix / "pyvenv.cfg").is_file() and case.env.search != case.env.sites:  # no --target
+        for one in case.located:
+            if one.site in case.env.sites and prefix.resolve() not in Path(one.site).resolve().parents:
+                what = Message(
+                    "{one.package} is not of the virtual environment: it would be patched in {one.site}, for everybody",
+                    one=one,
+                )
+                yield (
+                    NOTE,
+                    what,
+                    Message(
+                        "to patch it for this environment alone, install it here: {python} -m pip install",
+                        python=case.env.python,
+                    ),
+                )
+
+
+def _imported(case: Examination) -> _Found:
+    for target in case.targets:
+        problem = blocker(target.located, target.path, case.env)
+        if problem:
+            yield (
+                PROBLEM,
+                problem,
+                Message("a change of it would have no effect: install the package without compiled modules"),
+            )
+
+
+def _recorded(case: Examination) -> _Found:
+    patched = {(item.site, item.receipt.path) for item in case.statuses}
+    for target in case.targets:
+        recorded = recorded_hash(target.located, target.path)
+        if (target.located.site, target.path) in patched or recorded in (None, sha256(read_file(target.file))):
+            continue
+        name, version = target.located.distribution, target.located.version
+        what = Message(
+            "{path} is not what {name} {version} installed: it was edited by hand",
+            path=target.path,
+            name=name,
+            version=version,
+        )
+        yield PROBLEM, what, edited_message(target.located, target.path)[1]
+
+
+# what is applied --------------------------------------------------------------------------------------------------
+def _applied(case: Examination) -> _Found:
+    """Whether `status` has more to say than that all is applied."""
+    stopped = [site for word, site, _ in unfinished(case.env) if word != UNDER_WAY]
+    broken = [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]
+    if stopped or broken or any(item.condition is not Condition.APPLIED for item in case.statuses):
+        yield PROBLEM, Message("not all is as it was applied"), Message("see: sitepatch status")
+
+
+def _set_aside(case: Examination) -> _Found:
+    for site in case.homes:
+        paths = [Path(path) for path in Store(site).edited_copies()]
+        if paths:
+            size = sum(path.stat().st_size for path in paths)
+            what = Message(
+                "{folder} keeps {texts} set aside, {size:,} bytes",
+                folder=paths[0].parent,
+                texts=count(len(paths), "edited text"),
+                size=size,
+            )
+            yield NOTE, what, Message("when nobody needs them any more: rm -r {parent}", parent=paths[0].parent)
+
+
+def _lock_holders(case: Examination) -> _Found:
+    if not _LOCKS.exists():
+        yield NOTE, Message("there is no {locks} that shows who is at work here", locks=_LOCKS), ""
+        return
+    for site in case.sites:
+        for who in holders(site):
+            yield NOTE, who, Message("apply and restore wait until it has ended")
+
+
+def _mounts(case: Examination) -> _Found:
+    table = mounts.read_table()
+    for site in case.sites:
+        what, kind = mounts.own_locks(site, table), mounts.untried(site, table)
+        if not what and kind:
+            what = Message(
+                "{site} is on {kind}, on which nobody has tried whether a sitepatch on another machine is waited for",
+                site=site,
+                kind=kind,
+            )
+        if what:
+            yield NOTE, what, mounts.ONE_WRITER
+
+
+def _left(case: Examination) -> _Found:
+    changed = [copy for copy, _, _ in orphans(case.env, case.statuses)]
+    for site in case.homes if not case.damaged else ():  # else it is unknown whose they are
+        for path in leftovers(site, [item.receipt for item in case.statuses if item.site == site]):
+            if path not in changed:
+                yield NOTE, Message("{path} belongs to nothing that is applied", path=path), Message("it can be removed")
+    for site, paths in case.sites.items():
+        for target in paths if not (Path(site) / HOME / JOURNAL).exists() else ():
+            for name in (temporary(target), backup(target)):
+                left = (Path(site) / target).parent / name
+                if os.path.lexists(left):
+                    yield (
+                        NOTE,
+                        Message("{left} was left by a run that ended too early", left=left),
+                        Message("it can be removed"),
+                    )
+
+
+def _bytecode(case: Examination) -> _Found:
+    prefix = os.environ.get("PYTHONPYCACHEPREFIX")
+    if prefix:
+        what = Message(
+            "PYTHONPYCACHEPREFIX is set to {prefix}: bytecode of the old source is looked for there too", prefix=prefix
+        )
+        yield NOTE, what, Message("apply and restore under the same value as the programs that run")
+    paths = [str(Path(item.site) / item.receipt.path) for item in case.statuses if item.condition is Condition.APPLIED]
+    if not paths:
+        return
+    if case.env.root and case.env.version != sys.version_info[:2]:
+        what = Message("{name}: another release than runs sitepatch, which cannot read its bytecode", name=case.env.name)
+        yield NOTE, what, Message("nothing to do: what was compiled of the old source was removed by apply")
+    more = ["-X", f"pycache_prefix={prefix}"] if prefix else []
+    command = [case.env.python, "-I", "-B", *more, str(Path(__file__).with_name("bytecode.py"))]
+    quiet = {**os.environ, "SITEPATCH_HOOK": "off"}
+    done = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
+    for path, pyc in json.loads(done.stdout.splitlines()[-1]):
+        yield (
+            PROBLEM,
+            Message("{pyc} is not of the {path} that stands there, and is what runs", pyc=pyc, path=path),
+            Message("remove that file"),
+        )
+
+
+def _hooks(case: Examination) -> _Found:
+    for _, status in installed_hooks(case.env).hooks:
+        if isinstance(status, SitepatchError):
+            yield PROBLEM, status.message, status.hint
+        elif not status.good:
+            for message in status.messages:
+                yield PROBLEM, f"{status.hook.name}: {message}", Message("see: sitepatch hook status")
+
+
+def _cache(case: Examination) -> _Found:
+    try:
+        found = cache.cache_entries()
+    except PermissionError:  # of another user, whose HOME is still set
+        return
+    if found:
+        what = Message(
+            "{size} of overlays, fetched releases and known results in {parent}",
+            size=cache.size(found),
+            parent=cache.cache_dir().parent,
+        )
+        yield OK, Message("{what}; sitepatch doctor --clean-cache DAYS removes what was not used since", what=what), ""
+
+
+# who runs it ----------------------------------------------------------------------------------------------------------
+def _sources(case: Examination) -> _Found:
+    for error in case.broken.values():
+        yield PROBLEM, error.brief, error.hint
+    import_module("patcher.engine.syntax")  # raises SitepatchError, which says what to install, where libcst is broken
+    for places in patchset_folders(case.patch_dirs, Path.cwd()).values():
+        for what in others_change(*places[0]):
+            yield PROBLEM, what, OTHERS_HINT
+
+
+CHECKS = (
+    Check("permissions", Message("everything that would be changed can be"), _writable),
+    Check("space", Message("there is room"), _space),
+    Check("packages", Message("every package at hand can be patched"), _installed),
+    Check("duplicates", Message("no package is recorded twice"), _twice),
+    Check("environment", Message("every package at hand is of this environment"), _outside),
+    Check("loader", Message("every target file is what is imported"), _imported),
+    Check(Message("shared files"), Message("no target file is shared with a cache"), _links),
+    Check(
+        Message("hand edits"),
+        Message("every target file is as its distribution recorded it, or patched by sitepatch"),
+        _recorded,
+    ),
+    Check("backups", Message("no backups beside target files"), _backups),
+    Check("applied", Message("all is as it was applied, and so is what is kept"), _applied),
+    Check("bytecode", Message("no bytecode of an older source would run"), _bytecode),
+    Check("leftovers", "none", _left),
+    Check(Message("kept edits"), "none", _set_aside),
+    Check("hooks", Message("every hook that is installed finds its files as wanted, or there is none"), _hooks),
+    Check("locks", Message("nobody is at work here"), _lock_holders),
+    Check("filesystem", Message("locks hold for every machine that can write here"), _mounts),
+    Check("cache", "empty", _cache),
+    Check("patchsets", Message("every patchset at hand can be read, and only you can change it"), _sources),
+)

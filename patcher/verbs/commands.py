@@ -1,0 +1,89 @@
+"""The commands as the help groups them: a table that is all that `sitepatch --help` needs."""
+
+from __future__ import annotations
+
+from gettext import gettext as _
+from typing import Iterable, List, Mapping, Optional, Tuple
+
+import click
+
+from patcher.message import Message
+from patcher.text.listed import suggest
+from patcher.verbs.translation import translated
+
+SECTIONS = {
+    "Start here": {
+        "demo": Message("Show the whole story on a throw-away copy."),
+        "list": Message("List the patchsets that can be named, first those for what is installed."),
+        "show": Message("Show why a patchset exists, what it changes and where."),
+    },
+    "Every day": {
+        "diff": Message("Show what would change, or what is changed."),
+        "apply": Message("Apply patchsets, all of them or none."),
+        "status": Message("Show which patchsets are applied, the state of their files, and what to do about it."),
+        "restore": Message("Restore the files that patchsets changed, byte for byte."),
+        "run": Message("Apply patchsets, then run a command in place of sitepatch."),
+    },
+    "Projects": {
+        "sync": Message("Make the environment what the project asks for."),
+        "lock": Message("Write down what the project asks for, and what it makes."),
+        "hook": Message("Keep patchsets applied after every install, by a line in requirements.txt."),
+    },
+    "Write a patchset": {
+        "edit": Message("Edit a copy of installed files, and make a patchset of that."),
+        "capture": Message("Make a patchset of what was edited in the environment."),
+        "import": Message("Make a patchset of a diff, or of a series of patches."),
+        "update": Message("Make a patchset hold for further releases."),
+        "export": Message("Export what patchsets make of the release that is installed, for those without sitepatch."),
+    },
+    "When something is wrong": {
+        "diagnose": Message("Explain an error in a log, and name the patchset that cures it."),
+        "doctor": Message("Report known problems of this environment, and what to do."),
+        "check": Message("Check patchsets: what is wrong with them, their cases, and whether they would apply."),
+    },
+}
+"""By section: the commands, each with the first sentence of its help."""
+
+FORMER = {
+    "cache": ("doctor", "--clean-cache", "DAYS"),
+    "ddp-report": ("diagnose",),
+    "explain": ("check", "NAME", "--explain"),
+    "lint": ("check",),
+    "new": ("edit",),
+    "report": ("status", "--fleet"),
+    "test": ("check",),
+    "verify": ("status", "--verify", "import"),
+}
+"""What took the place of a command that was renamed before the first release."""
+
+
+class Group(click.Group):
+    """Commands in sections (a title and names), which are all in one where none are given."""
+
+    sections: Mapping[str, Iterable[str]] = {}
+
+    def resolve_command(self, ctx: click.Context, args: List[str]) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
+        """Find the command that `args` begin with."""
+        if args[0][:1] != "-" and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            now = FORMER.get(args[0]) if ctx.parent is None else None
+            meant = (
+                Message("; it is now `sitepatch {command}`", command=" ".join(now))
+                if now
+                else suggest(args[0], self.list_commands(ctx))
+            )
+            text = Message('there is no command "{args}"{meant}', args=args[0], meant=meant)
+            raise click.UsageError(translated(text), ctx)
+        return super().resolve_command(ctx, args)
+
+    def summary(self, ctx: click.Context, name: str) -> str:
+        """The first sentence of a command's help."""
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(200) if command else ""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections of the help, each command with the first sentence of its own, whole."""
+        names = self.list_commands(ctx)
+        longest = max(map(len, names))
+        for title, section in (self.sections or {"Commands": names}).items():
+            with formatter.section(_(title)):
+                formatter.write_dl([(f"{name:<{longest}}", self.summary(ctx, name)) for name in section])

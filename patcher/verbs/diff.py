@@ -1,0 +1,314 @@
+"""What patchsets change, or would change, and what people edited by hand, file by file. Reads only."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
+
+import click
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.facts import Condition, FileStatus, Wanted
+from patcher.message import Message
+from patcher.model import Patchset
+from patcher.patchset.places import folders_by_name, named_places
+from patcher.patchset.sources import find_patchsets
+from patcher.planner.survey import make_plan, stored_patchset
+from patcher.project.pyproject import read_project
+from patcher.project.request import PROJECT
+from patcher.project.selection import choose, find_all
+from patcher.store.retry import settled
+from patcher.store.status import applied_names, before_and_after, describe_unfinished, statuses
+from patcher.target.interpreter import Environment
+from patcher.text.confusable import diff_remarks
+from patcher.text.diffs import FileDiff, diff_texts, plan_diffs
+from patcher.text.listed import Texts, count, one_or_more
+from patcher.text.terminal import padded, printable, width
+from patcher.verbs.console import Console
+from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason, show_parts
+from patcher.verbs.options import common_options, complete_names
+from patcher.verbs.place import HERE, SILENT, Events, Place
+from patcher.verbs.rows import answer_json, answer_rows, decoded, diff_json
+from patcher.verbs.show import compatibility_table
+from patcher.verbs.styles import titled
+
+if TYPE_CHECKING:
+    from patcher.text.diffs import FileDiff
+
+
+def diff(
+    names: Texts = (),
+    *,
+    place: Place = HERE,
+    edited: bool = False,
+    everywhere: bool = False,
+    fetch: bool = False,
+    events: Events = SILENT,
+) -> DiffOutcome:
+    """What the named patchsets change, or would change; what is changed without names, by patchsets and by hand.
+
+    Args:
+        names: of patchsets; with `edited` packages, distributions and files, without any those of patchsets.
+        place: the environment.
+        edited: only what was edited by hand.
+        everywhere: look for that in all that is installed.
+        fetch: get what a file was before from the index, where nothing here has it.
+        events: takes what is done.
+
+    Raises:
+        SitepatchError: a name that means nothing, a hunk that is wrong in itself, a receipt or a copy that is damaged.
+    """
+    env, words = place.environment(), one_or_more(names)
+    events.started(env)
+    meant = () if edited else words
+    outcome = settled(env, lambda: _applied(env, meant))
+    live = applied_names(item for item in outcome.items if item.live)
+    others = [name for name in dict.fromkeys(meant) if name not in live]
+    if others:
+        outcome = _planned(outcome, place, others)
+    if edited:
+        outcome = outcome._replace(applied=(), notes=())
+    if edited or not words:
+        packages = words or (() if everywhere else _packages_here(env, outcome.items, place))
+        if packages or everywhere:
+            outcome = _edited(outcome, packages, events, named=bool(words), fetch=fetch)
+    return outcome._replace(notes=(*describe_unfinished(env), *outcome.notes))
+
+
+def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
+    """What is changed by these patchsets, by all without names."""
+    diffs: List[FileDiff] = []
+    notes: List[str] = []
+    found: List[FileStatus] = []
+    for item in statuses(env):
+        here = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
+        found += [item] if here else []
+        if here and item.condition is not Condition.APPLIED:
+            notes.append(Message("{item.receipt.path}: {item.condition.value}; see sitepatch status", item=item))
+        if here and item.live:
+            texts = before_and_after(item.site, item.receipt, here)
+            diffs.append(diff_texts(item.site, item.receipt.path, *texts, here)._replace(release=item.release))
+            notes += diff_remarks(item.receipt.path, diffs[-1].text)
+    return DiffOutcome(env, tuple(diffs), items=tuple(found), notes=tuple(notes))
+
+
+def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOutcome:
+    """The outcome with what patchsets would change that are not applied; nothing where one of them does not fit."""
+    requested, shadows = choose(names, (), place.patch_dirs)
+    plan = settled(outcome.env, lambda: make_plan(outcome.env, Wanted(tuple(requested))))
+    diffs = () if plan.failed else tuple(plan_diffs(plan))
+    notes = (*outcome.notes, *shadows, *plan.notes)
+    return outcome._replace(planned=diffs, requested=tuple(requested), answers=plan.answers, notes=notes)
+
+
+# what was edited by hand ----------------------------------------------------------------------------------------------
+def _edited(outcome: DiffOutcome, words: Sequence[str], events: Events, *, named: bool, fetch: bool) -> DiffOutcome:
+    """The outcome with the files that are not as RECORD, or a receipt, says: in these packages, in all without any."""
+    from patcher.author.changed import find_changed  # neither for a patchset that is named
+
+    env = outcome.env
+    try:
+        search = settled(env, lambda: find_changed(env, words, events.progress))
+    except SitepatchError as error:
+        if named:
+            raise
+        return outcome._replace(notes=(*outcome.notes, *error.message.split("\n")))
+    edits: List[HandEditDiff] = []
+    notes = [*outcome.notes, *search.notes]
+    if search.files:
+        from patcher.author.pristine import search_pristine as search_before  # with the index, which few need
+
+        before, lost = search_before(search.files, events.note, fetch=fetch)
+        notes += [Message("{path}: {tried}", path=one.file.path, tried=one.tried[-1]) for one in lost] if fetch else []
+        for file in search.files:
+            text = before.get((file.site, file.path))
+            edit = HandEditDiff(file.site, file.path, file.release)
+            if text:
+                made = diff_texts(file.site, file.path, text.data, file.data)._replace(release=file.release)
+                edit = edit._replace(compared=text.where, proven=text.proven, diff=made)
+                notes += diff_remarks(file.path, made.text)
+            edits.append(edit)
+    return outcome._replace(edits=tuple(edits), notes=tuple(notes))
+
+
+def _packages(items: Sequence[FileStatus], place: Place) -> Set[str]:
+    """The import packages that are looked at without being named.
+
+    Those that something is applied in, and those of the project's patchsets: where there is neither, those of all that are
+    known.
+    """
+    packages = {item.receipt.package for item in items}
+    packages |= {variant.package for one in _of_project(place) for variant in one.variants}
+    if not packages:
+        every, _ = find_patchsets(place.patch_dirs, Path.cwd())
+        packages = {variant.package for one in every for variant in one.patchset.variants}
+    return packages
+
+
+def _of_project(place: Place) -> List[Patchset]:
+    """The patchsets in `--patch-dir` and `./patchsets`, and those that the project asks for.
+
+    What is wrong with them is reported by `list` and `sync`; here they only name packages.
+    """
+    project = None
+    with suppress(SitepatchError):
+        project = read_project(Path(PROJECT)) if Path(PROJECT).is_file() else None
+    dirs = (*place.patch_dirs, *(project.patch_dirs if project else ()))
+    names: Dict[str, object] = dict(folders_by_name(named_places(dirs, Path.cwd())))
+    names.update((entry.name, entry) for entry in (project.entries if project else ()))
+    found: List[Patchset] = []
+    for name in names:
+        with suppress(SitepatchError):
+            found += find_all([name], dirs)[0]
+    return found
+
+
+def _packages_here(env: Environment, items: Sequence[FileStatus], place: Place) -> Tuple[str, ...]:
+    """Those of them that are installed."""
+
+    def is_here(package: str) -> bool:
+        return any(Path(site, name).exists() for site in env.own for name in (package, f"{package}.py"))
+
+    return tuple(filter(is_here, sorted(_packages(items, place))))
+
+
+def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
+    """The patchsets that make a difference, each once: what is applied is read from the copy that the store has of it.
+
+    Raises:
+        StoreError: such a copy is missing or damaged.
+    """
+    made = {name for diff in outcome.applied for name in diff.patchsets}
+    found: Dict[str, Reason] = {}
+    for item in outcome.items:
+        for step in item.receipt.steps:
+            if step.patchset in made and step.patchset not in found:
+                found[step.patchset] = Reason(stored_patchset(item.site, step), step.options, True)
+    for one in outcome.requested:
+        found[one.patchset.name] = Reason(one.patchset, one.options, False)
+    return [each._replace(checked=compatibility_table(each.patchset, patch_dirs)) for each in found.values()]
+
+
+@click.command(
+    "diff",
+    epilog="\b\nExamples:\n  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages\n"
+    "  sitepatch diff --html review.html\n  sitepatch diff --edited mmengine",
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option("--stat", is_flag=True, help="Only how many lines change in each file.")
+@click.option("--html", metavar="FILE", help="Write a page to review, which can be read offline.")
+@click.option("--edited", is_flag=True, help="What was edited by hand, alone; NAME is then a package or file.")
+@click.option("--all", "everywhere", is_flag=True, help="Look for edits in all packages, not only in those of patchsets.")
+@click.option("--fetch", is_flag=True, help="Ask the index for what edited files were before, where nothing here has it.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
+@common_options()
+def command(
+    console: Console,
+    names: Tuple[str, ...],
+    stat: bool,
+    html: Optional[str],
+    edited: bool,
+    everywhere: bool,
+    fetch: bool,
+    exit_code: bool,
+) -> int:
+    """Show what would change, or what is changed.
+
+    Of a patchset that is not applied: what apply would change. Of one that is: what it changes. Without names: what is
+    changed by patchsets and, apart from that, what somebody edited by hand. Where the output is piped it is a plain diff for
+    git apply and patch -p1, without the edits by hand: those are named, and shown by --edited.
+    """
+    if names and everywhere:
+        raise UsageError("--all: found {names} too", Message("it is about all that is installed"), names=names[0])
+    outcome = diff(names, place=console.place, edited=edited, everywhere=everywhere, fetch=fetch, events=console)
+    silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
+    console.rows(answer_rows(silent), err=True)
+    console.suggest_explain(outcome.answers, console.place.patch_dirs)
+    console.notes(outcome.notes)
+    by_hand = [edit for edit in outcome.edits if edit.diff]
+    apart = console.plain and not (edited or stat or html)
+    for edit in outcome.edits if apart or html else [edit for edit in outcome.edits if not edit.diff]:
+        console.note(_named(console, edit, fetched=fetch))
+    if html:
+        _write_page(console, names, outcome, html, edited=edited)
+    elif stat:
+        console.page(_stat(outcome))
+    else:
+        first = Message("changed by patchsets") if by_hand else ""
+        parts: List[Tuple[str, Sequence[FileDiff]]] = [(first, [*outcome.applied, *outcome.planned])]
+        parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
+        show_parts(console, parts, pager=True)
+    if not outcome.differs and not names:
+        by_hand_too = Message("nothing is edited by hand here in the packages of patchsets; --all looks at every package")
+        nothing = Message("nothing is edited by hand here") if everywhere else by_hand_too
+        console.note(nothing if edited else Message("nothing is changed here"))
+    return console.answer(not (outcome.failed or (exit_code and outcome.differs)), _json(outcome))
+
+
+def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
+    """A file that was edited by hand, and the command that shows the edit."""
+    what = Message("{edit.path}: edited by hand ({edit.release})", edit=edit)
+    if edit.diff:
+        how = console.command("diff", "--edited", edit.path)
+        return Message(
+            "{what}, {lines} more and {names} less; to see it: {how}",
+            what=what,
+            lines=count(edit.diff.added, "line"),
+            names=edit.diff.removed,
+            how=how,
+        )
+    if fetched:
+        return Message("{what}, and nothing has the text of before", what=what)
+    how = console.command("diff", "--edited", "--fetch", edit.path)
+    return Message("{what}, and nothing here has the text of before; to fetch that from the index: {how}", what=what, how=how)
+
+
+def _heading(edit: HandEditDiff) -> str:
+    doubt = "" if edit.proven else Message(", which nothing proves")
+    return Message("edited by hand: {edit.path} ({edit.release}), against {edit.compared}{doubt}", edit=edit, doubt=doubt)
+
+
+def _stat(outcome: DiffOutcome) -> List[str]:
+    lines = stat_table([*outcome.applied, *outcome.planned]).split("\n")[:-1]
+    by_hand = stat_table([edit.diff for edit in outcome.edits if edit.diff]).split("\n")[:-1]
+    return [*lines, *([titled(Message("edited by hand")), *by_hand] if by_hand else [])]
+
+
+def stat_table(diffs: Sequence[FileDiff]) -> str:
+    """The table of `git diff --stat`, "" where nothing differs."""
+    if not diffs:
+        return ""
+    column, most = max(width(printable(diff.path)) for diff in diffs), max(diff.added + diff.removed for diff in diffs)
+    digits, scale = len(str(most)), min(1.0, 40 / most)
+    lines = []
+    for diff in diffs:
+        plus, minus = (-(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed))
+        bar = "+" * plus + "-" * minus
+        lines.append(f" {padded(printable(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}")
+    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+    parts: List[str] = [Message("{files} changed", files=count(len(diffs), "file"))]
+    parts += [f"{count(added, 'insertion')}(+)"] if added else []
+    parts += [f"{count(removed, 'deletion')}(-)"] if removed else []
+    return "\n".join([*lines, " " + ", ".join(parts)]) + "\n"
+
+
+def _write_page(console: Console, names: Sequence[str], outcome: DiffOutcome, path: str, *, edited: bool) -> None:
+    from patcher.verbs.pages.review import review_page  # with diff-match-patch
+
+    title = " ".join(["sitepatch diff", *(["--edited"] if edited else []), *names])
+    console.file(path, review_page(title, outcome, reasons(outcome, console.place.patch_dirs)))
+
+
+def _json(outcome: DiffOutcome) -> Dict[str, Any]:
+    return {
+        "files": [diff_json(each) for each in (*outcome.applied, *outcome.planned)],
+        "edited": [_edit_json(each) for each in outcome.edits],
+        "answers": [answer_json(each) for each in outcome.answers],
+        "notes": list(outcome.notes),
+    }
+
+
+def _edit_json(edit: HandEditDiff) -> Dict[str, Any]:
+    lines = {"added": edit.diff.added, "removed": edit.diff.removed} if edit.diff else {"added": 0, "removed": 0}
+    return {**edit._asdict(), **lines, "diff": decoded(edit.diff.text) if edit.diff else ""}

@@ -1,0 +1,169 @@
+"""Why each hunk of a patchset does or does not fit an environment. Reads only."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.engine.explain.explain import Explanation, explain_hunks
+from patcher.engine.node import SyntaxProblem
+from patcher.engine.source import Source, in_scope
+from patcher.errors import SitepatchError
+from patcher.facts import Assignment, TargetFile, Wanted
+from patcher.model import Answer, Requested, Splice, State, Step, apply_splices
+from patcher.patchset.layers import layers_of
+from patcher.planner.plan import reconciled, refused_answers
+from patcher.planner.resolve import application_order, resolve
+from patcher.planner.survey import REWRITER, read_facts
+from patcher.store.status import read_installed
+from patcher.target.environment import locate
+from patcher.target.interpreter import Environment
+from patcher.text.diffs import diff_texts
+
+if TYPE_CHECKING:
+    from patcher.engine.explain.explain import Explanation
+
+
+_MOST_FILES = 20_000  # of a package that are read to find a scope again
+_MOST = 5
+
+
+class Elsewhere(NamedTuple):
+    """A file of the same package that has the scope: its path, and the 1-based line (0 for the file itself)."""
+
+    path: str
+    line: int
+
+
+class HunkExplanation(NamedTuple):
+    """One hunk in one file, or (without an explanation) what keeps all hunks of a file or a package from being tried.
+
+    `answer` is that of `apply`; the lines of `answer.places` are those of the file as it is now where the state
+    is `applied`. `diff` is what this hunk alone changes or has changed.
+    """
+
+    site: str
+    answer: Answer
+    explanation: Optional[Explanation] = None
+    diff: bytes = b""
+    elsewhere: Tuple[Elsewhere, ...] = ()
+
+
+def explanations(env: Environment, requested: Requested) -> Tuple[List[HunkExplanation], List[str]]:
+    """Every hunk of a patchset in an environment, and remarks.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: a receipt is invalid.
+    """
+    facts = read_facts(env, Wanted((requested,)))
+    hunks = [_without_a_file(env, answer) for answer in facts.answers]
+    notes = list(facts.notes)
+    for key, (assignment,) in facts.assignments.items():
+        notes += facts.files[key].notes
+        hunks += _file(assignment, facts.files[key])
+    states = reconciled([one.answer for one in hunks])  # what the hunks of several files mean together (format rule 24)
+    return [one._replace(answer=answer) for one, answer in zip(hunks, states)], list(dict.fromkeys(notes))
+
+
+def _file(assignment: Assignment, found: TargetFile) -> List[HunkExplanation]:
+    site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
+    if found.problem:
+        return [HunkExplanation(site, answer) for answer in refused_answers([assignment], found.problem)]
+    order = application_order(found.steps, [assignment])
+    ahead = order[: order.index(name)]
+    data, _, _ = resolve(site, path, found, ahead, {}, REWRITER)
+    _, _, planned = resolve(site, path, found, [*ahead, name], {name: assignment}, REWRITER)
+    options, names = assignment.requested.options, assignment.names
+    alone: List[Tuple[bytes, Explanation]] = []
+    for hunks in layers_of(assignment.hunks):  # each with the text that its hunks are matched against
+        alone += [(data, one) for one in explain_hunks(data, hunks, options, names)]
+        data = REWRITER.rewrite(data, assignment._replace(hunks=hunks)).data
+    return [_explained(assignment, found, text, answer, one) for answer, (text, one) in zip(planned, alone)]
+
+
+def _explained(assignment: Assignment, found: TargetFile, data: bytes, planned: Answer, one: Explanation) -> HunkExplanation:
+    path = assignment.path
+    if planned.state is State.CONFLICT and one.state is not State.CONFLICT:  # no text has what is closest
+        return HunkExplanation(assignment.located.site, planned)
+    places = planned.places or tuple(match.line for match in one.matches)
+    answer = planned._replace(places=places, problem=one.problem, hint=one.hint)
+    diff = b""
+    if planned.state in (State.APPLIED, State.APPLICABLE) and one.splices:
+        diff = diff_texts(assignment.located.site, path, data, apply_splices(data, one.splices)).text
+    if planned.state is State.APPLIED and one.state in (State.UPSTREAM, State.NOT_NEEDED):
+        answer = answer._replace(state=one.state)  # the patchset is applied in this file, and had nothing to do here
+    elif planned.state is State.APPLIED:
+        answer = answer._replace(places=_now(found, planned.patchset, one.splices), problem="", hint="")
+    needs = planned.state is State.NOT_FOUND and not one.scopes and not one.elsewhere
+    elsewhere = _elsewhere(assignment.located.site, path, planned.scope) if needs else ()
+    return HunkExplanation(assignment.located.site, answer, one, diff, elsewhere)
+
+
+def _now(found: TargetFile, name: str, splices: Sequence[Splice]) -> Tuple[int, ...]:
+    """The lines at which a hunk's changes stand in the file as it is now, after the patchsets that were applied later."""
+    index = next(index for index, step in enumerate(found.steps) if step.patchset == name)
+    lines = []
+    for splice in splices:
+        at = splice.start
+        for step in found.steps[index:]:
+            at = _moved(step, at)
+        lines.append(len(re.findall(rb"\r\n|\r|\n", found.now[:at])) + 1)
+    return tuple(dict.fromkeys(lines))
+
+
+def _moved(step: Step, at: int) -> int:
+    return at + sum(len(each.new) - (each.end - each.start) for each in step.splices if each.start < at)
+
+
+# moved files ----------------------------------------------------------------------------------------------------------
+def _without_a_file(env: Environment, answer: Answer) -> HunkExplanation:
+    """An answer that was given before any hunk was tried; of a file that is not there, where it may have gone."""
+    if answer.state is not State.NOT_FOUND or not answer.scope:
+        return HunkExplanation("", answer)
+    try:
+        site = locate(env, answer.path.split("/")[0], [answer.path]).site
+    except SitepatchError:
+        return HunkExplanation("", answer)
+    same_name = [
+        Elsewhere(path, 0)
+        for path in _sources(site, answer.path)
+        if path.rpartition("/")[2] == answer.path.rpartition("/")[2] and path.count("/") > 1
+    ]
+    return HunkExplanation(site, answer, elsewhere=(*_elsewhere(site, answer.path, answer.scope), *same_name)[:_MOST])
+
+
+def _elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
+    """Where else in the package a scope is defined: found by its text first, then by its qualified name."""
+    last = scope.split(".")[-1]
+    if not last.isidentifier():
+        return ()
+    written = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+" + last.encode() + rb"\b", re.MULTILINE)
+    found: List[Elsewhere] = []
+    for other in _sources(site, path):
+        try:
+            data = read_installed(site, other) or b""
+            source = Source(data) if written.search(data) else None
+        except (OSError, SyntaxProblem):
+            continue  # what cannot be read cannot be named
+        definitions = source.definitions() if source is not None else []
+        for one in definitions:
+            if source is not None and in_scope(one.name, scope):
+                found.append(Elsewhere(other, source.lines.number(one.start)))
+        if len(found) >= _MOST:
+            break
+    return tuple(found[:_MOST])
+
+
+def _sources(site: str, path: str) -> Iterator[str]:
+    """The Python files of a file's package but that file, `/`-separated and relative to the site directory, sorted."""
+    count = 0
+    for folder, inner, names in os.walk(str(Path(site) / path.split("/")[0])):
+        inner.sort()
+        for name in sorted(names):
+            other = (Path(folder) / name).relative_to(site).as_posix()
+            if name.endswith(".py") and other != path and count < _MOST_FILES:
+                count += 1
+                yield other

@@ -1,0 +1,72 @@
+"""Whether a patchset that cures a symptom fits an environment."""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple, Sequence, Tuple
+
+from patcher.facts import FileStatus, Wanted
+from patcher.message import Message
+from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
+from patcher.patchset.sources import resolve_options
+from patcher.patchset.toml import option_text
+from patcher.planner.survey import make_plan
+from patcher.store.retry import settled
+from patcher.target.interpreter import Environment
+from patcher.text.listed import listed, release_name
+from patcher.verbs.releases.outcome import is_absent, state_of
+
+APPLIES, APPLIED, ABSENT, MISFIT, UNKNOWN = "applies", "applied", "absent", Message("does not fit"), "unknown"
+
+
+class Fit(NamedTuple):
+    """Whether a patchset fits the environment.
+
+    `word` is APPLIES, APPLIED, ABSENT (its package is not installed), MISFIT, UNKNOWN (it could not be looked at), or the
+    value of a State. `text` says it in words, `settings` are the options to be set (`option=VALUE`).
+    """
+
+    word: str
+    text: str
+    settings: Tuple[str, ...] = ()
+
+
+def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, symptom: Symptom) -> Fit:
+    """Whether a patchset fits an environment.
+
+    Args:
+        env: the environment.
+        items: what is applied there.
+        patchset: the patchset.
+        symptom: what is to be cured: it may suggest options.
+    """
+    steps = [step for item in items if item.live for step in item.receipt.steps if step.patchset == patchset.name]
+    current = steps[0].options if steps else {}
+    requested: Dict[str, OptionValue] = {**resolve_options(patchset, {}), **current, **symptom.options}
+    settings = tuple(f"{name}={option_text(value)}" for name, value in symptom.options.items() if current.get(name) != value)
+    if steps and not settings:
+        return Fit(APPLIED, Message("it is applied here: if the log is of a run since then, the cause is another one"))
+    plan = settled(env, lambda: make_plan(env, Wanted((Requested(patchset, requested),))))
+    if plan.failed:
+        first = plan.failed[0]
+        missing = is_absent(first)
+        problem = first.problem.split("\n")[0]
+        return (
+            Fit(ABSENT, problem)
+            if missing
+            else Fit(MISFIT, Message("{problem}; see sitepatch check {name} --explain", problem=problem, name=patchset.name))
+        )
+    state = state_of(plan)
+    if state is State.APPLICABLE or steps:
+        others = Message("it is applied here with other options than {settings}", settings=", ".join(settings))
+        return Fit(APPLIES, others if steps else _fits(plan), settings)
+    words = {
+        State.UPSTREAM: Message("what it does is in the installed release already"),
+        State.APPLIED: Message("it is applied here"),
+    }
+    return Fit(state.value, words.get(state, Message("the code that it changes is not in the installed release")))
+
+
+def _fits(plan: Plan) -> str:
+    receipts = [file.change.receipt for file in plan.files if file.change and file.change.receipt]
+    releases = dict.fromkeys(release_name(one.package, one.distribution, one.version) for one in receipts)
+    return Message("it fits {releases} here", releases=listed(list(releases)))

@@ -1,0 +1,355 @@
+"""`hook`: the directory and the wheel of a hook, and the hooks that are installed in an environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import click
+
+from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.hook.boot import MODES, recorded_problems
+from patcher.hook.installed import Hook, load_hook, remove_hook_files
+from patcher.hook.places import PATCHSETS, hook_folders, hook_name
+from patcher.message import Message
+from patcher.patchset.toml import lookup, read_toml
+from patcher.project.pyproject import ProjectEntry, chosen, read_project
+from patcher.project.selection import check_sources, read_settings
+from patcher.target.interpreter import Environment
+from patcher.text.listed import listed, suggest
+from patcher.verbs.commands import Group
+from patcher.verbs.console import Console, requirement
+from patcher.verbs.keep import keep
+from patcher.verbs.options import common_options, complete_names, patient, settings_option
+from patcher.verbs.place import Place
+from patcher.verbs.restore import report_restored
+from patcher.verbs.styles import Row
+
+
+class HookOutcome(NamedTuple):
+    """A hook's directory: the hook, the files that were written, and remarks.
+
+    `source` is the line by which pip installs the sitepatch that runs this, "" where it comes from an index.
+    """
+
+    name: str
+    version: str
+    mode: str
+    patchsets: Tuple[str, ...]
+    written: Tuple[str, ...]
+    source: str
+    notes: Tuple[str, ...]
+
+
+class HookStatus(NamedTuple):
+    """The status of a hook: `good` if every file is as requested, else `messages` says what is not.
+
+    `mode` is the one that is in force, with SITEPATCH_HOOK.
+    """
+
+    hook: Hook
+    mode: str
+    good: bool
+    messages: Tuple[str, ...]
+
+
+class HooksOutcome(NamedTuple):
+    """The folder of each hook of an environment, and its status, or why it cannot be read."""
+
+    env: Environment
+    hooks: Tuple[Tuple[str, Union[HookStatus, SitepatchError]], ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every file is as the hooks ask for."""
+        return all(isinstance(status, HookStatus) and status.good for _, status in self.hooks)
+
+
+def init_hook(
+    directory: str,
+    names: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    *,
+    patch_dirs: Sequence[str] = (),
+    mode: Optional[str] = None,
+    name: Optional[str] = None,
+) -> HookOutcome:
+    """Make or update the directory of a hook; `mode` and `name` as they were where None.
+
+    Raises:
+        UsageError: no patchset is named anywhere, or a name, mode or option is none.
+        SitepatchError: a patchset is broken, or others may write to it.
+    """
+    from patcher.hook.directory import (  # with the build backend, and that with json
+        NAME_RULE,
+        is_name,
+        read_directory,
+        write_directory,
+    )
+
+    folder = Path(directory)
+    before = read_directory(folder) or {"name": _default_name(folder), "mode": "repair", "patchsets": {}}
+    mode, name = mode or before["mode"], name or before["name"]
+    if mode not in MODES:
+        raise UsageError(
+            '--mode: found "{mode}", expected {modes}{suggestion}',
+            mode=mode,
+            modes=listed(MODES, "or"),
+            suggestion=suggest(mode, MODES),
+        )
+    if not is_name(name):
+        raise UsageError('--name: found "{name}", expected {rule}', name=name, rule=NAME_RULE)
+    entries, folders = _entries(folder, names, settings, patch_dirs, before["patchsets"])
+    check_sources([entry.name for entry in entries], folders)
+    requested, notes = chosen(entries, folders)
+    copies = str((folder / PATCHSETS).resolve())
+    if notes and any(str(Path(item.patchset.source.name).resolve()) == copies for item in requested):
+        words = [word for entry in entries for text in entry.settings for word in ("--set", f"{entry.name}.{text}")]
+        again = ["sitepatch", "hook", "init", directory, *(entry.name for entry in entries), *words]
+        notes.append(Message("those of elsewhere are taken where they are named: {names}", names=shlex.join(again)))
+    version, written = write_directory(folder, name, mode, requested)
+    kept = tuple(item.patchset.name for item in requested)
+    return HookOutcome(name, version, mode, kept, tuple(written), _own_source(), tuple(notes))
+
+
+def _entries(
+    folder: Path,
+    names: Sequence[str],
+    settings: Sequence[str],
+    patch_dirs: Sequence[str],
+    before: Dict[str, Dict[str, str]],
+) -> Tuple[List[ProjectEntry], List[str]]:
+    """What is asked for, and the directories of patchsets: of the command line, the project, or the hook as it was."""
+    path = Path("pyproject.toml")
+    project = read_project(path) if path.is_file() else None
+    folders = [*patch_dirs, *(project.patch_dirs if project else ())]
+    if names:
+        entries = [ProjectEntry(name, (), False) for name in dict.fromkeys(names)]
+    elif project and project.entries:
+        entries = list(project.entries)
+    else:
+        texts_of = {name: tuple(f"{option}={text}" for option, text in options.items()) for name, options in before.items()}
+        entries = [ProjectEntry(name, texts, False) for name, texts in texts_of.items()]
+        folders += [str(folder / PATCHSETS)] if entries else []
+    if not entries:
+        hint = Message("name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets")
+        raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)
+    for key, value in read_settings([entry.name for entry in entries], settings).items():
+        name, _, option = key.partition(".")
+        entries = [entry if entry.name != name else _with_option(entry, option, value) for entry in entries]
+    return entries, folders
+
+
+def _with_option(entry: ProjectEntry, option: str, value: str) -> ProjectEntry:
+    others = (text for text in entry.settings if text.partition("=")[0] != option)
+    return entry._replace(settings=(*others, f"{option}={value}"))
+
+
+def _default_name(folder: Path) -> str:
+    """`sitepatch-hook-PROJECT`: by the project's name, else by that of the directory above."""
+    project = Path("pyproject.toml")
+    name = str(lookup(read_toml(project), "project", "name") or "") if project.is_file() else ""
+    name = name or Path(os.path.normpath(folder.absolute())).parent.name
+    return re.sub("[^a-z0-9]+", "-", f"sitepatch-hook-{name.lower()}").strip("-")
+
+
+def _own_source() -> str:
+    """The line of requirements.txt for the file or commit that this sitepatch was installed from (PEP 610); "" for none."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    from patcher.system.decode import decode_json
+
+    try:
+        text = distribution("sitepatch").read_text("direct_url.json")
+    except PackageNotFoundError:  # a checkout
+        return ""
+    fields = decode_json(text.encode("utf-8")) if text else {}
+    vcs = fields.get("vcs_info")
+    url = f"{vcs['vcs']}+{fields['url']}@{vcs['commit_id']}" if vcs else fields.get("url", "")
+    return f"sitepatch @ {url}" if url else ""
+
+
+def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
+    """Make the wheel of a hook's directory in the directory `out`; returns its path and its sha256 (hex).
+
+    Raises:
+        SitepatchError: it is no directory of a hook, or was changed.
+        OSError: the wheel cannot be written.
+    """
+    from patcher.hook.backend import hook_wheel  # with json, which `hook remove` does without
+
+    try:
+        wheel = hook_wheel(folder)
+    except (OSError, ValueError) as error:
+        raise SitepatchError(
+            "{folder}: {error}", "run again: sitepatch hook init {name}", folder=folder, error=error, name=folder.name
+        ) from error
+    out.mkdir(parents=True, exist_ok=True)
+    data = wheel.pack()
+    (out / wheel.name).write_bytes(data)
+    return out / wheel.name, sha256(data).hexdigest()
+
+
+def installed_hooks(env: Environment) -> HooksOutcome:
+    """The hooks of an environment, and what the next start of Python would do; writes nothing."""
+    found: List[Tuple[str, Union[HookStatus, SitepatchError]]] = []
+    for folder in hook_folders(env):
+        try:
+            found.append((folder, _status(load_hook(folder))))
+        except StoreError as error:
+            found.append((folder, error))
+    return HooksOutcome(env, tuple(found))
+
+
+def _status(hook: Hook) -> HookStatus:
+    mode = os.environ.get("SITEPATCH_HOOK") or hook.mode
+    messages: List[str] = []
+    if mode == "off":
+        messages.append(Message("SITEPATCH_HOOK=off: it does nothing"))
+    if not Path(hook.site, f"{Path(hook.folder).name[1:]}.pth").exists():
+        messages.append(Message("its .pth file is gone: it does not run; install it again"))
+    reasons = recorded_problems(hook.folder, hook.version, "warn")
+    if reasons is None:
+        reasons = []
+        for look in keep(hook, write=False):
+            would = Message("the next start of Python applies {name}", name=look.name)
+            would = Message("the next start of Python warns of {name}", name=look.name) if mode == "warn" else would
+            reasons += [look.problem or would] if look.problem or look.files else []
+    return HookStatus(hook, mode, not reasons, (*messages, *dict.fromkeys(reasons)))
+
+
+def remove_hook(place: Place, name: Optional[str]) -> Tuple[Hook, ...]:
+    """Take the hook of this name out of an environment, the only one without a name; what it has patched stays patched.
+
+    Raises:
+        UsageError: there is none, or several.
+        SitepatchError: no such environment; it is damaged; a file cannot be removed.
+    """
+    env = place.environment()
+    folders = hook_folders(env)
+    picked = [folder for folder in folders if name in (None, hook_name(folder))]
+    if not picked or (name is None and len(picked) > 1):
+        where = ", ".join(env.sites)
+        several = Message("found {number} hooks in {where}, expected the name of one", number=len(folders), where=where)
+        none = Message(
+            'there is no hook "{name}" in {where}' if name and folders else "there is no hook in {where}",
+            name=name,
+            where=where,
+        )
+        raise UsageError(
+            several if picked else none,
+            Message("there are: {names}", names=", ".join(map(hook_name, folders))) if folders else "",
+        )
+    hooks = tuple(map(load_hook, picked))
+    for hook in hooks:
+        remove_hook_files(hook.folder)
+    return hooks
+
+
+@click.group("hook", cls=Group)
+def command() -> None:
+    """Keep patchsets applied after every install, by a line in requirements.txt.
+
+    Opt-in: sitepatch itself installs nothing that runs when Python starts.
+    """
+
+
+@command.command("init", epilog="\b\nExample:\n  sitepatch hook init patches mmengine-ddp-debug\n  pip install ./patches")
+@click.argument("directory", metavar="DIR")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@settings_option
+@click.option("--mode", metavar="MODE", help="repair, warn or strict.  [default: as it was, else repair]")
+@click.option("--name", metavar="DIST-NAME", help="What pip calls it.  [default: as it was, else sitepatch-hook-PROJECT]")
+@common_options(environment=False)
+def init_command(
+    console: Console,
+    directory: str,
+    names: Tuple[str, ...],
+    settings: Tuple[str, ...],
+    mode: Optional[str],
+    name: Optional[str],
+) -> int:
+    """Make or update the directory of a hook.
+
+    Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR asks for already. The hook
+    requires sitepatch, and applies them to every release that they are for.
+    """
+    outcome = init_hook(directory, names, settings, patch_dirs=console.place.patch_dirs, mode=mode, name=name)
+    console.notes(outcome.notes)
+    lines = [*filter(None, [outcome.source]), requirement(directory)]
+    console.info(
+        "{outcome.name} {outcome.version} in {directory}: {patchsets}",
+        outcome=outcome,
+        directory=directory,
+        patchsets=", ".join(outcome.patchsets),
+    )
+    console.info("for requirements.txt:")
+    for line in lines:
+        console.out(line)
+    about = {"name": outcome.name, "version": outcome.version, "mode": outcome.mode}
+    return console.answer(True, {**about, "written": list(outcome.written), "requirements": lines})
+
+
+@command.command("wheel", epilog="\b\nExample:\n  sitepatch hook wheel patches --out wheels")
+@click.argument("directory", metavar="DIR")
+@click.option("--out", metavar="DIST", default="dist", show_default=True, help="Directory for the wheel.")
+@common_options(environment=False, sources=False)
+def wheel_command(console: Console, directory: str, out: str) -> int:
+    """Make the wheel of a hook, without a network: for --require-hashes, --no-build and air gaps."""
+    wheel, digest = make_wheel(Path(directory), Path(out))
+    path = os.path.join(out, wheel.name)
+    console.note("line for requirements.txt, with the path from where the installer is run: {path}", "wrote", path=path)
+    console.out(requirement(path, digest))
+    return console.answer(True, {"wheel": path, "sha256": digest})
+
+
+@command.command("status", epilog="\b\nExample:\n  sitepatch hook status --python .venv")
+@common_options(sources=False)
+def status_command(console: Console) -> int:
+    """Show the hooks, and what the next start of Python would do."""
+    outcome = installed_hooks(console.place.environment())
+    console.about(outcome.env)
+    console.rows([_row(folder, status) for folder, status in outcome.hooks])
+    if not outcome.hooks:
+        console.out(Message("there is no hook in {sites}", sites=", ".join(outcome.env.sites)))
+    return console.answer(outcome.ok, {"hooks": [_json(folder, status) for folder, status in outcome.hooks]})
+
+
+def _row(folder: str, status: Union[HookStatus, SitepatchError]) -> Row:
+    if isinstance(status, SitepatchError):
+        return Row("damaged", (folder, status.message))
+    hook = status.hook
+    about = hook.name, hook.version, status.mode, ", ".join(hook.names)
+    return Row("ok" if status.good else Message("not so"), about, status.messages)
+
+
+def _json(folder: str, status: Union[HookStatus, SitepatchError]) -> Dict[str, Any]:
+    if isinstance(status, SitepatchError):
+        return {"folder": folder, "ok": False, "told": [status.message]}
+    hook = status.hook
+    about = {"folder": folder, "name": hook.name, "version": hook.version, "mode": status.mode, "ok": status.good}
+    return {**about, "patchsets": list(hook.names), "told": list(status.messages)}
+
+
+@command.command("remove", epilog="\b\nExample:\n  sitepatch hook remove --restore")
+@click.argument("name", metavar="[NAME]", required=False)
+@click.option("--restore", "back", is_flag=True, help="Then restore the files that it has patched, too.")
+@common_options(sources=False)
+@patient
+def remove_command(console: Console, name: Optional[str], back: bool) -> int:
+    """Take a hook out of an environment, as pip uninstall does.
+
+    What it has patched stays patched, unless --restore is given. Its line in requirements.txt is yours to remove.
+    """
+    removed = remove_hook(console.place, name)
+    for hook in removed:
+        console.info("removed {hook.name} {hook.version} from {hook.site}", hook=hook)
+    patchsets = tuple(dict.fromkeys(patchset for hook in removed for patchset in hook.names))
+    if back:
+        return report_restored(console, patchsets)
+    console.info("its files stay patched; restore them with: {command}", command=console.command("restore", *patchsets))
+    return console.answer(True, {"removed": [hook.name for hook in removed]})

@@ -1,0 +1,251 @@
+"""`list`: the patchsets that can be named, and what each is to an environment."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+
+import click
+
+from patcher.diagnose.patterns import matches_pattern
+from patcher.diagnose.tools import with_tools
+from patcher.errors import SitepatchError
+from patcher.message import Message
+from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
+from patcher.patchset.places import builtin_dir, builtin_table
+from patcher.patchset.sources import find_patchsets, matching_variants, pick_variants, resolve_options
+from patcher.patchset.symptoms import general_symptoms
+from patcher.project.selection import shadow_notes
+from patcher.store.retry import settled
+from patcher.store.status import read_installed, statuses
+from patcher.target.environment import find_file, locate
+from patcher.target.interpreter import Environment
+from patcher.text.listed import release_name
+from patcher.verbs.console import Console
+from patcher.verbs.options import common_options
+from patcher.verbs.place import HERE, Place
+from patcher.verbs.status import applied_states
+from patcher.verbs.styles import Row, hint_lines
+from patcher.verbs.translation import Verbatim, translated
+
+AVAILABLE, OUT_OF_RANGE, ABSENT = "available", Message("out of range"), "absent"
+UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
+
+
+class Availability(NamedTuple):
+    """What a patchset is to an environment, and its packages that are installed there, of whatever release.
+
+    `state` is one of this module, or, `here`, that of what is applied, as `status` has it.
+    """
+
+    state: str
+    installed: Tuple[Located, ...]
+    here: bool = False
+
+    @property
+    def in_range(self) -> bool:
+        """Whether it is applied, or is for a release that is installed."""
+        return self.here or self.state not in (OUT_OF_RANGE, ABSENT)
+
+    @property
+    def rank(self) -> int:
+        """The lower, the nearer to what is installed."""
+        return 0 if self.here else (AVAILABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT).index(self.state) + 1
+
+
+class ListOutcome(NamedTuple):
+    """The patchsets, the nearest to what is installed first, and `broken` ones by name.
+
+    `symptoms` are those that the text is about, each with the name of the patchset that cures it, "" for none.
+    """
+
+    env: Environment
+    patchsets: Tuple[Tuple[Patchset, Availability], ...]
+    symptoms: Tuple[Tuple[Symptom, str], ...]
+    broken: Mapping[str, SitepatchError]
+    notes: Tuple[str, ...]
+
+
+def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
+    """The patchsets that can be named, or that a text (words, an error message) is about, and what each is to an environment.
+
+    Raises:
+        SitepatchError: no such environment, or directory of patchsets.
+    """
+    env = place.environment()
+    every, broken = find_patchsets(place.patch_dirs, Path.cwd())
+    found = [one.patchset for one in every]
+    symptoms: List[Tuple[Symptom, str]] = []
+    if text:
+        found, symptoms = _about(text, found, general_symptoms(builtin_dir()))
+    notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
+    applied = applied_states(env, settled(env, lambda: statuses(env, [])), place.patch_dirs)
+    listed = sorted(((one, availability(env, one, applied)) for one in found), key=lambda each: each[1].rank)
+    return ListOutcome(env, tuple(listed), tuple(symptoms), broken, tuple(notes))
+
+
+def _about(
+    text: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
+) -> Tuple[List[Patchset], List[Tuple[Symptom, str]]]:
+    """What a text is about: an error message that a symptom's pattern matches, or words that are all in a description.
+
+    Args:
+        text: what was pasted or typed; upper and lower case are the same.
+        patchsets: of which name, summary, prose and symptoms are looked at.
+        general: symptoms that no patchset cures.
+
+    Returns:
+        the patchsets, and the symptoms that the text is about, each with the name of the patchset that cures it ("": none).
+    """
+    words = text.lower().split()
+
+    def about(*texts: str) -> bool:
+        whole = "\n".join(texts).lower()
+        return all(word in whole for word in words)
+
+    def shown(symptom: Symptom) -> bool:
+        texts = symptom.name, *symptom.patterns, symptom.meaning, symptom.advice
+        return any(matches_pattern(pattern, text) for pattern in symptom.patterns) or about(*texts)
+
+    symptoms = [(symptom, one.name) for one in patchsets for symptom in one.symptoms if shown(symptom)]
+    cured = {name for _, name in symptoms}
+    found = [one for one in patchsets if one.name in cured or about(one.name, one.summary, one.prose)]
+    return found, symptoms + [(symptom, "") for symptom in general if shown(symptom)]
+
+
+def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str]) -> Availability:
+    """The state of a patchset in `applied`, by name, else whether it is for the releases that are installed.
+
+    No code is matched: that such a release does without it (`upstream`, `not needed`) is known only where the results for its
+    files ship with the patchset. Otherwise the state is `available`.
+    """
+    installed: List[Located] = []
+    ranged: List[Tuple[Located, List[Variant]]] = []
+    for package, variants in pick_variants(patchset).items():
+        try:
+            located = locate(env, package, [path for one in variants for patch in one.patches for path in patch.paths])
+        except SitepatchError:
+            continue  # not there, or not to be patched: `check` says which
+        installed.append(located)
+        matching = matching_variants(variants, located.version)
+        ranged += [(located, matching)] if matching else []
+    if patchset.name in applied:
+        return Availability(applied[patchset.name], tuple(installed), here=True)
+    state = OUT_OF_RANGE if installed else ABSENT
+    return Availability(_shipped_state(patchset, ranged) if ranged else state, tuple(installed))
+
+
+def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[Variant]]]) -> str:
+    """`upstream` or `not needed` where the results that ship with a patchset say so of every file, else `available`."""
+    requested = Requested(patchset, resolve_options(patchset, {}))
+    table, states = builtin_table(patchset.name), {State.NOT_NEEDED}
+    for located, variants in ranged:
+        hunks: Dict[str, Tuple[HunkText, ...]] = {}
+        for patch in variants[0].patches:
+            found = find_file(located, patch.paths)
+            absent = not found and not all(hunk.when_present for hunk in patch.hunks)
+            if absent or len(found) > 1 or len(variants) > 1:  # which of them is meant takes the engine
+                return AVAILABLE
+            hunks.update({path: hunks.get(path, ()) + patch.hunks for path in found})
+        for path, several in hunks.items():
+            data = read_installed(located.site, path) or b""
+            if sha256(data).hexdigest().encode() not in table:
+                return AVAILABLE
+            from patcher.patchset.results import request_of, shipped_result  # with json, for a text that is in the table
+
+            made = shipped_result(data, request_of(requested, several, variants[0].names))
+            states |= {answer.state for answer in made.answers} if made else {State.APPLICABLE}
+    if not states <= {State.UPSTREAM, State.NOT_NEEDED}:
+        return AVAILABLE
+    return UPSTREAM if State.UPSTREAM in states else NOT_NEEDED
+
+
+@click.command("list", epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice")
+@click.argument("text", metavar="[TEXT]...", nargs=-1)
+@common_options()
+def command(console: Console, text: Tuple[str, ...]) -> int:
+    """List the patchsets that can be named, first those for what is installed.
+
+    Each with its state here (applied, or as `sitepatch status` says; available: it is for the installed release, upstream or
+    not needed: that release is known to do without, out of range, absent: its package is not installed), its kind, releases,
+    and where it was found.
+    With TEXT, words or an error message, those that it is about, and what it means; exit code 1 if there is nothing.
+    """
+    outcome = list_patchsets(" ".join(text), place=console.place)
+    console.about(outcome.env)
+    console.rows([*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *_symptom_rows(outcome.symptoms)])
+    nothing = text and not (outcome.patchsets or outcome.symptoms)
+    if nothing:
+        console.info("nothing that is known is about {text}", text=text)
+    console.notes(outcome.notes)
+    ok = not (outcome.broken or nothing)
+    listed = [{**patchset_json(one), **_availability_json(here)} for one, here in outcome.patchsets]
+    about = {"patchsets": listed, "symptoms": symptoms_json(outcome.symptoms)}
+    return console.answer(ok, {**about, "broken": broken_json(outcome.broken), "notes": list(outcome.notes)})
+
+
+def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
+    """One row for each patchset: what it is here, and the release that is installed, else those that it is for."""
+    rows = []
+    for one, here in listed:
+        installed = ", ".join(release_name(each.package, each.distribution, each.version) for each in here.installed)
+        ranges = installed if here.in_range else release_ranges(one.variants)
+        rows.append(Row(here.state, (one.name, one.version, one.kind, ranges, str(one.source)), (one.summary,)))
+    return rows
+
+
+def _symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
+    """One row for each symptom and the name of the patchset that cures it, "" for none."""
+    cures = ((one, Message("cured by {name}", name=name) if name else "") for one, name in symptoms)
+    return [Row("symptom", (one.name,), tuple(symptom_details(one, cure))) for one, cure in cures]
+
+
+def _availability_json(here: Availability) -> Dict[str, Any]:
+    """What a patchset is to an environment, as JSON."""
+    installed = [{"package": one.package, "distribution": one.distribution, "version": one.version} for one in here.installed]
+    return {"state": here.state, "installed": installed}
+
+
+def patchset_json(one: Patchset) -> Dict[str, Any]:
+    """A patchset as `list --json` has it."""
+    ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
+    fields = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": str(one.source)}
+    return {**fields, "digest": one.digest, "packages": ranges}
+
+
+def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
+    """Symptoms and the names of the patchsets that cure them, as JSON."""
+    return [{"symptom": one.name, "patchset": name, "patterns": list(one.patterns), **_meaning(one)} for one, name in symptoms]
+
+
+def _meaning(symptom: Symptom) -> Dict[str, str]:
+    return {"meaning": symptom.meaning, "advice": with_tools(symptom.advice)}
+
+
+def release_range(variant: Variant) -> str:
+    """The package of a variant and the releases that it is for: `mmengine >=0.1,<1`."""
+    return f"{variant.package} {variant.versions or '(any version)'}"
+
+
+def release_ranges(variants: Iterable[Variant]) -> str:
+    """Those of several variants."""
+    return ", ".join(map(release_range, variants))
+
+
+def broken_rows(broken: Mapping[str, SitepatchError]) -> List[Row]:
+    """One row for each patchset that is wrong in itself, with what is wrong."""
+    return [Row("broken", (name,), (error.brief,)) for name, error in broken.items()]
+
+
+def broken_json(broken: Mapping[str, SitepatchError]) -> List[Dict[str, Any]]:
+    """The patchsets that are wrong in themselves, as JSON."""
+    return [{"name": name, "problem": error.message, **error.place} for name, error in broken.items()]
+
+
+def symptom_details(symptom: Symptom, cure: str = "", devices: Iterable[str] = ()) -> List[str]:
+    """The lines below a symptom: what it means, what cures it, and what helps; with the tools of these kinds of devices."""
+    hints = hint_lines(symptom.advice)
+    if "{smi}" in symptom.advice:
+        hints = [Verbatim(with_tools(translated(line), devices)) for line in hints]
+    return [Message("it means: {meaning}", meaning=symptom.meaning), *([cure] if cure else []), *hints]

@@ -1,0 +1,142 @@
+"""`lock`: write down what `sync` makes of an environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import List, NamedTuple, Optional, Tuple
+
+import click
+
+from patcher.facts import Wanted
+from patcher.message import Message, joined
+from patcher.model import LockedFile, Plan
+from patcher.planner.survey import make_plan
+from patcher.project import lockfile
+from patcher.project.differing import lock_differences, same_result
+from patcher.project.request import PROJECT_FILES, ProjectFiles, read_request
+from patcher.store.retry import settled
+from patcher.system.reading import read_file
+from patcher.text.listed import count, release_name
+from patcher.verbs.change import note_interrupted
+from patcher.verbs.console import Console
+from patcher.verbs.options import common_options, format_option, project_options
+from patcher.verbs.place import HERE, SILENT, Events, Place
+from patcher.verbs.rows import answer_json, answer_rows
+from patcher.verbs.styles import Row
+
+
+class LockOutcome(NamedTuple):
+    """The outcome of `lock`.
+
+    `locked_files` are the files of this environment, `lock` is all that the file says now or would say, `differences` has a
+    sentence for each with `check`, `place` has every directory of patchsets.
+    """
+
+    place: Place
+    path: Path
+    plan: Plan
+    patchsets: Tuple[str, ...]
+    locked_files: Tuple[LockedFile, ...]
+    lock: lockfile.Lock
+    differences: Tuple[str, ...]
+    written: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the lock is as it should be."""
+        return not (self.plan.failed or self.differences)
+
+
+def lock(
+    project: ProjectFiles = PROJECT_FILES, *, place: Place = HERE, check: bool = False, events: Events = SILENT
+) -> LockOutcome:
+    """Write down what `sync` would make of the environment; the environment itself stays as it is.
+
+    With `check` nothing is written: it is seen what differs.
+
+    Raises:
+        SitepatchError: see `read_request`; what keeps it from making a plan; an old lock that cannot be read.
+    """
+    path = project.lock_path
+    asked_for = read_request(project, place.patch_dirs)
+    env = place.environment()
+    events.started(env)
+    note_interrupted(env, events)
+    plan = settled(env, lambda: make_plan(env, Wanted(asked_for.patchsets, None)))
+    plan = plan._replace(notes=(*asked_for.notes, *plan.notes))
+    for note in plan.notes:
+        events.note(note)
+    old = lockfile.load_lock(path) if check or path.exists() else None
+    new = lockfile.make_lock(asked_for.patchsets, plan.locked)
+    problems: List[str] = []
+    if check and old:
+        problems = [*lock_differences(old, new, complete=not plan.failed), *same_result(old, new)]
+    place = place._replace(patch_dirs=asked_for.patch_dirs)
+    names = tuple(one.patchset.name for one in asked_for.patchsets)
+    outcome = LockOutcome(place, path, plan, names, new.files, new, tuple(problems))
+    return outcome if plan.failed or check else _write(outcome, old, events)
+
+
+def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -> LockOutcome:
+    """Write the lock unless it is there already, and report what became of the releases in the old one."""
+    path, new = outcome.path, outcome.lock
+    made = lockfile.merged(old, new) if old else new
+    here, before, after = ({lockfile.build(target) for target in each.targets} for each in (new, old or new, made))
+    for word, builds in (("kept", after - here), ("dropped", before - after)):
+        why = Message(
+            "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
+        )
+        for release, _ in sorted(builds):
+            name = release_name(*release)
+            build = Message("another build of {name}", name=name) if release in {one for one, _ in here} else name
+            events.note(Message("{build}, {why}", build=build, why=why), word)
+    same = path.exists() and read_file(path) == lockfile.encode_lock(made).encode("utf-8")
+    if not same:
+        lockfile.save_lock(path, made)
+    return outcome._replace(lock=made, written=not same)
+
+
+@click.command("lock", epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check")
+@project_options
+@click.option("--check", is_flag=True, help="Write nothing; exit code 1, and what differs, where the lock would be another.")
+@common_options()
+@format_option("text", "github")
+def command(console: Console, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool, form: str) -> int:
+    """Write down what the project asks for, and what it makes.
+
+    The version and the sha256 of each patchset, and for each release that is installed the sha256 of every file before
+    and after. The environment stays as it is. Releases that were locked in other environments stay in the lock as long
+    as the patchsets and their options are the same.
+    """
+    done = lock(ProjectFiles(project, requirements, lock_file), place=console.place, check=check, events=console)
+    path, plan, made = done.path, done.plan, done.lock
+    console.rows(answer_rows(plan.failed))
+    console.suggest_explain(plan.answers, done.place.patch_dirs)
+    lines: List[str] = [Message("{path}: {problem}", path=path, problem=problem) for problem in done.differences]
+    if form == "github":
+        from patcher.verbs.annotations import ERROR, annotation  # `sync` has no use for it
+
+        lines = [annotation(ERROR, Message("{name} differs", name=path.name), problem, path) for problem in done.differences]
+    for line in lines:
+        console.out(line)
+    if plan.failed:
+        console.note("{path} was not written: {hunks} failed", "stopped", path=path, hunks=count(len(plan.failed), "hunk"))
+    elif check and not done.differences:
+        console.info("{path} holds what `sitepatch lock` would write", path=path)
+    elif done.written:
+        releases = {lockfile.build(target)[0] for target in made.targets}
+        counts = ((len(made.patchsets), "patchset"), (len(releases), "release"), (len(made.files), "file"))
+        cells = (Message("{counts} in {path}", counts=joined(", ", (count(*each) for each in counts)), path=path),)
+        console.info_rows([Row("locked", cells)])
+    elif not check:
+        console.info("{path}: nothing to do, it is as it would be written", path=path)
+    fields = {
+        "written": done.written,
+        "lock": str(path),
+        "patchsets": list(done.patchsets),
+        "differences": list(done.differences),
+        "answers": [answer_json(each) for each in plan.answers],
+        "files": [each._asdict() for each in done.locked_files],
+        "notes": list(plan.notes),
+    }
+    return console.answer(done.ok, fields)

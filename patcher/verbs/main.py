@@ -1,0 +1,120 @@
+"""The command line: the group of all commands, and the end of the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from importlib import import_module
+from io import StringIO, TextIOWrapper
+from typing import List, Optional
+
+import click
+
+from patcher import __version__
+from patcher.message import Message
+from patcher.system.signals import drop_output, end_interrupted
+from patcher.text.terminal import printable_lines
+from patcher.verbs.commands import SECTIONS, Group
+from patcher.verbs.translation import label, translated
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
+_HOMES = {
+    **{name: f"verbs.{name}" for name in _COMMANDS},
+    "capture": "cli.commands.authoring.capture",
+    "diagnose": "cli.commands.diagnose",
+    "edit": "cli.commands.authoring.capture",
+    "export": "cli.commands.authoring.export",
+    "import": "cli.commands.authoring.importing",
+    "update": "cli.commands.authoring.update",
+}
+
+
+class _Commands(Group):
+    """Imports the module of a command when that command runs, or its own help is shown."""
+
+    sections = SECTIONS
+
+    def list_commands(self, ctx: click.Context) -> List[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"patcher.{_HOMES[cmd_name]}")
+        found: click.Command = getattr(module, "command", None) or getattr(
+            module, {"import": "import_"}.get(cmd_name, cmd_name)
+        )
+        return found
+
+    def summary(self, ctx: click.Context, name: str) -> str:
+        return _COMMANDS[name]
+
+
+_EPILOG = "\b\nThe whole story, on a throw-away copy:\n  sitepatch demo"
+
+
+@click.group(cls=_Commands, invoke_without_command=True, context_settings=_SETTINGS, epilog=_EPILOG)
+@click.version_option(__version__, prog_name="sitepatch")
+@click.pass_context
+def commands(ctx: click.Context) -> Optional[int]:
+    """Patch installed Python packages by syntax, and restore them exactly."""
+    if ctx.invoked_subcommand is not None:
+        return None
+    from patcher.verbs.console import Console
+    from patcher.verbs.status import welcome
+
+    return welcome(Console("sitepatch", False, False, False, None), ctx.command.help or "")
+
+
+def _language() -> str:
+    """The language of SITEPATCH_LANG, else of the locale; "" for English."""
+    variables = ("SITEPATCH_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+    chosen = next(filter(None, map(os.environ.get, variables)), "")
+    return "" if chosen.partition(".")[0] in ("", "C", "POSIX") or chosen.startswith("en") else chosen
+
+
+def main() -> None:
+    """Run the command line of this process and exit: 0 all is as asked, 1 it is not, 2 wrong usage, 130 interrupted."""
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller
+        nobody = open(os.devnull, "w")  # noqa: SIM115 - stays open as long as the process
+        sys.stdout, sys.stderr = sys.stdout or nobody, sys.stderr or nobody
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not stop a command
+    as_json = "--json" in sys.argv[1 : sys.argv.index("--") if "--" in sys.argv else None]
+    if language := "" if as_json else _language():  # what a program reads is English
+        from patcher.verbs.language import set_language
+
+        set_language(language)
+    try:
+        code = commands.main(prog_name="sitepatch", standalone_mode=False)
+        sys.stdout.flush()
+    except click.Abort as end:  # what click makes of Ctrl-C; the store says what became of the files
+        code = end_interrupted(translated(str(end.__cause__ or "")), label("interrupted"))
+    except click.ClickException as error:
+        code, shown = error.exit_code, StringIO()
+        error.show(shown)
+        if as_json:
+            from patcher.verbs.console import answer_usage
+        if not (as_json and answer_usage(error)):
+            with suppress(OSError):
+                click.echo(printable_lines(shown.getvalue()), nl=False, err=True)
+    except OSError as error:  # of the standard output: what a command itself could not read or write has been told
+        code = 1
+        drop_output(sys.stdout)
+        if not isinstance(error, BrokenPipeError):  # where the reader has gone nobody asks
+            from patcher.verbs.styles import labelled
+
+            with suppress(OSError):
+                click.echo(
+                    labelled("error", Message("standard output: {error}", error=Message.whole(error.strerror))), err=True
+                )
+    try:
+        sys.stderr.flush()
+    except OSError:
+        drop_output(sys.stderr)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left of this process is short, and could only fail
+    sys.exit(code)

@@ -1,0 +1,218 @@
+"""Options that several commands have, and where the errors of all end."""
+
+from __future__ import annotations
+
+import os
+from functools import wraps
+from typing import Any, Callable, List, Optional
+
+import click
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.message import Message
+from patcher.patchset.places import patchset_folders
+from patcher.store import patience
+from patcher.store.status import applied_names, statuses
+from patcher.verbs.console import Console
+from patcher.verbs.place import Place
+from patcher.verbs.translation import translated
+
+CommandFunction = Callable[..., int]
+"""The function of a command: takes a Console and its options, and returns the exit code."""
+_IN_LINE = ", as the only line on stderr before the command runs"
+
+
+def common_options(
+    *, environment: bool = True, sources: bool = True, in_line: bool = False
+) -> Callable[[CommandFunction], CommandFunction]:
+    """Give a command the shared options; it is called with a Console and returns the exit code.
+
+    Every SitepatchError and OSError of the command ends here, as text and as an exit code.
+    """
+    options: List[Callable[[CommandFunction], CommandFunction]] = []
+    if environment:
+        options += [
+            click.option("--python", metavar="PATH", help="Interpreter (or venv) of the environment."),
+            click.option("--target", metavar="DIR", help="A directory of packages, or the root of an image."),
+            click.option("--system", is_flag=True, help="Also what a venv shares with others (system-site-packages)."),
+        ]
+    if sources:
+        text = Message("Directory of patchsets, looked at first; repeatable.")
+        options.append(click.option("--patch-dir", metavar="DIR", multiple=True, help=text))
+    options += [
+        click.option("--json", "as_json", is_flag=True, help=f"Answer in JSON{_IN_LINE if in_line else ''}."),
+        click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
+        click.option("-v", "--verbose", is_flag=True, help="Show more."),
+        click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR is set."),
+    ]
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        @wraps(function)
+        def run(as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], **rest: Any) -> int:
+            name = "-".join(click.get_current_context().command_path.split()[1:])
+            console = Console(name, as_json, quiet, verbose, color)
+            console.kept_notes = [] if as_json and in_line else None
+            where = {name: rest.pop(name) for name in ("python", "target", "system") if name in rest}
+            console.place = Place(patch_dirs=tuple(rest.pop("patch_dir", ())), **where)
+            try:
+                return function(console, **rest)
+            except BrokenPipeError:
+                raise
+            except KeyboardInterrupt as error:
+                raise KeyboardInterrupt(str(error) or console.outcome) from error
+            except SitepatchError as error:
+                return console.fail(error)
+            except OSError as error:
+                return console.fail(SitepatchError(str(error)))
+            finally:
+                console.end_progress()
+
+        wrapped: CommandFunction = run
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate
+
+
+def format_option(*forms: str) -> Callable[[CommandFunction], CommandFunction]:
+    """Give a command `--format`, which takes these; the first is the default, and the only one beside `--json`."""
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        @wraps(function)
+        def run(console: Console, form: str, **rest: Any) -> int:
+            if console.as_json and form != forms[0]:
+                raise UsageError("--format {form} and --json: found both, expected one", form=form)
+            try:
+                return function(console, form=form, **rest)
+            except SitepatchError as error:
+                if form == "github":
+                    from patcher.verbs.annotations import of_error
+
+                    console.out(of_error(f"sitepatch {console.name}", error))
+                raise
+
+        return click.option("--format", "form", type=click.Choice(forms), default=forms[0], help="Form of the answer.")(run)
+
+    return decorate
+
+
+class Number(click.FloatRange):
+    """A number in a range; `nan`, which is in every range for click, is none."""
+
+    def convert(self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> Any:
+        """The number in an option's value; click.UsageError where it is none."""
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(translated(Message("found {value}, expected a number", value=value)), param, ctx)
+        return number
+
+
+def verify_option(default: str = "import") -> Callable[[CommandFunction], CommandFunction]:
+    """Give a command `--verify HOW`, its parameter `verify`; each process that verifies has two minutes."""
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        return click.option(
+            "--verify",
+            type=click.Choice(("none", "compile", "import", "probe")),
+            default=default,
+            show_default=True,
+            help="Verify what is patched: compile it, import it too, run the patchsets' own probes too, if trusted.",
+        )(function)
+
+    return decorate
+
+
+def writing_options(function: CommandFunction) -> CommandFunction:
+    """Give a command `--force` and `--verify`."""
+    text = Message("Also where a file was edited by hand; the edited text is kept in the store.")
+    return click.option("--force", is_flag=True, help=text)(verify_option()(function))
+
+
+def project_options(function: CommandFunction) -> CommandFunction:
+    """Give a command `-r`, `--project` and `--lock`."""
+    for option in (
+        click.option(
+            "--lock",
+            "lock_file",
+            metavar="FILE",
+            type=click.Path(),
+            default="",
+            help="Default: sitepatch.lock beside pyproject.toml.",
+        ),
+        click.option(
+            "--project",
+            metavar="DIR",
+            type=click.Path(),
+            default=".",
+            show_default=True,
+            help="The directory of pyproject.toml, whose [tool.sitepatch] is read.",
+        ),
+        click.option(
+            "-r",
+            "--requirement",
+            "requirements",
+            metavar="FILE",
+            type=click.Path(),
+            multiple=True,
+            help='Read comments "# sitepatch: NAME option=VALUE" of a requirements file; repeatable.',
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def patient(function: CommandFunction) -> CommandFunction:
+    """Give a command `--lock-timeout`: how long it waits for each lock; after a second it reports for whom."""
+
+    @wraps(function)
+    def run(console: Console, lock_timeout: float, **rest: Any) -> int:
+        with patience(lock_timeout, lambda text: console.note(text, "waiting")):
+            return function(console, **rest)
+
+    return click.option(
+        "--lock-timeout",
+        type=Number(0),
+        metavar="SECONDS",
+        default=60.0,
+        show_default=True,
+        envvar="SITEPATCH_LOCK_TIMEOUT",
+        show_envvar=True,
+        help="How long to wait for another process that changes the environment.",
+    )(run)
+
+
+# what a shell completes ------------------------------------------------------------------------------------------------
+def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
+    """The names of patchsets that begin so, also of those that are applied where that matters."""
+    try:
+        names = set(patchset_folders(ctx.params.get("patch_dir") or (), os.getcwd()))
+        if ctx.info_name in ("restore", "diff", "status"):
+            env = Place(ctx.params.get("python"), ctx.params.get("target"), (), bool(ctx.params.get("system"))).environment()
+            names.update(applied_names(statuses(env)))
+    except (SitepatchError, OSError):
+        return []
+    return sorted(name for name in names if name.startswith(begun))
+
+
+def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
+    """`NAME.option=` of the patchsets named so far, and the choices after it."""
+    from patcher.project.selection import settings_for_completion  # `status` has no use for it
+
+    dirs = ctx.params.get("patch_dir") or ()
+    named = [*(ctx.params.get("names") or ()), *ctx.args]  # click leaves them in args while --set waits for its value
+    try:
+        return settings_for_completion(begun, named, dirs)
+    except (SitepatchError, OSError):
+        return []
+
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    metavar="NAME.option=VALUE",
+    multiple=True,
+    shell_complete=complete_settings,
+    help="Give an option a value; repeatable. NAME. may be left out where one patchset is named.",
+)
+"""Gives a command its `--set`."""

@@ -1,0 +1,101 @@
+"""HTML pages that need nothing else: read offline, on light and dark paper, on a phone and printed, with scripts or without.
+
+Text becomes HTML in `tag` alone, which escapes it: what a page shows cannot act in it, and its content security policy lets
+nothing run or be fetched but the style and the script below.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import lru_cache
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import Iterable, Sequence, Union
+
+from patcher import __version__
+from patcher.text.terminal import printable
+from patcher.verbs.translation import term, translated
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+
+Child = Union[str, Html]
+_OURS = ("p", "h2", "h3", "dt", "dd", "li", "summary", "th", "td", "label", "title", "figcaption", "small", "caption")
+"""The elements whose text is ours; in all others it is code, and names."""
+
+
+def tag(name: str, *children: Child, **attributes: Union[str, bool]) -> Html:
+    """An element: text is made printable, escaped, and translated where it is ours; HTML stays as it is.
+
+    The name of an attribute is written with `_` for `-`, and `class_` for `class`; True is one without a value, and one whose
+    value is "" or False is left out.
+    """
+    attributes.update({key: translated(str(attributes[key])) for key in ("title", "aria_label") if key in attributes})
+    children = tuple(map(localized, children)) if name in _OURS else children
+    shown = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(printable(str(value)))}"')
+        for key, value in attributes.items()
+        if value
+    )
+    return Html(f"<{name}{shown}>{join(*children)}</{name}>")
+
+
+def localized(child: Child) -> Child:
+    """A sentence or a word of ours in the language of the user."""
+    return child if isinstance(child, Html) else translated(child) if " " in child.strip() else term(child)
+
+
+def join(*children: Child, between: str = "") -> Html:
+    """Several, one after the other."""
+    return Html(between.join(child if isinstance(child, Html) else escape(printable(child)) for child in children))
+
+
+def lines(several: str) -> Html:
+    """Text of several lines."""
+    return join(*several.split("\n"), between="\n")
+
+
+def html_document(title: str, body: Iterable[Child], styles: Sequence[str] = (), *, script: bool = False) -> bytes:
+    """A whole page in UTF-8.
+
+    Args:
+        title: its heading.
+        body: what is below that.
+        styles: the names of the style sheets that this page needs beside that of all.
+        script: whether the keys of a page of differences are to work.
+    """
+    style = "".join(_asset(f"{name}.css") for name in ("style", *styles))
+    code = _asset("keys.js") if script else ""
+    allowed = f"style-src '{_hash(style)}'; img-src data:" + (f"; script-src '{_hash(code)}'" if script else "")
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    head = [
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        '<link rel="icon" href="data:,">',  # a browser would ask for one
+        tag("title", title),
+        f"<style>{style}</style>",
+    ]
+    whole = [
+        '<!DOCTYPE html>\n<html lang="' + term("en") + '">\n<head>',
+        *head,
+        "</head>\n<body>",
+        tag("main", tag("h1", title), *body),
+        tag("footer", f"sitepatch {__version__}", class_="soft"),
+        *([f"<script>{code}</script>"] if script else []),
+        "</body>\n</html>\n",
+    ]
+    return "\n".join(whole).encode("utf-8", "backslashreplace")
+
+
+@lru_cache(maxsize=None)
+def _asset(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def _hash(content: str) -> str:
+    return f"sha256-{b64encode(sha256(content.encode()).digest()).decode()}"

@@ -1,0 +1,217 @@
+"""What patchsets do to releases as one page: `sitepatch check --against ... --html FILE`. Pure.
+
+A table of releases by hunks. What many releases have in common, a reason or the change itself, is there once.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
+
+from patcher.message import Message, joined
+from patcher.model import Answer, State
+from patcher.text.diffs import FileDiff
+from patcher.text.listed import count
+from patcher.text.view import View
+from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
+from patcher.verbs.pages.html import Html, html_document, join, lines, localized, tag
+from patcher.verbs.releases.outcome import APPLIES, OUT_OF_RANGE, Checked, PatchState, ReleaseOutcome
+from patcher.verbs.releases.table import checked_heading, column_name, series_columns, upstream_since, version
+from patcher.verbs.translation import term, translated
+
+_MARKS = {
+    APPLIES: ("good", "✓"),
+    State.APPLICABLE.value: ("good", "✓"),
+    State.APPLIED.value: ("good", "✓"),
+    State.UPSTREAM.value: ("same", "="),
+    State.NOT_NEEDED.value: ("same", "–"),
+    OUT_OF_RANGE: ("out", "·"),
+}
+_FAILED = ("bad", "✗")
+_LEGEND = (APPLIES, State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANGE)
+
+_Hunk = Tuple[str, str, int]
+"""A column: the path and the scope of a hunk, and which of those in the same scope it is."""
+
+
+class _Group(NamedTuple):
+    """Releases that have something in common, its number from 1, and the name of the place in the page that has it."""
+
+    number: int
+    anchor: str
+    outcomes: List[ReleaseOutcome]
+
+
+def releases_page(title: str, results: Sequence[Checked]) -> bytes:
+    """The page in UTF-8."""
+    given = Anchors()
+    legend = [*((word, _MARKS[word]) for word in _LEGEND), (Message("anything else: it does not fit"), _FAILED)]
+    marks = (tag("span", join(f"{mark} ", localized(word)), class_=kind) for word, (kind, mark) in legend)
+    body = [tag("p", *marks, class_="legend")]
+    for checked in results:
+        body += _patchset(checked, given)
+    return html_document(title, body, ["releases", "code"], script=any(one.diffs for each in results for one in each.outcomes))
+
+
+def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
+    one = checked.patchset
+    yield tag("h2", checked_heading(checked), id=given.name(one.name))
+    yield tag("p", one.summary, class_="soft")
+    columns = list(dict.fromkeys(hunk for outcome in checked.outcomes for hunk in _hunks(outcome)))
+    if columns:
+        yield tag("ol", *(tag("li", tag("code", f"{path} {scope}".rstrip())) for path, scope, _ in columns), class_="columns")
+    named = _named(checked, given)
+    if any(outcome.patches for outcome in checked.outcomes):
+        yield _series(checked)
+    for name, several in groupby(checked.outcomes, lambda outcome: outcome.distribution):
+        yield _matrix(name, columns, list(several), named)
+    if named.reasons:
+        yield tag("h3", "Reasons")
+        groups = ((lines(translated(str(reason))), group) for reason, group in named.reasons.items())
+        rows = (tag("li", tag("pre", text), _versions(each, checked), id=each.anchor) for text, each in groups)
+        yield tag("ol", *rows, class_="reasons")
+    for change, group in named.changes.items():
+        diff = next(diff for diff in group.outcomes[-1].diffs if _change(diff) == change)  # of the newest release
+        view = View(diff)
+        anchor, *places = anchors(diff, view, given, f"{group.anchor}:")
+        head = tag("h4", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path")
+        yield tag("h3", Message("Change {number}", number=group.number), id=group.anchor)
+        yield tag("p", Message("shown as in"), " ", version(group.outcomes[-1]), "; ", _versions(group, checked))
+        yield tag("section", head, *hunks(view, places, HunkLayout()), class_="file", id=anchor)
+
+
+class _Named(NamedTuple):
+    """What the cells of a patchset's table lead to: reasons by their text, changes of a file by `_change`, both in order."""
+
+    patchset: str
+    given: Anchors
+    reasons: Dict[object, _Group]
+    changes: Dict[object, _Group]
+
+
+def _named(checked: Checked, given: Anchors) -> _Named:
+    """Each reason and each change of a file, once."""
+    name = checked.patchset.name
+    named = _Named(name, given, {}, {})
+    for outcome in checked.outcomes:
+        reasons = map(_reason, outcome.answers) if outcome.answers else [_reason(outcome)]
+        for found, what, keys in (
+            (named.reasons, "reason", [reason for reason in dict.fromkeys(reasons) if reason]),
+            (named.changes, "change", list(map(_change, outcome.diffs))),
+        ):
+            for key in keys:
+                if key not in found:
+                    number = len(found) + 1
+                    found[key] = _Group(number, given.name(f"{name}:{what}-{number}"), [])
+                found[key].outcomes.append(outcome)
+    return named
+
+
+def _hunks(outcome: ReleaseOutcome) -> Dict[_Hunk, Answer]:
+    """The answers of a release by column."""
+    found: Dict[_Hunk, Answer] = {}
+    for answer in outcome.answers:
+        number = sum(each[:2] == (answer.path, answer.scope) for each in found)
+        found[answer.path, answer.scope, number] = answer
+    return found
+
+
+def _reason(one: Union[Answer, ReleaseOutcome]) -> str:
+    """Why a hunk, or a whole release, is in its state; "" where there is nothing to explain."""
+    return joined("\n", [one.problem, Message("hint: {hint}", hint=one.hint) if one.hint else ""])
+
+
+def _change(diff: FileDiff) -> object:
+    """The inserted and deleted lines of a file, wherever they are: two releases with the same have one change."""
+    return diff.path, tuple(line for line in diff.text.split(b"\n")[2:] if line[:1] in (b"+", b"-"))
+
+
+# the table of a series ------------------------------------------------------------------------------------------------
+def _series(checked: Checked) -> Html:
+    columns = series_columns(checked)
+    since = upstream_since(checked)
+    head = [tag("th", "patch", scope="col"), *(tag("th", column_name(column), scope="col") for column in columns)]
+    rows = []
+    for number, patch in enumerate(columns[0][0].patches):
+        name = tag(
+            "th",
+            patch.name,
+            scope="row",
+            title=Message("upstream since {since}", since=since[patch.name]) if patch.name in since else "",
+        )
+        rows.append(tag("tr", name, *(_patch_cell(column[0].patches[number]) for column in columns)))
+    return tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="matrix")
+
+
+def _patch_cell(patch: PatchState) -> Html:
+    kind, mark = _MARKS.get(patch.word, _FAILED)
+    return tag("td", mark, tag("span", f" {term(patch.word)}", class_="word"), class_=kind, title=patch.problem)
+
+
+# the table ------------------------------------------------------------------------------------------------------------
+def _matrix(name: str, columns: Sequence[_Hunk], outcomes: Sequence[ReleaseOutcome], named: _Named) -> Html:
+    head = [tag("th", "release", scope="col")]
+    for number, (path, scope, _) in enumerate(columns, 1):
+        head.append(tag("th", str(number), scope="col", title=f"{path} {scope}".rstrip()))
+    head += [tag("th", "change", scope="col")] if named.changes else []
+    rows = [_row(outcome, columns, named) for outcome in outcomes]
+    return tag("table", tag("caption", name), tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="matrix")
+
+
+def _row(outcome: ReleaseOutcome, columns: Sequence[_Hunk], named: _Named) -> Html:
+    version = tag("span", outcome.version, class_="yanked") if outcome.yanked else join(outcome.version)
+    yanked = join(" ", localized("yanked")) if outcome.yanked else ""
+    cells = [tag("th", version, yanked, scope="row")]
+    found = _hunks(outcome)
+    if not found:
+        kind, mark = _MARKS.get(outcome.word, _FAILED)
+        cells.append(_cell(kind, mark, outcome.word, _reason(outcome), named, str(max(1, len(columns)))))
+    for column in columns if found else ():
+        answer = found.get(column)
+        if answer:
+            kind, mark = _MARKS.get(answer.state.value, _FAILED)
+            word = APPLIES if answer.state is State.APPLICABLE else answer.state.value
+            cells.append(_cell(kind, mark, word, _reason(answer), named))
+        else:
+            cells.append(tag("td", ""))
+    if named.changes:
+        groups = [named.changes[_change(diff)] for diff in outcome.diffs]
+        links = [link(group.anchor, str(group.number)) for group in groups]
+        cells.append(tag("td", join(*links, between=" "), class_="change"))
+    return tag("tr", *cells, id=named.given.name(f"{named.patchset}:{outcome.distribution}-{outcome.version}"))
+
+
+def _cell(kind: str, mark: str, word: str, reason: str, named: _Named, span: str = "") -> Html:
+    group = named.reasons.get(reason)
+    why: Html = join("")
+    if group:
+        why = join(
+            " ",
+            link(group.anchor, translated(Message("reason {number}", number=group.number)), title=reason.split("\n")[0][:200]),
+        )
+    return tag("td", mark, tag("span", f" {term(word)}", class_="word"), why, class_=kind, colspan=span if span != "1" else "")
+
+
+# below it -------------------------------------------------------------------------------------------------------------
+def _versions(group: _Group, checked: Checked) -> Html:
+    """The releases of a group, as ranges of those that were looked at."""
+    order = {(one.distribution, one.version): at for at, one in enumerate(checked.outcomes)}
+    parts = []
+    for name, several in groupby(group.outcomes, lambda one: one.distribution):
+        runs: List[List[ReleaseOutcome]] = []
+        for one in several:
+            last = runs[-1][-1] if runs else None
+            if last and order[one.distribution, one.version] == order[last.distribution, last.version] + 1:
+                runs[-1].append(one)
+            else:
+                runs.append([one])
+        parts.append(f"{name} " + ", ".join(_range(run) for run in runs))
+    return tag(
+        "span",
+        translated(Message("{releases}: {parts}", releases=count(len(group.outcomes), "release"), parts=joined("; ", parts))),
+        class_="soft",
+    )
+
+
+def _range(run: Sequence[ReleaseOutcome]) -> str:
+    return version(run[0]) if len(run) == 1 else Message("{version} to {goal}", version=version(run[0]), goal=version(run[-1]))

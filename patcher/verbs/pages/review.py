@@ -1,0 +1,203 @@
+"""What differs as one page to review, with the reasons: `sitepatch diff --html FILE`. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator, List, NamedTuple, Sequence, Tuple
+
+from patcher.message import Message, joined
+from patcher.patchset.toml import option_text
+from patcher.text.listed import count
+from patcher.text.view import View
+from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason
+from patcher.verbs.list import release_ranges
+from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
+from patcher.verbs.pages.html import Html, html_document, join, lines, localized, tag
+from patcher.verbs.rows import answer_rows
+from patcher.verbs.translation import term
+
+_FIELDS = {"last_update": Message("last update"), "remove_when": Message("can go when")}
+_UNFOLDED = 6000  # unchanged lines of all files together that can be unfolded: a page of 200 files stays quick
+_MOST = 100  # of them at one place
+_PROSE = 2  # paragraphs
+_SWITCH = Html('<input type="checkbox" id="one">')
+_LISTED = 30  # files whose list is open; of more, those out of sight are laid out when they are scrolled to
+
+
+class _File(NamedTuple):
+    """A section of the page: its difference, a line about it, and the names of its anchors."""
+
+    view: View
+    about: str
+    names: List[str]
+    edited: bool = False
+
+
+def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> bytes:
+    r"""The page, in UTF-8; a byte of a file that is not UTF-8 is shown as `\xNN`.
+
+    Args:
+        title: the heading, for example the command that made the page.
+        outcome: what differs.
+        reasons: the patchsets that make the difference.
+    """
+    given = Anchors()
+    files: List[_File] = []
+    for diff in (*outcome.applied, *outcome.planned):
+        view = View(diff)
+        files.append(_File(view, Message("by {patchsets}", patchsets=", ".join(diff.patchsets)), anchors(diff, view, given)))
+    for edit in outcome.edits:
+        if edit.diff:
+            view = View(edit.diff)
+            files.append(_File(view, _compared(edit), anchors(edit.diff, view, given, "edited:"), True))
+    layout = HunkLayout(min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True)
+    body = [_facts(outcome, files), *map(_why, reasons), *_remarks(outcome), *_contents(files)]
+    body += [_SWITCH, tag("label", Message("one column"), for_="one")] if files else []
+    return html_document(
+        title,
+        [*body, tag("div", *_sections(files, layout), class_="files" if len(files) <= _LISTED else "files many")],
+        ("review", "code"),
+        script=bool(files),
+    )
+
+
+def _compared(edit: HandEditDiff) -> str:
+    doubt = "" if edit.proven else Message(", which nothing proves to be what was installed")
+    return Message("edited by hand, compared with {compared}{doubt}", compared=edit.compared, doubt=doubt)
+
+
+# the top --------------------------------------------------------------------------------------------------------------
+def _facts(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
+    diffs = [file.view.diff for file in files]
+    made = [Message("{files} changed by patchsets", files=count(len(outcome.applied), "file"))] if outcome.applied else []
+    made += (
+        [Message("{files} that patchsets would change", files=count(len(outcome.planned), "file"))] if outcome.planned else []
+    )
+    made += [Message("{files} edited by hand", files=count(len(outcome.edits), "file"))] if outcome.edits else []
+    what = joined(", ", made) or Message("nothing differs")
+    size = counts(sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs))
+    releases = ", ".join(dict.fromkeys(diff.release for diff in diffs if diff.release))
+    sites = ", ".join(dict.fromkeys(diff.site for diff in diffs)) or ", ".join(outcome.env.own)
+    python = ".".join(map(str, outcome.env.version))
+    facts = [("what", join(localized(what), ", ", size)), ("release", releases), ("where", sites), ("Python", python)]
+    return _list([(name, value) for name, value in facts if value])
+
+
+def _list(rows: Sequence[Tuple[str, str]]) -> Html:
+    return tag("dl", *(join(tag("dt", name), tag("dd", value)) for name, value in rows), class_="facts")
+
+
+def _why(reason: Reason) -> Html:
+    one = reason.patchset
+    state = "applied" if reason.applied else Message("not applied yet")
+    rows: List[Tuple[str, str]] = [(_FIELDS.get(name, name), _linked(value)) for name, value in one.provenance.items()]
+    rows += [("for", release_ranges(one.variants))]
+    for option in one.options:
+        value = option_text(reason.options.get(option.name, option.default))
+        about = localized(Message("{help} (default {option_text})", help=option.help, option_text=option_text(option.default)))
+        rows.append(("option", join(tag("code", f"{option.name}={value}"), " ", about)))
+    rows += [("from", str(one.source)), ("digest", tag("code", one.digest))]
+    first, _, table = reason.checked.partition("\n")
+    checked = (
+        tag("details", tag("summary", Message("proven on {first}", first=first)), tag("pre", lines(table))) if first else ""
+    )
+    heading = tag("h2", f"{one.name} {one.version} ", tag("small", f"{one.kind}, {state}"))
+    prose = tag("div", tag("p", one.summary, class_="summary"), *_prose(one.prose))
+    return tag("section", heading, prose, tag("div", _list(rows), checked), class_="why")
+
+
+def _prose(text: str) -> Iterator[Html]:
+    """The paragraphs of a patchset's prose; all but the first ones can be unfolded."""
+    parts = [part.strip("\n") for part in re.split(r"\n[ \t]*\n", text) if part.strip()]
+    paragraphs = [html for part in parts for html in _paragraph(part)]
+    yield from paragraphs[:_PROSE]
+    if paragraphs[_PROSE:]:
+        yield tag("details", tag("summary", Message("more about it")), *paragraphs[_PROSE:])
+
+
+def _paragraph(part: str) -> Iterator[Html]:
+    """A paragraph, a list below it perhaps; what else is indented keeps its lines."""
+    head, *items = re.split(r"^(?:- |[0-9]+\. )", part, flags=re.MULTILINE)
+    if re.search(r"^(?:\t| {4})" if items else r"^[ \t]", part, re.MULTILINE):
+        yield tag("pre", lines(part))
+        return
+    if head:
+        yield tag("p", lines(head.rstrip("\n")))
+    if items:
+        kind = "ul" if part[len(head)] == "-" else "ol"
+        yield tag(kind, *(tag("li", join(re.sub(r"\s*\n\s*", " ", item.strip()))) for item in items))
+
+
+def _linked(value: str) -> Html:
+    """A value, as a link where it is the address of a page and nothing else."""
+    plain = re.fullmatch(r"https?://[\w.~:/?#\[\]@!$&()*+,;=%-]+", value, re.ASCII)
+    return tag("a", value, href=value, rel="noreferrer noopener") if plain else join(value)
+
+
+def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
+    silent = answer_rows(answer for answer in outcome.answers if answer.state.value != "applicable")
+    if silent:
+        rows = []
+        for row in silent:
+            rows.append(tag("dt", f"{term(row.word)} {' '.join(row.cells)}".rstrip()))
+            rows += [tag("dd", line) for line in row.details]
+        yield tag("section", tag("h2", Message("Hunks that change nothing here")), tag("dl", *rows), class_="message")
+    remarks = list(outcome.notes)
+    lost = [edit for edit in outcome.edits if not edit.diff]
+    remarks += [
+        Message("{edit.path}: edited by hand ({edit.release}), and nothing here has the text of before", edit=edit)
+        for edit in lost
+    ]
+    if remarks:
+        yield tag("section", tag("h2", "Remarks"), tag("ul", *(tag("li", remark) for remark in remarks)), class_="message")
+
+
+def _contents(files: Sequence[_File]) -> Iterator[Html]:
+    if not files:
+        return
+    rows = []
+    for file in files:
+        diff, (anchor, *places) = file.view.diff, file.names
+        scopes = [tag("li", link(place, hunk.scope)) for place, hunk in zip(places, file.view.hunks) if hunk.scope]
+        mark = join(" ", localized(Message("edited by hand"))) if file.edited else ""
+        rows.append(
+            tag(
+                "li",
+                link(anchor, diff.path),
+                " ",
+                counts(diff.added, diff.removed),
+                mark,
+                tag("ul", *scopes) if scopes else "",
+            )
+        )
+    summary = tag("summary", count(len(files), "file"))
+    yield tag("nav", tag("details", summary, tag("ol", *rows), open=len(files) <= _LISTED), aria_label="Files")
+    keys = [tag("kbd", "n"), " ", Message("next change,"), " ", tag("kbd", "p"), " ", "previous"]
+    yield tag("p", *keys, class_="keys soft", hidden=True)
+
+
+# the files ------------------------------------------------------------------------------------------------------------
+def _sections(files: Sequence[_File], layout: HunkLayout) -> Iterator[Html]:
+    edited = [file for file in files if file.edited]
+    for title, some in (
+        (Message("Changed by patchsets"), [file for file in files if not file.edited]),
+        (Message("Edited by hand"), edited),
+    ):
+        if some:
+            yield tag("h2", title)
+        for file in some:
+            yield _section(file, layout)
+
+
+def _section(file: _File, layout: HunkLayout) -> Html:
+    diff, (anchor, *places) = file.view.diff, file.names
+    hashes = [("before", tag("code", diff.before)), ("after", tag("code", diff.after)), ("directory", diff.site)]
+    about = Message("{release}, {name}", release=diff.release, name=file.about) if diff.release else file.about
+    return tag(
+        "section",
+        tag("h3", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path"),
+        tag("details", tag("summary", about), _list(hashes), class_="about"),
+        *hunks(file.view, places, layout),
+        class_="file edited" if file.edited else "file",
+        id=anchor,
+    )

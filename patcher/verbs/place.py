@@ -1,0 +1,138 @@
+"""What a verb takes and gives: the place where it works, events, an outcome."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from patcher.patchset.places import AnyPath
+from patcher.target.interpreter import Environment, discover, image_root
+from patcher.text.listed import Texts, one_or_more
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from patcher.model import Answer, FilePlan, Plan, Requested
+    from patcher.verify import Verified
+
+
+class _Place(NamedTuple):
+    python: Optional[str]
+    target: Optional[str]
+    patch_dirs: Tuple[str, ...]
+    system: bool
+
+
+class Place(_Place):
+    """Which environment is meant, and further directories of patchsets, which are searched first.
+
+    `python` is an interpreter or a virtual environment, `target` a directory of packages (as of `pip install --target`) or
+    the root directory of an unpacked image; without both it is the active virtual environment, else that of the running
+    interpreter. With `system` also what a virtual environment shares with others is meant. Paths may be texts or `Path`s.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, python: Optional[AnyPath] = None, target: Optional[AnyPath] = None, patch_dirs: Texts = (), system: bool = False
+    ) -> Place:
+        """The place, its paths as texts."""
+        first, second = (None if path is None else os.fspath(path) for path in (python, target))
+        return super().__new__(cls, first, second, one_or_more(patch_dirs), system)
+
+    def environment(self) -> Environment:
+        """The environment that is meant (see `patcher.target.interpreter.discover`); with `system` all of it is its own.
+
+        Raises:
+            UsageError: there is no such directory, or it is no interpreter that answers, or no image with one Python.
+        """
+        found = None
+        if self.target and image_root(self.target):
+            from patcher.target.rootfs import image
+
+            found = image(self.target)
+        env = discover(self.python, found.sites[0] if found else self.target)
+        if found:
+            env = env._replace(sites=found.sites, search=found.sites, version=found.version or env.version, root=found.root)
+        return env._replace(outer=()) if self.system else env
+
+
+class Effect(NamedTuple):
+    """What `sync` does: `word` (applied, updated, restored, forgotten), the patchset, the directory, in how many files."""
+
+    word: str
+    patchset: str
+    site: str
+    files: int
+
+
+class Outcome(NamedTuple):
+    """The outcome of `apply`, `sync`, `restore` or an overlay.
+
+    `plan` is what was to be done, `written` whether it was. `patchsets` are the names that were meant; once
+    written, those that are applied in what changed. `requested` are those patchsets with their options, `recovered` has a
+    sentence for each interrupted run that was recovered first, `fresh` says that nothing was patched there before, `verified`
+    is what came of verifying (None where nothing was verified), `place` has every directory of patchsets.
+
+    Of `sync` alone: `effects`, and `restored`, the names that were not requested. Of `restore` alone: `idle` (names that are
+    not applied), `damaged` (problem, what to do), `hooks` (those that will apply it again). Of an overlay alone: `overlay`,
+    its folder, None where there is nothing to patch.
+    """
+
+    place: Place
+    env: Environment
+    plan: Plan
+    patchsets: Tuple[str, ...]
+    requested: Tuple[Requested, ...] = ()
+    dry_run: bool = False
+    recovered: Tuple[str, ...] = ()
+    written: bool = False
+    fresh: bool = False
+    verified: Optional[Verified] = None
+    effects: Tuple[Effect, ...] = ()
+    restored: Tuple[str, ...] = ()
+    idle: Tuple[str, ...] = ()
+    damaged: Tuple[Tuple[str, str], ...] = ()
+    hooks: Tuple[str, ...] = ()
+    overlay: Optional[Path] = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is as requested."""
+        return not (self.plan.failed or self.damaged or (self.verified and self.verified.failed))
+
+    @property
+    def changed(self) -> List[FilePlan]:
+        """The files of the plan of which something changes: the text, or what is recorded about it."""
+        return [file for file in self.plan.files if file.change]
+
+
+class Events:
+    """Takes the progress of a verb. This one ignores all of it: override what is of use."""
+
+    def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
+        """The environment is known, and the patchsets that are requested."""
+
+    def note(self, text: str, word: str = "note") -> None:
+        """A remark; `word` is its kind: `note`, `recovered`, `kept`, `dropped`."""
+
+    def progress(self, done: int, total: int, what: str) -> None:
+        """So much of all (0: nobody knows) is done (see `patcher.model.Progress`)."""
+
+    def fetching(self, releases: Mapping[str, int]) -> bool:
+        """Releases are about to be fetched, so many of each distribution; returns whether they are to be."""
+        return True
+
+    def unfit(self, answers: Sequence[Answer]) -> None:
+        """Hunks that do not fit, in a plan that something else is wrong with: that is raised next."""
+
+    def planned(self, outcome: Outcome) -> None:
+        """The plan is made, and nothing is written yet."""
+
+    def reached(self, state: str) -> None:
+        """What has become of the files so far, in one sentence: it holds for a run that is interrupted from now on."""
+
+
+SILENT = Events()
+HERE = Place()
+"""The environment of this process."""

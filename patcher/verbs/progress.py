@@ -1,0 +1,71 @@
+"""Progress of what takes long: click's bar on a terminal, elsewhere a line every ten seconds."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Optional, TextIO
+
+import click
+
+from patcher.message import Message
+from patcher.text.terminal import clip, terminal_width
+from patcher.verbs.translation import translated
+
+_FIRST, _AGAIN, _LOG = 1.0, 0.25, 10.0  # seconds: until a bar is shown, between two looks of it, between two lines of a log
+_UNKNOWN = (number for number in range(0))  # click then shows no length
+
+
+class ProgressBar:
+    """Shows how far a command is until `end`; a thread writes it, so that a step that takes long is seen too."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live = stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._shown = False
+        self._begun = time.monotonic()
+        self._what, self._total = "", 0
+        self._bar = click.progressbar(_UNKNOWN, file=stream)
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def at(self, done: int, total: int, what: str) -> None:
+        """`done` of `total` (0: unknown) of `what`, for example "releases fetched"."""
+        with self._lock:
+            if (what, total) != (self._what, self._total):
+                self._what, self._total, self._begun = what, total, time.monotonic()
+                self._bar = click.progressbar(_UNKNOWN, length=total or None, file=self._stream, width=20)
+            self._bar.make_step(done - self._bar.pos)
+
+    def end(self) -> None:
+        """Remove what was written; nothing is shown from now on."""
+        with self._lock:
+            self._over.set()
+            if self._shown:
+                self._stream.write("\r\x1b[K")
+                self._stream.flush()
+
+    def _watch(self) -> None:
+        pause: Optional[float] = _FIRST if self._live else _LOG
+        while not self._over.wait(pause):
+            with self._lock:
+                if self._what and not self._over.is_set():
+                    self._show()
+            pause = _AGAIN if self._live else _LOG
+
+    def _show(self) -> None:
+        passed = f"{time.monotonic() - self._begun:.0f} s"
+        when = translated(Message("{time} left", time=self._bar.format_eta())) if self._bar.eta_known else passed
+        what = translated(self._what)
+        of_total = Message("{number} of {total}", number=self._bar.pos, total=self._total)
+        amount = f"{translated(of_total)} {what}" if self._total else f"{self._bar.pos} {what}"
+        if self._live:
+            bar = f"[{self._bar.format_bar()}] " if self._total else ""
+            text = f"{bar}{amount}, {when}"
+            self._stream.write(f"\r\x1b[K{clip(text, terminal_width() - 1)}")
+            self._shown = True
+        else:
+            self._stream.write(f"{amount}, {when}\n")
+        self._stream.flush()

@@ -1,0 +1,318 @@
+"""Patchsets against many releases: which ones are meant, and an outcome for each."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, Union
+
+from patcher.errors import SitepatchError, UsageError
+from patcher.facts import Wanted
+from patcher.message import Message, joined
+from patcher.model import Located, Patchset, Plan, Requested, State
+from patcher.patchset.removal import can_go
+from patcher.patchset.sources import choose_variant, pick_variants
+from patcher.planner.assignments import update_hint
+from patcher.planner.survey import make_plan
+from patcher.target.environment import locate
+from patcher.target.index import Listing, NoWheel
+from patcher.target.interpreter import Environment, discover
+from patcher.target.releases import was_yanked
+from patcher.target.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
+from patcher.text.diffs import FileDiff, diff_texts
+from patcher.text.listed import listed
+from patcher.verbs.place import SILENT, Events
+from patcher.verbs.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
+from patcher.verbs.releases.outcome import (
+    APPLIES,
+    NO_RELEASE,
+    NO_WHEEL,
+    NOT_FETCHED,
+    OUT_OF_RANGE,
+    Checked,
+    ReleaseOutcome,
+    one_line,
+    state_of,
+)
+from patcher.verbs.releases.patches import is_series, patch_states
+
+ALL, NEWEST = "all", "newest"
+_JOBS = 4  # releases that are fetched at a time, where nobody says how many
+
+
+class NoRelease(SitepatchError):
+    """The index has no such release of a distribution."""
+
+
+class _Pick(NamedTuple):
+    """A release that is asked for; `inside` is whether it is in the patchset's own range."""
+
+    package: str
+    key: Key
+    inside: bool
+
+
+def check_against(against: Sequence[str], option: str = "--against", *, folders: bool = False) -> None:
+    """Refuse what `--against`, or another option of that kind, cannot take; everything wrong at once.
+
+    With `folders` the directories of packages are taken, too.
+
+    Raises:
+        UsageError: a text that is neither `all` nor `newest` nor a version nor a specifier set.
+    """
+    words = (ALL, NEWEST)
+    wrong = [text for text in against if text not in words and not is_version(text) and not (text.strip() and is_range(text))]
+    wrong = [text for text in wrong if not (folders and _is_folder(text))]
+    if wrong:
+        lines = [
+            Message(
+                '{option} "{text}": expected a version, a range such as ">=2.4,<3", {names} or {version}',
+                option=option,
+                text=text,
+                names=ALL,
+                version=NEWEST,
+            )
+            for text in wrong
+        ]
+        raise UsageError(joined("\n", lines), "versions and ranges are those of PEP 440")
+
+
+def _is_folder(text: str) -> bool:
+    return bool(text) and not is_version(text) and Path(text).is_dir()
+
+
+def check_releases(
+    requested: Sequence[Requested], against: Sequence[str], known: Sequence[Patchset], jobs: int, events: Events = SILENT
+) -> List[Checked]:
+    """Plan patchsets against releases.
+
+    Args:
+        requested: the patchsets, each by itself.
+        against: the values of `--against`, as `check_against` lets them pass.
+        known: patchsets whose files are kept as well where a wheel is fetched, so that it is fetched once.
+        jobs: how many releases are fetched at a time.
+        events: takes the progress, and is asked before anything is fetched.
+
+    Raises:
+        SitepatchError: nothing is to be fetched, say the events.
+        PatchError: a hunk is wrong in itself.
+        NoPip: pip is not there or too old.
+        OSError: the cache cannot be written.
+    """
+    folders_given = [text for text in against if _is_folder(text)]
+    against = [text for text in against if text not in folders_given]
+    if not against:
+        return [Checked(one.patchset, tuple(_in_folders(one, folders_given))) for one in requested]
+    names = dict.fromkeys(
+        name for one in requested for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
+    )
+    with fetching(jobs, events) as fetcher:
+        listings = list_releases(fetcher, list(names))
+        chosen = {one.patchset.name: _choose(one.patchset, against, listings) for one in requested}
+        tried_outside = {one.patchset.name for one in requested if is_series(one.patchset)}
+        paths = {name: _paths([*(one.patchset for one in requested), *known], name) for name in names}
+        needed = dict.fromkeys(
+            key for name, picks in chosen.items() for _, key, inside in picks if inside or name in tried_outside
+        )
+        folders = fetch_all(fetcher, list(needed), listings, paths)
+    total, tried = sum(map(len, chosen.values())), count(1)
+    checked = []
+    for one in requested:
+        outcomes = list(_in_folders(one, folders_given))
+        for outcome in _outcomes(one, against, chosen[one.patchset.name], listings, folders, fetcher.cache):
+            outcomes.append(outcome)
+            events.progress(next(tried), total, Message("releases checked"))
+        checked.append(Checked(one.patchset, tuple(outcomes)))
+    return checked
+
+
+def named_releases(
+    paths: Mapping[str, Set[str]], against: Sequence[str], events: Events
+) -> Dict[Key, Union[Path, SitepatchError]]:
+    """The kept files `paths` of distributions in each release that is asked for, by (distribution, version), or why not.
+
+    Args:
+        paths: the files, by distribution.
+        against: as `check_against` lets them pass.
+        events: takes the progress.
+
+    Raises:
+        NoPip: pip is not there or too old.
+        OSError: the cache cannot be written.
+    """
+    with fetching(_JOBS, events) as fetcher:
+        listings = list_releases(fetcher, list(paths))
+        keys: Dict[Key, None] = {}
+        found: Dict[Key, Union[Path, SitepatchError]] = {}
+        for name, listing in listings.items():
+            versions = offered(listing, against)
+            for text in against:
+                several = _taken(text, versions, versions)
+                keys.update(((name, version), None) for version in several)
+                if not several:
+                    found[name, text] = NoRelease(Message("the index has no such release for macOS or Linux"))
+        found.update(fetch_all(fetcher, list(keys), listings, paths))
+        return found
+
+
+def distributions(patchset: Patchset, package: str) -> List[str]:
+    """The distributions that provide an import package, as the variants of a patchset list them."""
+    variants = pick_variants(patchset)[package]
+    return list(dict.fromkeys(name for variant in variants for name in variant.distributions or (package,)))
+
+
+# which releases -------------------------------------------------------------------------------------------------------
+def _choose(patchset: Patchset, against: Sequence[str], listings: Listings) -> List[_Pick]:
+    """The releases that are asked for, distribution by distribution, oldest first."""
+    picked: List[_Pick] = []
+    for package, variants in pick_variants(patchset).items():
+        for name in distributions(patchset, package):
+            listing = listings[name]
+            versions = offered(listing, against)
+            inside = [version for version in versions if choose_variant(variants, version)]
+            yanked = listing.yanked if isinstance(listing, Listing) else ()
+            current = [version for version in versions if version not in yanked]
+            taken = {version for text in against for version in _taken(text, current if text == NEWEST else versions, inside)}
+            picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
+    return picked
+
+
+def _taken(text: str, versions: Sequence[str], inside: Sequence[str]) -> List[str]:
+    """The releases that a value of `--against` takes: `all` those that the patchset is for, what is asked for also others."""
+    if text == NEWEST:
+        return newest(versions)
+    if is_version(text):
+        return matching_versions(text, versions)
+    return list(inside) if text == ALL else [version for version in versions if accepts(text, version)]
+
+
+def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
+    return {
+        path
+        for patchset in patchsets
+        for package, variants in pick_variants(patchset).items()
+        if distribution in distributions(patchset, package)
+        for variant in variants
+        for patch in variant.patches
+        for path in patch.paths
+    }
+
+
+# outcomes -------------------------------------------------------------------------------------------------------------
+def _outcomes(
+    requested: Requested,
+    against: Sequence[str],
+    chosen: Sequence[_Pick],
+    listings: Listings,
+    folders: Mapping[Key, Union[Path, SitepatchError]],
+    cache: Path,
+) -> Iterator[ReleaseOutcome]:
+    last = {name: version for _, (name, version), inside in chosen if not inside}
+    for package, (name, version), inside in chosen:
+        listing, folder = listings[name], folders.get((name, version), cache)
+        if not inside and not is_series(requested.patchset):
+            ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
+            asked_early = NEWEST in against and not can_go(requested.patchset, name, version)  # by CI, as `apply` would answer
+            word = State.NOT_FOUND.value if asked_early else OUT_OF_RANGE
+            problem = Message("the patchset is for {package} {ranges}", package=package, ranges=ranges)
+            hint = update_hint(requested, name, version) if version == last[name] else ""
+            outcome = ReleaseOutcome(name, version, word, problem=problem, hint=hint)
+        elif isinstance(folder, SitepatchError):
+            word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
+            outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
+        else:
+            outcome = try_release(requested, Located(package, str(folder), name, version, ""))
+            hint = update_hint(requested, name, version) if version == last.get(name) else ""
+            outcome = outcome if inside else outcome._replace(hint=outcome.hint or hint)
+        listed = isinstance(listing, Listing) and version in listing.yanked
+        yield outcome._replace(yanked=listed or was_yanked(cache, name, version))
+    yield from _nothing_found(requested.patchset, against, chosen, listings)
+
+
+def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
+    """Plan a patchset against one release.
+
+    Args:
+        requested: the patchset and its options.
+        release: the import package, of which alone variants are looked at, with its kept files (`patcher.target.releases`).
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+    """
+    _, site, distribution, version, *_ = release
+    variants = tuple(pick_variants(requested.patchset)[release.package])
+    if variants[0].series and not choose_variant(variants, version):  # what would become of it there is asked early
+        variants = (variants[-1]._replace(versions=""),)
+    only = requested._replace(patchset=requested.patchset._replace(variants=variants))
+    plan = make_plan(Environment.alone(site), Wanted((only,)))
+    answers = tuple(one._replace(problem=one.problem.replace(site, "the wheel")) for one in plan.answers)
+    patches = patch_states(only, release, plan) if is_series(only.patchset) else ()
+    if plan.failed:
+        first, *others = plan.failed
+        where = (
+            Message("{first.path}: {first.scope}: ", first=first)
+            if first.scope
+            else Message("{path}: ", path=first.path)
+            if "/" in first.path
+            else ""
+        )
+        more = Message(" (and {number} more)", number=len(others)) if others else ""
+        problem = where + one_line(first.problem).replace(site, "the wheel") + more
+        word, hint = first.state.value, first.hint
+        return ReleaseOutcome(distribution, version, word, problem=problem, hint=hint, answers=answers, patches=patches)
+    state = state_of(plan)
+    diffs = [
+        _diff(file.path, file.before, file.after, requested.patchset.name) for file in plan.files if file.before != file.after
+    ]
+    word = APPLIES if state is State.APPLICABLE else state.value
+    places = _places(plan, state)
+    return ReleaseOutcome(distribution, version, word, places, diffs=tuple(diffs), answers=answers, patches=patches)
+
+
+def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[ReleaseOutcome]:
+    """What a patchset does to the packages in directories."""
+    for folder in folders:
+        env = discover(None, folder)
+        for package, variants in pick_variants(requested.patchset).items():
+            paths = [path for variant in variants for patch in variant.patches for path in patch.paths]
+            outcome = try_release(requested, locate(env, package, paths))
+            yield outcome._replace(version=outcome.version or folder)
+
+
+@lru_cache(maxsize=256)  # many releases have the same text of a file
+def _diff(path: str, before: bytes, after: bytes, patchset: str) -> FileDiff:
+    return diff_texts("", path, before, after, [patchset])
+
+
+def _places(plan: Plan, state: State) -> Tuple[Tuple[str, Tuple[int, ...]], ...]:
+    lines: Dict[str, Set[int]] = {}
+    for answer in plan.answers:
+        if answer.state is state and answer.places:
+            lines.setdefault(answer.path, set()).update(answer.places)
+    return tuple((path, tuple(sorted(found))) for path, found in sorted(lines.items()))
+
+
+def _nothing_found(
+    patchset: Patchset, against: Sequence[str], chosen: Sequence[_Pick], listings: Listings
+) -> Iterator[ReleaseOutcome]:
+    """An outcome for each distribution that could not be listed, and for each text that took no release at all."""
+    names = list(dict.fromkeys(name for package in pick_variants(patchset) for name in distributions(patchset, package)))
+    chosen_names = {pick.key[0] for pick in chosen}
+    for name in names:
+        error = listings[name]
+        if isinstance(error, SitepatchError) and name not in chosen_names:
+            yield ReleaseOutcome(name, "", NOT_FETCHED, problem=one_line(error.message), hint=error.hint)
+    indexes = [each for each in map(listings.get, names) if isinstance(each, Listing)]
+    if len(indexes) < len(names):
+        return
+    ranges = listed([variant.versions or Message("any version") for variant in patchset.variants], "or")
+    versions, inside = [pick.key[1] for pick in chosen], [pick.key[1] for pick in chosen if pick.inside]
+    for text in against:
+        if not _taken(text, versions, inside):
+            problem = Message("the index has none in {ranges}", ranges=ranges)
+            if is_version(text):
+                problem = Message("the index has no such release for macOS or Linux")
+            if not any(each.versions for each in indexes):
+                problem = Message("pip found no release at all of that name")
+            yield ReleaseOutcome(listed(list(names), "or"), text, NO_RELEASE, problem=problem)

@@ -1,0 +1,84 @@
+"""What becomes of patchsets on releases, and what a plan says as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Tuple
+
+from patcher.message import Message
+from patcher.model import Answer, Patchset, Plan, State
+from patcher.text.diffs import FileDiff
+
+if TYPE_CHECKING:
+    from patcher.verbs.explanations import HunkExplanation
+
+APPLIES, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = (
+    "applies",
+    Message("out of range"),
+    Message("no release"),
+    Message("no wheel"),
+    Message("not fetched"),
+)
+HOLDS = (APPLIES, State.APPLIED.value, State.UPSTREAM.value)
+_GOOD = (*HOLDS, State.NOT_NEEDED.value, OUT_OF_RANGE)
+
+
+class PatchState(NamedTuple):
+    """What a patch of a series is in a release; `word` is that of a `ReleaseOutcome`.
+
+    `problem` is why it does not fit, with `other` the patch that changes the same code; `hunks` explain those that do not fit.
+    """
+
+    name: str
+    word: str
+    problem: str = ""
+    other: str = ""
+    hunks: Tuple[HunkExplanation, ...] = ()
+
+
+class ReleaseOutcome(NamedTuple):
+    """What a patchset would do to one release.
+
+    `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are the
+    files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one line.
+    `answers` are those about each hunk, none where the release was not looked at; `patches` what each patch of a series is.
+    """
+
+    distribution: str
+    version: str
+    word: str
+    places: Tuple[Tuple[str, Tuple[int, ...]], ...] = ()
+    problem: str = ""
+    hint: str = ""
+    yanked: bool = False
+    diffs: Tuple[FileDiff, ...] = ()
+    answers: Tuple[Answer, ...] = ()
+    patches: Tuple[PatchState, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether this outcome makes the command end with exit code 1."""
+        return self.word not in _GOOD
+
+
+class Checked(NamedTuple):
+    """A patchset and what became of it on each release, oldest first, one distribution after the other."""
+
+    patchset: Patchset
+    outcomes: Tuple[ReleaseOutcome, ...]
+
+
+def state_of(plan: Plan) -> State:
+    """The state of a plan that has no failed answer, as a whole."""
+    states = [answer.state for answer in plan.answers]
+    known = (State.APPLICABLE, State.APPLIED, State.UPSTREAM)
+    return next((each for each in known if each in states), State.NOT_NEEDED)
+
+
+def is_absent(answer: Answer) -> bool:
+    """Whether an answer is about a whole package: it is not there, or not one that can be patched here."""
+    return answer.state.failed and not answer.scope and "/" not in answer.path and not answer.path.endswith(".py")
+
+
+def one_line(text: str) -> str:
+    """The first line of a message."""
+    return text.split("\n")[0]

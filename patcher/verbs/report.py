@@ -1,0 +1,160 @@
+"""A verb on the console: its progress, its plan, what it wrote and how that was verified; as text, JSON and exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, List
+
+from patcher.message import Message, joined
+from patcher.model import Plan, State
+from patcher.text.listed import count
+from patcher.verbs.console import Console
+from patcher.verbs.place import Outcome
+from patcher.verbs.rows import answer_rows, decoded, plan_json
+from patcher.verbs.styles import Row
+from patcher.verbs.translation import Verbatim, term
+from patcher.verify import COMPILE, IMPORT, PROBE, Verified
+
+if TYPE_CHECKING:
+    from patcher.text.diffs import FileDiff
+
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from patcher.text.diffs import FileDiff
+
+
+RUNNING = Message("processes that are running keep the code they have loaded until they are started again")
+
+
+def show_applied(console: Console, outcome: Outcome) -> None:
+    """Write what was applied, and the command that restores it."""
+    names, sites = ", ".join(outcome.patchsets), [file.site for file in outcome.changed]
+    rows = [
+        Row(
+            "applied", (Message("{names}: {files} in {site}", names=names, files=count(sites.count(site), "file"), site=site),)
+        )
+        for site in dict.fromkeys(sites)
+    ]
+    console.info_rows(rows)
+    console.info("restore with: {command}", command=console.command("restore", *outcome.patchsets))
+    note_running(console, outcome)
+
+
+def show_plan(console: Console, outcome: Outcome) -> None:
+    """Show the answer of a plan for each hunk, and its notes."""
+    plan = outcome.plan
+    console.rows(answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
+    console.suggest_explain(plan.answers, outcome.place.patch_dirs)
+    console.notes(plan.notes)
+
+
+def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, Outcome], None], **more: Any) -> int:
+    """Report what came of a plan, with `show` what was written; `more` are further fields of the JSON answer."""
+    plan, changed, verified = outcome.plan, outcome.changed, outcome.verified
+    diffs = _diffs(plan) if outcome.dry_run else []
+    if plan.failed:
+        console.note(
+            "nothing was written: {number} of {hunks} failed",
+            "stopped",
+            number=len(plan.failed),
+            hunks=count(len(plan.answers), "hunk"),
+        )
+    elif not changed:
+        for name in outcome.patchsets:
+            console.info("{name}: nothing to do, {reason}", name=name, reason=_why(plan, name))
+    elif outcome.dry_run:
+        from patcher.verbs.differences import show_diffs
+
+        show_diffs(console, diffs)
+        console.note("nothing was written; {files} would be changed", Message("dry run"), files=count(len(changed), "file"))
+    if verified:
+        console.rows(verified_rows(verified, quiet=console.quiet))
+        if verified.failed:
+            console.note(
+                "verification failed: nothing was written, {files} as before", "stopped", files=count(len(changed), "file")
+            )
+    if outcome.written:
+        show(console, outcome)
+    if console.as_json:
+        fields: Dict[str, Any] = {"written": outcome.written, "patchsets": list(outcome.patchsets), **more}
+        fields.update(plan_json(plan), recovered=list(outcome.recovered))
+        if verified:
+            fields["verify"] = verified_json(verified)
+        if outcome.dry_run:
+            fields["diff"] = decoded(b"".join(each.text for each in diffs))
+        console.answer(outcome.ok, fields)
+    return 0 if outcome.ok else 1
+
+
+def _diffs(plan: Plan) -> List[FileDiff]:
+    from patcher.text.diffs import plan_diffs  # a repeated `apply` shows none
+
+    return plan_diffs(plan)
+
+
+def note_running(console: Console, outcome: Outcome) -> None:
+    """Write that running processes keep the old code, the first time that a directory is patched."""
+    if outcome.fresh or console.verbose:
+        console.note(RUNNING)
+
+
+def _why(plan: Plan, name: str) -> str:
+    """Why there is nothing to do for a patchset."""
+    states = {answer.state for answer in plan.answers if answer.patchset == name}
+    if State.APPLIED in states:
+        return Message("it is applied already")
+    if State.UPSTREAM in states:
+        return Message("the code is already as it would make it: fixed upstream")
+    return Message("it is not needed here: the code that it changes is not there")
+
+
+# verifying ------------------------------------------------------------------------------------------------------------
+def verified_rows(verified: Verified, *, quiet: bool) -> List[Row]:
+    """What is good in one line with the seconds of each step, what is not with its last lines; if `quiet` failures alone."""
+    parts = []
+    for what in (COMPILE, IMPORT, PROBE):
+        good = [check for check in verified.checks if check.what == what and not check.problem]
+        seconds = sum(check.seconds for check in good)
+        text = {
+            COMPILE: Message("{files} compiled in {seconds:.2f} s", files=count(len(good), "file"), seconds=seconds),
+            IMPORT: Message("{modules} imported in {seconds:.2f} s", modules=count(len(good), "module"), seconds=seconds),
+            PROBE: Message("{probes} passed in {seconds:.2f} s", probes=count(len(good), "probe"), seconds=seconds),
+        }
+        parts += [text[what]] if good else []
+    note = (Message("not imported: {names}: {reason}", names=", ".join(verified.left_out), reason=verified.reason),)
+    details = note if verified.left_out and verified.reason else ()
+    found = [Row("verified", (joined(", ", parts),), details)] if parts and not verified.failed else []
+    for check in verified.checks:
+        if check.problem:
+            known = (Message("it fails without the patch too: no fault of the patch"),) if check.before else ()
+            more = tuple(map(Verbatim, check.output.split("\n"))) if check.output else ()
+            found.append(
+                Row(
+                    check.state,
+                    (Message("{state} {check.name}: {check.problem}", state=term(check.what), check=check),),
+                    (*known, *more),
+                )
+            )
+    why = Message("not verified before writing: nothing can be mounted here")
+    found += [
+        Row("unseen", (Message("{text}, and so sees the file without the patch", text=text), why)) for text in verified.unseen
+    ]
+    return [row for row in found if not quiet or row.word == "failed"]
+
+
+def verified_json(verified: Verified) -> Dict[str, Any]:
+    """The field `verify` of `apply` and `verify`."""
+    steps = {what: sum(each.seconds for each in verified.checks if each.what == what) for what in (COMPILE, IMPORT, PROBE)}
+    checks = [
+        {"what": each.what, "name": each.name, "state": each.state, "problem": each.problem, "output": each.output}
+        for each in verified.checks
+    ]
+    seconds = {name: round(value, 3) for name, value in (*steps.items(), ("total", verified.seconds))}
+    return {
+        "ok": not verified.failed,
+        "checks": checks,
+        "left_out": list(verified.left_out),
+        "seconds": seconds,
+        "unseen": list(verified.unseen),
+    }

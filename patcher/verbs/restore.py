@@ -1,0 +1,188 @@
+"""`restore`: put files back, byte for byte."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import List, Sequence, Tuple
+
+import click
+
+from patcher.errors import FormatError, Location, SitepatchError, StoreError, UsageError
+from patcher.facts import Wanted
+from patcher.message import Message
+from patcher.model import Change, FilePlan, Plan
+from patcher.planner.survey import make_plan
+from patcher.project.selection import check_names
+from patcher.store.status import applied_names, divide_names, statuses, unclaimed
+from patcher.target.backups import Backup, proven_backups
+from patcher.text.listed import Texts, one_or_more
+from patcher.verbs.change import carry_out
+from patcher.verbs.console import Console
+from patcher.verbs.options import common_options, complete_names, patient
+from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
+from patcher.verbs.report import RUNNING, report_outcome
+from patcher.verbs.rows import answer_rows
+from patcher.verbs.styles import Row, hint_lines
+
+
+def restore(
+    names: Texts = (), *, place: Place = HERE, force: bool = False, dry_run: bool = False, events: Events = SILENT
+) -> Outcome:
+    """Restore what patchsets changed; a file that no other patchset changes is as it was before: bytes, mode and mtime.
+
+    Args:
+        names: of patchsets, all without any.
+        place: the environment.
+        force: drop edits by hand instead of keeping them in the file; their text is kept in the store.
+        dry_run: write nothing.
+        events: takes the plan, and what is done.
+
+    Raises:
+        SitepatchError: what keeps it from making a plan or from writing.
+    """
+    env = place.environment()
+    events.started(env)
+
+    def look() -> Outcome:
+        bad: List[StoreError] = []
+        items = statuses(env, bad)
+        for error in bad:
+            if isinstance(error, FormatError):  # what its release knows of the other files is not known here
+                raise error
+        applied = applied_names(items)
+        idle, chosen = divide_names(applied, one_or_more(names))
+        if idle:
+            check_names(idle, applied, place.patch_dirs)
+        plan = make_plan(env, Wanted((), tuple(chosen), force), items)
+        outcome = Outcome(place, env, plan, tuple(chosen), (), dry_run, idle=tuple(idle))
+        return outcome._replace(damaged=tuple(unclaimed(env, items, bad)))
+
+    outcome = carry_out(look, env, None, events, dry_run=dry_run)
+    if not outcome.written:
+        return outcome
+    from patcher.hook.places import hooks_for  # not for a repeated apply
+
+    return outcome._replace(hooks=tuple(hooks_for(env, outcome.patchsets)))
+
+
+def restore_backups(words: Texts = (), *, place: Place = HERE, dry_run: bool = False, events: Events = SILENT) -> Outcome:
+    """Put files back: bytes and mtime of the backup, mode and owner of the file. The edited texts are kept in the store.
+
+    A word is a path in a site directory, or as the caller sees it; see `restore` for the others.
+
+    Raises:
+        SitepatchError: a word names no such file; or what keeps it from writing.
+    """
+    env = place.environment()
+    events.started(env)
+
+    def look() -> Outcome:
+        patched = {(item.site, item.receipt.path) for item in statuses(env)}
+        files = _meant(proven_backups(env.own, patched), one_or_more(words))
+        plan = Plan(tuple(map(_plan, files)), (), tuple(one.message for one in files))
+        return Outcome(place, env, plan, (), (), dry_run)
+
+    return carry_out(look, env, None, events, dry_run=dry_run)
+
+
+def _meant(found: Sequence[Backup], words: Sequence[str]) -> List[Backup]:
+    meant = {word: [one for one in found if not word or _above(Path(word), one)] for word in words or ("",)}
+    problem = Message("found no backup beside an edited file of it that RECORD proves")
+    problems = [SitepatchError.at(Location(word), problem) for word in words if not meant[word]]
+    if problems:
+        hint = Message(
+            "what patchsets changed is restored without --from-backup; anything else by an install of the same release"
+        )
+        raise SitepatchError.joined(problems, hint)
+    return [one for one in found if any(one in each for each in meant.values())]
+
+
+def _above(word: Path, one: Backup) -> bool:
+    file = Path(one.site, one.path)
+    return any(path in (each, *each.parents) for path, each in ((word, Path(one.path)), (Path.cwd() / word, file)))
+
+
+def _plan(one: Backup) -> FilePlan:
+    change = Change(one.path, sha256(one.edited).hexdigest(), one.data, None, mtime_ns=one.mtime_ns)
+    return FilePlan(one.site, one.path, one.edited, one.data, change, (), one.edited)
+
+
+@click.command(
+    "restore", epilog="\b\nExamples:\n  sitepatch restore mmengine-ddp-debug\n  sitepatch restore --from-backup --dry-run"
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option("--force", is_flag=True, help="Drop edits made by hand; a copy is kept in the store.")
+@click.option("--from-backup", is_flag=True, help="Put back what was edited by hand (NAME: a file or package).")
+@click.option("--dry-run", is_flag=True, help="Show what would be restored, and write nothing at all.")
+@common_options()
+@patient
+def command(console: Console, names: Tuple[str, ...], force: bool, from_backup: bool, dry_run: bool) -> int:
+    """Restore the files that patchsets changed, byte for byte.
+
+    Those of all patchsets without a name. Mode and mtime are as before, too. In a file that was edited by hand since, the
+    edit is kept and only our change is removed.
+
+    With --from-backup files in which no patchset is applied are put back from a backup beside them (runner.py.orig) that has
+    the sha256 that RECORD gives; the edited texts are kept in the store.
+    """
+    if from_backup:
+        if force:
+            raise UsageError("--force and --from-backup: found both", "what was edited is kept in the store in any case")
+        console.on_plan = _show_backup_plan
+        outcome = restore_backups(names, place=console.place, dry_run=dry_run, events=console)
+        return report_outcome(console, outcome, _show_put_back)
+    return report_restored(console, names, force=force, dry_run=dry_run)
+
+
+def report_restored(console: Console, names: Texts, *, force: bool = False, dry_run: bool = False) -> int:
+    """Restore, and report it."""
+    console.on_plan = _show_restore_plan
+    outcome = restore(names, place=console.place, force=force, dry_run=dry_run, events=console)
+    damaged = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
+    return report_outcome(console, outcome, _show_restored, damaged=damaged)
+
+
+def _show_restore_plan(console: Console, outcome: Outcome) -> None:
+    console.rows(answer_rows(outcome.plan.answers))
+    for name in outcome.idle:
+        console.info("{name} is not applied here: nothing to restore", name=name)
+    console.rows([Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in outcome.damaged])
+    if not (outcome.patchsets or outcome.idle or outcome.damaged):
+        console.info("nothing is applied in {place}: nothing to restore", place=", ".join(outcome.env.own))
+    console.notes(outcome.plan.notes)
+
+
+def _show_restored(console: Console, outcome: Outcome) -> None:
+    console.info_rows([_restored_row(file) for file in outcome.changed])
+    if not all(file.change and file.change.forget for file in outcome.changed):
+        console.note(RUNNING)
+    for hook in outcome.hooks:
+        console.note(
+            "the next start of Python applies them again, as {hook} asks for: sitepatch hook remove {hook}", hook=hook
+        )
+
+
+def _restored_row(file: FilePlan) -> Row:
+    stays = ", ".join(step.patchset for step in file.steps)
+    if stays:
+        more = Message(", and what was edited by hand") if file.change and file.change.merged else ""
+        return Row("restored", (file.path, Message("but for {stays}, still applied{more}", stays=stays, more=more)))
+    if file.change and file.change.data is not None:
+        return Row("restored", (file.path, Message("our change is out, what was edited by hand stays")))
+    if file.change and file.change.forget:
+        return Row("forgotten", (file.path, Message("our change is gone already; the file was left alone")))
+    return Row("restored", (file.path, Message("the bytes, mode and mtime of before")))
+
+
+def _show_backup_plan(console: Console, outcome: Outcome) -> None:
+    if not outcome.plan.files:
+        sites = ", ".join(outcome.env.own)
+        console.info("no edited file in {sites} has a backup beside it that RECORD proves: nothing to restore", sites=sites)
+    console.notes(outcome.plan.notes)
+
+
+def _show_put_back(console: Console, outcome: Outcome) -> None:
+    text = Message("what was installed, with the mtime of the backup")
+    console.info_rows([Row("restored", (file.path, text)) for file in outcome.changed])
+    console.note(RUNNING)

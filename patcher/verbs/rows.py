@@ -1,0 +1,66 @@
+"""The answers and files of a plan, as rows of a table and as JSON."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List
+
+from patcher.message import Message
+from patcher.model import Answer, Plan, State
+from patcher.verbs.styles import Row, hint_lines
+
+if TYPE_CHECKING:
+    from patcher.text.diffs import FileDiff
+
+_PLAIN = {
+    State.UPSTREAM: Message("the code is already as the patch would make it: fixed upstream"),
+    State.NOT_NEEDED: Message("the code that it changes is not there"),
+}
+
+
+# tables ---------------------------------------------------------------------------------------------------------------
+def answer_rows(answers: Iterable[Answer]) -> List[Row]:
+    """One row for each patchset, file and scope; what failed is explained below it."""
+    rows = []
+    for answer in answers:
+        places = ":" + ",".join(map(str, answer.places)) if answer.places else ""
+        details = [*(answer.problem.split("\n") if answer.problem else []), *hint_lines(answer.hint)]
+        if not details and answer.state in _PLAIN:
+            details = [_PLAIN[answer.state]]
+        rows.append(Row(answer.state.value, (answer.patchset, answer.path + places, answer.scope), tuple(details)))
+    return rows
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+def answer_json(answer: Answer) -> Dict[str, Any]:
+    """An answer as JSON."""
+    fields = {**answer._asdict(), "state": answer.state.value, "places": list(answer.places)}
+    own = ("gone", "written", "layer")  # `mixed` has made use of the first
+    return {key: value for key, value in fields.items() if key not in own}
+
+
+def diff_json(diff: FileDiff) -> Dict[str, Any]:
+    """A file's difference as JSON."""
+    fields = {**diff._asdict(), "patchsets": list(diff.patchsets), "diff": decoded(diff.text)}
+    return {key: value for key, value in fields.items() if key not in ("text", "old", "new", "release")}
+
+
+def plan_json(plan: Plan) -> Dict[str, Any]:
+    """`answers`, `files` (with the hash of each, before and after) and `notes` of a plan."""
+    files = [
+        {
+            "site": file.site,
+            "path": file.path,
+            "changes": file.before != file.after,
+            "before": sha256(file.before).hexdigest(),
+            "after": sha256(file.after).hexdigest(),
+            "patchsets": [step.patchset for step in file.steps],
+        }
+        for file in plan.files
+    ]
+    return {"answers": [answer_json(one) for one in plan.answers], "files": files, "notes": list(plan.notes)}
+
+
+def decoded(data: bytes) -> str:
+    """Bytes of a file as text; what is not UTF-8 becomes lone surrogates, so that nothing is lost."""
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,234 @@
+"""`run`: apply patchsets, or lay them over, then run a command in place of sitepatch."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import redirect_stdout
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
+
+import click
+
+from patcher.errors import UsageError
+from patcher.facts import Wanted
+from patcher.message import Message
+from patcher.model import FilePlan
+from patcher.planner.survey import make_plan
+from patcher.project.selection import choose_trusted
+from patcher.store.retry import retry, settled
+from patcher.target import launch
+from patcher.text.listed import Texts, count
+from patcher.verbs.apply import report_applied
+from patcher.verbs.change import note_interrupted, verify_settings
+from patcher.verbs.console import Console
+from patcher.verbs.options import common_options, complete_names, patient, project_options, settings_option, verify_option
+from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
+from patcher.verbs.report import show_plan, verified_json, verified_rows
+from patcher.verbs.rows import plan_json
+from patcher.verbs.styles import Row
+from patcher.verbs.translation import translated
+from patcher.verify import IMPORT, PROBE, Verified, VerifySettings
+
+if TYPE_CHECKING:
+    from patcher.model import Requested
+    from patcher.project.request import ProjectFiles
+
+
+def make_overlay(
+    names: Texts = (),
+    settings: Texts = (),
+    *,
+    project: Optional[ProjectFiles] = None,
+    place: Place = HERE,
+    verify: str = IMPORT,
+    events: Events = SILENT,
+) -> Outcome:
+    """Make an overlay of what `apply` of these names, or `sync` of a project, would write; nothing else is written.
+
+    Raises:
+        LockError: something differs from the lock.
+        SitepatchError: what keeps it from making a plan or an overlay.
+    """
+    from patcher.overlay import make  # not for every `run`
+
+    env, patch_dirs = place.environment(), place.patch_dirs
+    if project:
+        from patcher.project.request import read_request  # reads TOML: not where names are given
+        from patcher.verbs.sync import project_plan
+
+        asked_for = read_request(project, patch_dirs)
+        requested, notes, patch_dirs = asked_for.patchsets, asked_for.notes, asked_for.patch_dirs
+        planned = partial(project_plan, project, asked_for, env, events)
+    else:
+        chosen, shadows = choose_trusted(names, settings, patch_dirs)
+        requested, notes = tuple(chosen), tuple(shadows)
+        planned = partial(make_plan, env, Wanted(requested))
+    how = verify_settings(place, env, verify, [item.patchset for item in requested], events)
+    events.started(env, requested)
+    note_interrupted(env, events)
+
+    def make_one() -> Outcome:
+        plan = settled(env, planned)
+        plan = plan._replace(notes=(*notes, *plan.notes))
+        meant = tuple(item.patchset.name for item in requested)
+        outcome = Outcome(place._replace(patch_dirs=patch_dirs), env, plan, meant, requested)
+        files = make.overlay_files(plan)
+        return outcome if plan.failed or not files else outcome._replace(overlay=make.write_overlay(files))
+
+    outcome = retry(make_one, events.note)
+    events.planned(outcome)
+    if not outcome.overlay or not how:
+        return outcome
+    return outcome._replace(verified=_verified(make.overlay_files(outcome.plan), requested, how, outcome.overlay))
+
+
+def _verified(
+    files: Sequence[FilePlan], requested: Sequence[Requested], how: VerifySettings, folder: Path
+) -> Optional[Verified]:
+    """The outcome of verifying the overlay; None where it was verified before, which is not repeated but for probes."""
+    from patcher.overlay.make import VERIFIED
+
+    mark = folder / VERIFIED
+    if mark.exists() and how.how != PROBE:
+        return None
+    from patcher.verify.run import verify_files  # with subprocess
+
+    verified = verify_files(files, [one.patchset for one in requested], how, in_memory=True)
+    if how.imports and not verified.failed:
+        mark.touch()
+    return verified
+
+
+class _Launcher(click.Command):
+    """A command whose parameter `command` is what follows `--`."""
+
+    def parse_args(self, ctx: click.Context, args: List[str]) -> List[str]:
+        at = args.index("--") if "--" in args else len(args)
+        command = tuple(args[at + 1 :])
+        left: List[str] = []
+        try:
+            left = super().parse_args(ctx, args[:at])
+        except click.NoSuchOption:
+            if at < len(args):
+                raise  # else it belongs to the command, as `-c` does
+        if not command and not ctx.resilient_parsing:
+            found = Message("nothing behind it" if at < len(args) else "no `--`")
+            text = Message("Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND...", found=found)
+            raise click.UsageError(translated(text), ctx)
+        ctx.params["words"] = command
+        return left
+
+    def collect_usage_pieces(self, ctx: click.Context) -> List[str]:
+        return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
+
+
+@click.command(
+    "run",
+    cls=_Launcher,
+    epilog="\b\nExamples:\n  sitepatch run -- python train.py\n"
+    "  sitepatch run mmengine-ddp-debug --set params=10 --overlay -- torchrun --nproc_per_node=8 train.py",
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@settings_option
+@project_options
+@click.option("--locked", is_flag=True, help="Without a NAME: run nothing where anything differs from the lock.")
+@click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")
+@verify_option()
+@common_options(in_line=True)
+@patient
+def command(
+    console: Console,
+    names: Tuple[str, ...],
+    settings: Tuple[str, ...],
+    project: str,
+    requirements: Tuple[str, ...],
+    lock_file: str,
+    locked: bool,
+    overlay: bool,
+    verify: str,
+    words: Tuple[str, ...],
+) -> int:
+    """Apply patchsets, then run a command in place of sitepatch.
+
+    Without a NAME the environment is made what the project asks for, as by sync. Where something does not fit, nothing is
+    run, and the exit code is 1; else it is the command's. The output of sitepatch itself goes to stderr.
+
+    With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
+    starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
+    """
+    if lock_file and not locked:
+        raise UsageError("--lock: found no --locked, without which no lock is looked at")
+    if names and (requirements or locked or project != "."):
+        raise UsageError("found a NAME and a project", "without a NAME it is what the project asks for")
+    if settings and not names:
+        raise UsageError("--set: found no patchset that is named", "name one, or write the option where the project asks")
+    program = launch.find_program(words[0])
+    python = launch.interpreter_of(program, words[1:])
+    if overlay and python:
+        refused = launch.ignoring(python)
+        if refused:
+            raise UsageError(
+                "{command} {options}: it would run unpatched",
+                Message("leave that option out"),
+                command=words[0],
+                options=", ".join(refused),
+            )
+    variables = dict(os.environ)
+    with redirect_stdout(sys.stderr):
+        env = console.place.environment()
+        if python and console.place.target is None and launch.other_environment(python, env):
+            console.note(
+                "{command} runs {path}, and what is patched is the environment of {python}",
+                command=words[0],
+                path=python.path,
+                python=env.python,
+            )
+        if overlay and env.root:
+            raise UsageError(
+                "--overlay: found an image, {root}, whose Python is not run here",
+                Message("apply to it instead"),
+                root=env.root,
+            )
+        from patcher.project.request import ProjectFiles
+
+        files = ProjectFiles(project, requirements, lock_file, locked)
+        if overlay:
+            from patcher.overlay.make import search_path
+
+            made = _lay_over(console, names, settings, None if names else files, verify)
+            code = 0 if made.ok else 1
+            if made.ok and made.overlay:
+                variables["PYTHONPATH"] = search_path(made.overlay, variables)
+        elif names:
+            code = report_applied(console, names, settings, verify)
+        else:
+            from patcher.verbs.sync import report_synced
+
+            code = report_synced(console, files, verify)
+    if not code:
+        launch.execute(program, words, variables)
+    return code
+
+
+def _lay_over(console: Console, names: Texts, settings: Texts, project: Optional[ProjectFiles], verify: str) -> Outcome:
+    """Make an overlay, and report it."""
+    console.on_plan = show_plan
+    outcome = make_overlay(names, settings, project=project, place=console.place, verify=verify, events=console)
+    verified = outcome.verified
+    if outcome.plan.failed:
+        hunks = count(len(outcome.plan.answers), "hunk")
+        console.note("nothing was run: {number} of {hunks} failed", "stopped", number=len(outcome.plan.failed), hunks=hunks)
+    elif outcome.overlay is None:
+        console.info("nothing to lay over: what is asked for stands there already, or is not needed")
+    console.rows(verified_rows(verified, quiet=console.quiet) if verified else [])
+    if verified and verified.failed:
+        console.note("nothing was run: verification failed", "stopped")
+    elif outcome.overlay:
+        files = count(sum(file.before != file.after for file in outcome.plan.files), "file")
+        console.info_rows([Row("overlay", (Message("{files} in {overlay}", files=files, overlay=outcome.overlay),))])
+    if console.as_json:
+        fields = {"patchsets": list(outcome.patchsets), "overlay": str(outcome.overlay or ""), **plan_json(outcome.plan)}
+        console.answer(outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})})
+    return outcome

@@ -1,0 +1,547 @@
+"""`status`: the patchsets that are applied in an environment, each with its state and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import click
+
+from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.facts import Condition, FileStatus, Wanted
+from patcher.message import Message, joined
+from patcher.model import OptionValue, Requested, State, Step
+from patcher.patchset.places import folders_by_name, has_texts, search_places
+from patcher.patchset.toml import option_text, options_text
+from patcher.store.retry import settled
+from patcher.store.status import applied_names, damaged, divide_names, recover_all, statuses, stores, unclaimed, unfinished
+from patcher.store.store import Store
+from patcher.target.backups import Backup, proven_backups
+from patcher.target.interpreter import Environment
+from patcher.text.listed import Texts, count, listed, one_or_more, release_name
+from patcher.text.terminal import join_styled
+from patcher.verbs.console import Console
+from patcher.verbs.options import common_options, complete_names, verify_option
+from patcher.verbs.place import Place
+from patcher.verbs.styles import Row, hint_lines, style
+from patcher.verbs.translation import term, translated
+
+if TYPE_CHECKING:
+    from patcher.verbs.fleet import HostPatchset
+
+
+from patcher.model import FilePlan
+from patcher.store.status import before_and_after, describe_unfinished
+from patcher.system.signals import stoppable
+from patcher.verbs.place import HERE, SILENT, Events
+from patcher.verify import NONE, Verified
+
+_NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
+OUTDATED = "outdated"
+_WORST_FIRST = (*(each.value for each in reversed(list(Condition)[1:])), OUTDATED, Condition.APPLIED.value)
+
+
+class AppliedPatchset(NamedTuple):
+    """A patchset that is applied in a site directory.
+
+    `digest` is the patchset's. `state` is the worst of its files: the value of a Condition, `outdated` (another version of it
+    is to be had), or, where another release was installed since, `upstream` or `not needed`: it can go. `files` are (path,
+    lines, state), `releases` those that were patched, `problems` one line each, `advice` what to do, "" where `problems` say
+    it or nothing is wrong.
+    """
+
+    site: str
+    name: str
+    version: str
+    digest: str
+    state: str
+    releases: Tuple[str, ...]
+    files: Tuple[Tuple[str, Tuple[int, ...], str], ...]
+    options: Mapping[str, OptionValue]
+    problems: Tuple[str, ...] = ()
+    advice: str = ""
+
+
+class FileState(NamedTuple):
+    """A file that is patched; `states` are those of its patchsets, in the order of the steps of its receipt."""
+
+    file: FileStatus
+    states: Tuple[str, ...]
+
+
+class VerifyOutcome(NamedTuple):
+    """What verifying has shown: `notes` on unfinished runs, `idle` names are not applied, `gone` files are not as patched."""
+
+    env: Environment
+    patchsets: Tuple[str, ...]
+    verified: Verified
+    notes: Tuple[str, ...]
+    idle: Tuple[str, ...]
+    gone: Tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all that was requested is applied and works."""
+        return not (self.verified.failed or self.gone or self.idle)
+
+
+class StatusOutcome(NamedTuple):
+    """The state of an environment.
+
+    `recovered` has a sentence for each interrupted run that was finished or undone, `interrupted` (the word, the site
+    directory, why) of each that could not be. `damaged` are (problem, what to do) of the stores; with `unreadable` a receipt
+    is among them, so that what it was about is unknown. `broken` are patchsets, by name, that cannot be read. `backups` are
+    files edited by hand with a backup beside them. `kept` are the edited texts in the stores that were set aside, `recent`
+    those of the last day. `idle` are names that were asked for and are not applied, `verified` is what verifying has shown.
+    """
+
+    env: Environment
+    patchsets: Tuple[AppliedPatchset, ...]
+    files: Tuple[FileState, ...]
+    recovered: Tuple[str, ...]
+    interrupted: Tuple[Tuple[str, str, str], ...]
+    damaged: Tuple[Tuple[str, str], ...]
+    unreadable: bool
+    broken: Mapping[str, SitepatchError]
+    backups: Tuple[Backup, ...]
+    kept: Tuple[str, ...]
+    recent: Tuple[str, ...]
+    idle: Tuple[str, ...] = ()
+    verified: Optional[VerifyOutcome] = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything is not as it was applied."""
+        states = {one.state for one in self.patchsets}
+        return bool(self.interrupted or self.damaged or states - {Condition.APPLIED.value})
+
+
+class Summary(NamedTuple):
+    """The names of the patchsets that are applied, in how many files; `ok` is whether all is as it was applied."""
+
+    env: Environment
+    patchsets: Tuple[str, ...]
+    files: int
+    ok: bool
+
+
+def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events: Events = SILENT) -> StatusOutcome:
+    """The state of what is applied, of these patchsets alone where there are names; interrupted runs are recovered first.
+
+    Args:
+        names: of patchsets, all that are applied without any.
+        place: the environment.
+        verify: whether to verify what is applied, too: `none`, `compile`, `import` or `probe`.
+        events: takes what is done.
+
+    Raises:
+        UsageError: a name that nobody knows; a probe that cannot be run there or is not trusted.
+        SitepatchError: no such environment; a journal is invalid.
+    """
+    env = place.environment()
+    events.started(env)
+    recovered: List[str] = []
+
+    def look() -> Tuple[List[FileStatus], List[Tuple[str, str, str]], List[Tuple[str, str]], bool]:
+        done, left = recover_all(env)
+        recovered.extend(done)
+        bad: List[StoreError] = []
+        items = statuses(env, bad)
+        return items, left, [*damaged(items), *unclaimed(env, items, bad)], bool(bad)
+
+    items, left, problems, unreadable = settled(env, look)
+    idle, chosen = divide_names(applied_names(items), one_or_more(names))
+    if idle:
+        from patcher.project.selection import check_names  # reads what can be named
+
+        check_names(idle, chosen, place.patch_dirs)
+    patched = {(item.site, item.receipt.path) for item in items}
+    items = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
+    newer, broken = outdated(items, place.patch_dirs)
+    homes, since = stores(env), time.time() - _NEWS
+    outcome = StatusOutcome(
+        env,
+        tuple(patchset for patchset in _applied_patchsets(env, items, newer) if patchset.name in chosen),
+        tuple(FileState(item, tuple(_step_state(item, step, newer) for step in item.receipt.steps)) for item in items),
+        tuple(recovered),
+        tuple(left),
+        tuple(problems),
+        unreadable,
+        broken,
+        tuple(proven_backups(env.own, patched)),
+        tuple(path for store in homes for path in store.edited_copies()),
+        tuple(path for store in homes for path in store.edited_copies(since)),
+        tuple(idle),
+    )
+    return outcome if verify == NONE else outcome._replace(verified=_verify(names, place, env, verify, events))
+
+
+def summary(place: Place) -> Summary:
+    """What is applied, in short; nothing is recovered.
+
+    Raises:
+        SitepatchError: no such environment.
+    """
+    env = place.environment()
+    bad: List[StoreError] = []
+    items = statuses(env, bad)
+    ok = all(item.condition is Condition.APPLIED for item in items) and not (bad or unfinished(env))
+    return Summary(env, tuple(applied_names(items)), len(items), ok)
+
+
+def applied_states(env: Environment, items: Sequence[FileStatus], patch_dirs: Sequence[str]) -> Dict[str, str]:
+    """The state of each patchset that is applied, by name, as `AppliedPatchset` has it: the worst of all site directories."""
+    found: Dict[str, str] = {}
+    for patchset in _applied_patchsets(env, items, outdated(items, patch_dirs)[0]):
+        states = found.get(patchset.name, patchset.state), patchset.state
+        found[patchset.name] = min(states, key=_severity)
+    return found
+
+
+def _severity(state: str) -> int:
+    return _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)  # upstream, not needed: it can go
+
+
+def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
+    """The patchsets that are applied in another version than can be found now: a remark by digest, and broken folders by name.
+
+    Texts are compared with the copies in the stores; a manifest is decoded only where they differ. A name that is not
+    found, or whose folder is broken, is not outdated.
+    """
+    looked, broken = search_places(patch_dirs, os.getcwd())
+    places = folders_by_name(looked)
+    found: Dict[str, str] = {}
+    classified = set()
+    for item in items:
+        for step in item.receipt.steps:
+            if step.digest in classified or step.patchset not in places:
+                continue
+            classified.add(step.digest)
+            folder, source = places[step.patchset][0]
+            try:
+                if has_texts(folder, Store(item.site).patchset_files(step.digest)):
+                    continue
+            except StoreError:
+                pass  # its copy is lost: the digests are compared below
+            from patcher.patchset.manifest import load_patchset  # costs more than the rest of `status`
+
+            try:
+                one = load_patchset(folder, source)
+            except SitepatchError as error:
+                broken[step.patchset] = error
+                continue
+            if one.digest != step.digest:
+                found[step.digest] = Message("{one.name} {one.version} ({one.source}) is another one than is applied", one=one)
+    return found, broken
+
+
+def _applied_patchsets(env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]) -> List[AppliedPatchset]:
+    """Each patchset that is applied; `newer` maps the digest of one to what is found now (`patcher.project.selection`)."""
+    grouped: Dict[Tuple[str, str, str], List[Tuple[FileStatus, Step]]] = {}
+    for item in items:
+        for step in item.receipt.steps:
+            grouped.setdefault((item.site, step.patchset, step.digest), []).append((item, step))
+    return [_applied_patchset(env, several, newer) for several in grouped.values()]
+
+
+def _step_state(item: FileStatus, step: Step, newer: Mapping[str, str]) -> str:
+    """The word for a patchset in a file: that of the file, or `outdated` where another version of it is to be had."""
+    return OUTDATED if item.condition is Condition.APPLIED and step.digest in newer else item.condition.value
+
+
+def _applied_patchset(
+    env: Environment, several: Sequence[Tuple[FileStatus, Step]], newer: Mapping[str, str]
+) -> AppliedPatchset:
+    first, step = several[0]
+    files = tuple((item.receipt.path, each.places, _step_state(item, each, newer)) for item, each in several)
+    state = min((word for _, _, word in files), key=_WORST_FIRST.index)
+    found: Dict[str, List[str]] = {}
+    for item, _ in several:
+        found.setdefault(item.meaning, []).append(item.receipt.path)
+    problems = [
+        text if len(paths) == len(files) else Message("{paths}: {text}", paths=joined(", ", paths), text=text)
+        for text, paths in found.items()
+        if text
+    ]
+    advice = ""
+    if state == OUTDATED:
+        problems, advice = [*problems, newer[step.digest]], f"sitepatch apply {step.patchset}"
+    replaced = [item for item, _ in several if item.replaced]
+    if state == Condition.OVERWRITTEN.value and replaced:
+        state, advice = _in_releases(env, replaced, step)
+    releases = tuple(dict.fromkeys(item.release for item, _ in several))
+    about = (first.site, step.patchset, step.version, step.digest)
+    return AppliedPatchset(*about, state, releases, files, step.options, tuple(problems), advice)
+
+
+def series_states(one: AppliedPatchset, files: Sequence[FileState]) -> Dict[str, Tuple[str, Tuple[str, ...]]]:
+    """The state of each patch of an applied series, and the files that it changes; nothing of a patchset that is no series.
+
+    A patch that changed nothing when the series was applied is `upstream` or `not needed`, as it was then.
+    """
+    from patcher.planner.survey import stored_patchset  # costs more than the rest of `status`
+
+    found: Dict[str, Dict[str, List[str]]] = {}  # patch -> state -> files
+    steps = ((each.file, step, state) for each in files for step, state in zip(each.file.receipt.steps, each.states))
+    for item, step, state in steps:
+        if (item.site, step.patchset, step.digest) != (one.site, one.name, one.digest):
+            continue
+        try:
+            patchset = stored_patchset(item.site, step)
+        except SitepatchError:  # `damaged` says so
+            return {}
+        path = item.receipt.path
+        hunks = [
+            hunk
+            for variant in patchset.variants
+            if variant.series and variant.package == item.receipt.package
+            for patch in variant.patches
+            if path in patch.paths
+            for hunk in patch.hunks
+        ]
+        for hunk, was in zip(hunks, step.states):
+            word = state if was == State.APPLICABLE.value else was
+            name = hunk.origin.replace("\\", "/").rpartition("/")[2].rpartition(".")[0]
+            found.setdefault(name, {}).setdefault(word, []).append(path)
+    words = {name: min(states, key=_severity) for name, states in found.items()}
+    return {name: (words[name], tuple(dict.fromkeys(found[name][words[name]]))) for name in found}
+
+
+def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> Tuple[str, str]:
+    """The word and the advice for a patchset over which other releases were installed: do those need it?"""
+    import shlex
+
+    from patcher.planner.survey import make_plan, stored_patchset
+    from patcher.verbs.releases.outcome import one_line, state_of  # what is as it was applied needs no plan
+
+    item = items[0]
+    names = (release_name(one.receipt.package, one.receipt.distribution, one.installed) for one in items)
+    release = listed(list(dict.fromkeys(names)))
+    try:
+        patchset = stored_patchset(item.site, step)
+        plan = make_plan(env, Wanted((Requested(patchset, step.options),)))
+    except SitepatchError as error:
+        return item.condition.value, error.brief
+    if plan.failed:
+        why = one_line(plan.failed[0].problem)
+        return item.condition.value, Message(
+            "it does not fit {release} ({why}): sitepatch check {patchset} --explain",
+            release=release,
+            why=why,
+            patchset=step.patchset,
+        )
+    state = state_of(plan)
+    drop = Message("drop it: sitepatch restore {patchset}, and no project has to ask for it any more", patchset=step.patchset)
+    if state is State.UPSTREAM:
+        return state.value, Message("{release} has the change itself; {drop}", release=release, drop=drop)
+    if state is State.NOT_NEEDED:
+        return state.value, Message("{release} does not have the code that it changes; {drop}", release=release, drop=drop)
+    default = {one.name: one.default for one in patchset.options}
+    changed = [f"{name}={option_text(value)}" for name, value in step.options.items() if value != default.get(name)]
+    words = ["sitepatch", "apply", step.patchset, *(word for each in changed for word in ("--set", shlex.quote(each)))]
+    return item.condition.value, Message("it fits {release}: {words}", release=release, words=" ".join(words))
+
+
+def _verify(names: Texts, place: Place, env: Environment, how: str, events: Events) -> VerifyOutcome:
+    """Verify what is applied, as `apply` does with `--verify`."""
+    from patcher.planner.survey import stored_patchset  # what `status` alone has no use for
+    from patcher.verbs.change import verify_settings
+    from patcher.verify.run import verify_files as run_checks
+
+    def look() -> VerifyOutcome:
+        waiting, items = describe_unfinished(env), statuses(env)
+        applied = applied_names(items)
+        idle, chosen = divide_names(applied, one_or_more(names))
+        if idle:
+            from patcher.project.selection import check_names
+
+            check_names(idle, applied, place.patch_dirs)
+        steps = {step.digest: (item.site, step) for item in items for step in item.receipt.steps if step.patchset in chosen}
+        patchsets = [stored_patchset(site, step) for site, step in steps.values()]
+        settings = verify_settings(place, env, how, patchsets, events)
+        assert settings is not None
+        here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
+        files = [
+            FilePlan(item.site, item.receipt.path, before_and_after(item.site, item.receipt, chosen)[0], item.data, None, ())
+            for item in here
+            if item.live
+        ]
+        gone = [
+            Message("{item.receipt.path}: {item.condition.value}; see sitepatch status", item=item)
+            for item in here
+            if not item.live
+        ]
+        with stoppable():
+            verified = run_checks(files, patchsets, settings, written=True)
+        return VerifyOutcome(env, tuple(chosen), verified, tuple(waiting), tuple(idle), tuple(gone))
+
+    return settled(env, look)
+
+
+_FEW = 4  # names of hosts that one line has
+
+
+@click.command(
+    "status",
+    epilog="\b\nExamples:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug\n"
+    "  sitepatch status mmengine-ddp-debug --verify import\n"
+    "  sitepatch status --fleet reports --lock sitepatch.lock",
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
+@click.option("--fleet", metavar="DIR", help="Of many hosts: read HOST.json of each, what its status --json answered.")
+@click.option("--lock", metavar="FILE", help="With --fleet: also what differs from this lock.")
+@verify_option("none")
+@common_options()
+def command(
+    console: Console, names: Tuple[str, ...], check: bool, verify: str, fleet: Optional[str], lock: Optional[str]
+) -> int:
+    """Show which patchsets are applied, the state of their files, and what to do about it.
+
+    One line for each patchset, or for each NAME; with -v also its files and lines.
+
+    --verify also compiles, or imports, what is patched in the target interpreter. A module that cannot be imported without
+    the patch either is reported, and is no failure.
+
+    --fleet shows the patchsets and releases of hosts, those that are alike in one line (-v: with all their names), what is
+    astray, and with --lock what differs from it; exit code 1 if anything is.
+    """
+    if fleet:
+        if names or verify != NONE:
+            raise UsageError("--fleet: found a NAME or --verify too, which are for this environment")
+        return _show_fleet(console, fleet, lock)
+    if lock:
+        raise UsageError("--lock: found no --fleet, which it belongs to")
+    outcome = status(names, place=console.place, verify=verify, events=console)
+    console.notes(outcome.recovered, "recovered")
+    console.notes((error.brief for error in outcome.broken.values()), "broken")
+    rows = [Row(word, (site,), (problem,)) for word, site, problem in outcome.interrupted]
+    rows += [Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in outcome.damaged]
+    for patchset in outcome.patchsets:
+        patches = series_states(patchset, outcome.files) if console.verbose else {}
+        rows.append(_row(patchset, patches, verbose=console.verbose))
+    console.rows([row for row in rows if not console.quiet or row.word != "applied"])
+    if not rows and not outcome.idle:
+        console.info("nothing is applied in {place}", place=", ".join(outcome.env.own))
+    console.notes(Message("{name} is not applied here", name=name) for name in outcome.idle)
+    for one in outcome.backups:
+        console.note("{one.message}; put it back: sitepatch restore --from-backup {one.path}", one=one)
+    for path in outcome.recent:
+        console.note("{path}, an edited text that was set aside; remove it when it is of no use any more", "kept", path=path)
+    done = outcome.verified
+    ok = not (outcome.unreadable or (check and (outcome.differs or outcome.idle)) or (done and not done.ok))
+    fields: Dict[str, Any] = {"patchsets": [_patchset_json(each) for each in outcome.patchsets]}
+    fields["files"] = [_file_json(each) for each in outcome.files]
+    fields["interrupted"] = [{"site": site, "problem": problem} for _, site, problem in outcome.interrupted]
+    if done:
+        from patcher.verbs.report import verified_json, verified_rows  # `status` alone has no use for it
+
+        console.rows(verified_rows(done.verified, quiet=console.quiet))
+        fields["verify"] = verified_json(done.verified)
+    fields["damaged"] = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
+    fields["backups"] = [{"site": each.site, "path": each.path, "backup": each.name} for each in outcome.backups]
+    return console.answer(ok, {**fields, "recovered": list(outcome.recovered), "kept": list(outcome.kept)})
+
+
+def _row(one: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool) -> Row:
+    bad = sum(state != "applied" for _, _, state in one.files)
+    files = (
+        Message("{bad} of {files}", bad=bad, files=count(len(one.files), "file"))
+        if 0 < bad < len(one.files)
+        else count(len(one.files), "file")
+    )
+    details = [f"{path}:{','.join(map(str, places))}" for path, places, _ in one.files] if verbose else []
+    details = [f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()] or details
+    details += [*one.problems, *hint_lines(one.advice)]
+    cells = (f"{one.name} {one.version}", ", ".join(one.releases), files, options_text(one.options))
+    return Row(one.state, cells, tuple(details))
+
+
+def _patchset_json(one: AppliedPatchset) -> Dict[str, Any]:
+    files = [{"path": path, "places": list(places), "state": state} for path, places, state in one.files]
+    lists = {"releases": list(one.releases), "problems": list(one.problems), "files": files}
+    return {**one._asdict(), **lists, "options": dict(one.options)}
+
+
+def _file_json(one: FileState) -> Dict[str, Any]:
+    item, receipt = one.file, one.file.receipt
+    steps = [
+        {
+            "name": step.patchset,
+            "version": step.version,
+            "state": state,
+            "options": dict(step.options),
+            "places": list(step.places),
+        }
+        for step, state in zip(receipt.steps, one.states)
+    ]
+    head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
+    head.update(installed=item.installed, origin=receipt.origin)
+    return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
+
+
+def _show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
+    """Show what many hosts have; exit code 1 where something is astray or differs from the lock."""
+    from pathlib import Path  # not for every `status`: importing it costs nearly a start of Python
+
+    from patcher.project.lockfile import load_lock
+    from patcher.verbs import fleet
+
+    hosts = fleet.fleet(Path(folder), load_lock(Path(lock)) if lock else None)
+    alike: Dict[Tuple[Any, ...], List[str]] = {}
+    for host in hosts:
+        text = tuple(
+            f"{applied.name} {applied.version} {options_text(applied.options)}".rstrip() for applied in host.patchsets
+        )
+        alike.setdefault((host.state, text, host.releases, host.problems, host.differences), []).append(host.host)
+    rows = []
+    for (state, patchsets, releases, problems, differences), names in alike.items():
+        few = (
+            names
+            if console.verbose or len(names) <= _FEW
+            else [*names[: _FEW - 1], Message("{number} more", number=len(names) - _FEW + 1)]
+        )
+        cells = (
+            Message("{hosts}: {few}", hosts=count(len(names), "host"), few=joined(", ", few)),
+            ", ".join(patchsets),
+            ", ".join(releases),
+        )
+        rows.append(Row(state, cells, (*problems, *differences)))
+    console.rows(rows)
+    answer = [{**host._asdict(), "patchsets": [_host_json(applied) for applied in host.patchsets]} for host in hosts]
+    return console.answer(all(host.ok for host in hosts), {"hosts": answer})
+
+
+def _host_json(applied: HostPatchset) -> Dict[str, Any]:
+    return {**applied._asdict(), "options": dict(applied.options)}
+
+
+_FIRST = {
+    "list": Message("what there is for this environment, and what is applied"),
+    "diff NAME": Message("what a patchset would change"),
+    "apply NAME": Message("apply it, and verify it"),
+    "restore NAME": Message("put the files back exactly"),
+}
+
+
+def welcome(console: Console, about: str) -> int:
+    """Show the commands to begin with, and what is applied here; nothing is recovered."""
+    console.out(Message("{help}\n", help=Message.whole(about)))
+    longest = max(map(len, _FIRST))
+    for words, text in _FIRST.items():
+        console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(text)}"))
+    try:
+        here = summary(console.place)
+    except (SitepatchError, OSError) as error:
+        console.note(str(error))
+    else:
+        names = (
+            Message("{patchsets} applied, {files}", patchsets=", ".join(here.patchsets), files=count(here.files, "file"))
+            if here.patchsets
+            else Message("nothing is applied")
+        )
+        astray = "" if here.ok else Message("; not all is as it should be: {command}", command=console.command("status"))
+        console.out(Message("\n{name}: {names}{astray}", name=here.env.name, names=names, astray=astray))
+    console.out(Message("The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help"))
+    return 0

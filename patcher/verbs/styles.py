@@ -1,0 +1,116 @@
+"""Styled text for a terminal: colours, labels such as `error:`, coloured diffs, and tables aligned to its width."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
+
+import click
+
+from patcher.message import Message
+from patcher.text.terminal import LONGEST, Styled, clip, join_styled, padded, printable, printable_lines, width, wrapped
+from patcher.verbs.translation import Verbatim, label, term, translated, translated_lines
+
+_DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan", "\\": "yellow"}
+
+
+def style(text: str, **how: Any) -> Styled:
+    """Text with a colour or a weight, as `click.style` takes them."""
+    return Styled(click.style(printable(text), **how))
+
+
+def titled(text: str) -> Styled:
+    """A heading, in the language of the user."""
+    return style(translated(text), bold=True)
+
+
+def labelled(word: str, text: str, **how: Any) -> Styled:
+    """A styled label, as `error:`, and what it is about, both in the language of the user."""
+    head = label(word)
+    return Styled(style(head, **how) + (" " if head[-1] == ":" else "") + printable_lines(translated(text)))
+
+
+def color_diff(diff: str) -> List[Styled]:
+    """The lines of a unified diff, or of a .spatch, with colours."""
+    out = []
+    for line in diff.split("\n")[: -1 if diff.endswith("\n") else None]:
+        head = line.startswith(("--- ", "+++ "))
+        color = None if head else _DIFF_COLORS.get(line[:1])
+        out.append(style(line, fg=color, bold=head or None) if head or color else join_styled(line))
+    return out
+
+
+# tables ---------------------------------------------------------------------------------------------------------------
+_WORDS = {
+    "green": ("applied", "captured", "updated", "locked", "overlay", "restored", "verified", "applies", "ok"),
+    "cyan": ("applicable", "available"),
+    "yellow": (
+        Message("broken before"),
+        "overwritten",
+        "outdated",
+        "interrupted",
+        "absent",
+        "note",
+        "advice",
+        "symptom",
+        "follows",
+    ),
+    "blue": ("upstream", "not needed", "out of range"),
+}
+COLORS = {word: color for color, words in _WORDS.items() for word in words}
+"""The colour of each word that a row can begin with; others are red."""
+
+
+class Row(NamedTuple):
+    """A line of a table: a word that is coloured by its meaning, further cells, and lines below it."""
+
+    word: str
+    cells: Tuple[str, ...]
+    details: Tuple[str, ...] = ()
+
+
+def hint_lines(hint: str) -> List[str]:
+    """A hint as the details of a row, none for ""."""
+    first, *more = translated_lines(hint) or [""]
+    head = label("hint")
+    return [Verbatim(head + (" " if head[-1] == ":" else "") + first), *more] if hint else []
+
+
+def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
+    """The lines of a table, styled; the last cell of a row is not padded.
+
+    Where a row is wider than `most` columns (0: no limit), its further cells and long texts go on below; of a very long
+    word (the name of a scope) the middle is left out.
+    """
+    texts = [[_clipped(printable(translated(cell))) for cell in row.cells] for row in rows]
+    first = max((width(term(row.word)) for row in rows), default=0)
+    count = max(map(len, texts), default=0)
+    widths = [max((width(cells[at]) for cells in texts if len(cells) > at), default=0) for at in range(count)]
+    room = max(20, most - first - 2) if most else sys.maxsize
+    for row, cells in zip(rows, texts):
+        filled = [""]
+        for cell, column in zip(cells, widths):
+            if filled[-1] and width(filled[-1] + cell) > room:
+                filled.append("")
+            filled[-1:] = [*_wrapped(filled[-1] + cell, room)]
+            filled[-1] += " " * (column - width(cell) + 2)
+        head = style(padded(term(row.word), first), fg=COLORS.get(row.word, "red"))
+        yield f"{head}  {filled[0]}".rstrip()
+        whole = (Styled, Verbatim)
+        details = [
+            line for each in row.details for line in ([each] if isinstance(each, whole) else translated(each).split("\n"))
+        ]
+        below = (part for detail in details for part in _wrapped(_clipped(printable(detail)), room))
+        for line in (*filled[1:], *below):
+            yield (" " * (first + 2) + line).rstrip()
+
+
+def _clipped(text: str) -> str:
+    """The text with the middle of very long words left out; styled text, which is code, stays as it is."""
+    return text if isinstance(text, Styled) else re.sub(rf"\S{{{LONGEST},}}", lambda word: clip(word.group(), LONGEST), text)
+
+
+def _wrapped(text: str, most: int) -> List[str]:
+    """A text in lines of at most `most` columns; code, which is styled or begins with a blank, stays as it is."""
+    return [text] if width(text) <= most or isinstance(text, Styled) or text[:1] == " " else wrapped(text, most)

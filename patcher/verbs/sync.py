@@ -1,0 +1,217 @@
+"""`sync`: make an environment what a project asks for, in one commit."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Sequence, Tuple
+
+import click
+
+from patcher.errors import Location, LockError, SitepatchError, UsageError
+from patcher.facts import FileStatus, Wanted
+from patcher.hook.places import hook_folders, hook_name
+from patcher.message import Message, joined
+from patcher.model import Plan, Requested, Step
+from patcher.patchset.toml import options_text
+from patcher.planner.survey import make_plan
+from patcher.project import lockfile
+from patcher.project.differing import lock_differences
+from patcher.project.request import PROJECT_FILES, ProjectFiles, ProjectRequest, read_request
+from patcher.store.status import applied_names, statuses
+from patcher.target.interpreter import Environment
+from patcher.text.listed import count
+from patcher.verbs.change import carry_out, verify_settings
+from patcher.verbs.console import Console
+from patcher.verbs.options import common_options, patient, project_options, writing_options
+from patcher.verbs.place import HERE, SILENT, Effect, Events, Outcome, Place
+from patcher.verbs.report import note_running, report_outcome, show_plan
+from patcher.verbs.styles import Row
+from patcher.verify import IMPORT
+
+
+def sync(
+    project: ProjectFiles = PROJECT_FILES,
+    *,
+    place: Place = HERE,
+    verify: str = IMPORT,
+    dry_run: bool = False,
+    force: bool = False,
+    events: Events = SILENT,
+) -> Outcome:
+    """Verify what the project asks for, and make the environment that, all or nothing; see `patcher.apply` for the arguments.
+
+    Raises:
+        LockError: something differs from the lock.
+        SitepatchError: see `read_request`; what keeps it from making a plan or from writing.
+    """
+    asked_for = read_request(project, place.patch_dirs)
+    requested = asked_for.patchsets
+    env = place.environment()
+    damaged = _refuse_what_a_hook_undoes(env, requested)
+    how = verify_settings(place, env, verify, [one.patchset for one in requested], events)
+    names = [one.patchset.name for one in requested]
+    place = place._replace(patch_dirs=asked_for.patch_dirs)
+    events.started(env, requested)
+
+    def look() -> Outcome:
+        items = statuses(env)
+        plan = project_plan(project, asked_for, env, events, force=force)
+        going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
+        live = applied_names(item for item in items if item.live)
+        reverted = [
+            Message("{name} is applied and is not asked for: it is reverted", name=name) for name in going if name in live
+        ]
+        plan = plan._replace(notes=(*asked_for.notes, *damaged, *reverted, *plan.notes))
+        answered = {answer.patchset for answer in plan.answers}
+        fitting = tuple(name for name in names if name in answered)
+        outcome = Outcome(place, env, plan, fitting, requested, dry_run)
+        return outcome._replace(effects=_effects(items, plan), restored=tuple(going))
+
+    return carry_out(look, env, how, events, dry_run=dry_run)
+
+
+def project_plan(
+    project: ProjectFiles, asked_for: ProjectRequest, env: Environment, events: Events, *, force: bool = False
+) -> Plan:
+    """The plan that makes an environment what a project asks for.
+
+    Raises:
+        LockError: something differs from the lock.
+        SitepatchError: what keeps it from making a plan.
+    """
+    plan = make_plan(env, Wanted(asked_for.patchsets, None, force))
+    if asked_for.lock:
+        now = lockfile.make_lock(asked_for.patchsets, plan.locked)
+        problems = lock_differences(asked_for.lock, now, complete=not plan.failed)
+        if problems:
+            path = project.lock_path
+            hint = Message("nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew", path=path)
+            events.unfit(plan.failed)
+            raise LockError(
+                joined("\n", (Message("{path}: {problem}", path=path, problem=problem) for problem in problems)),
+                hint,
+                Location(str(path)),
+            )
+    return plan
+
+
+def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> List[str]:
+    """Return a remark on each damaged hook.
+
+    Raises:
+        SitepatchError: an installed hook keeps a patchset applied otherwise than as the project asks for it.
+    """
+    by_name = {one.patchset.name: one for one in requested}
+    problems: List[str] = []
+    own = env._replace(sites=env.own)
+    if not hook_folders(own):
+        return []
+    from patcher.hook.installed import loaded_hooks  # few environments have a hook
+
+    hooks, damaged = loaded_hooks(own)
+    for hook in hooks:
+        for kept in hook.requested:
+            name = kept.patchset.name
+            mine = by_name.get(name)
+            what = Message("{name}: {hook.name} keeps it applied in {hook.site}", name=name, hook=hook)
+            if mine is None:
+                problems.append(Message("{what}, and the project does not ask for it", what=what))
+            elif mine.patchset.digest != kept.patchset.digest:
+                problems.append(Message("{what} in another version than the project asks for", what=what))
+            elif dict(mine.options) != dict(kept.options):
+                here, there = options_text(mine.options), options_text(kept.options)
+                problems.append(
+                    Message("{what} with {there}, and the project asks for {here}", what=what, there=there, here=here)
+                )
+    if problems:
+        same = Message("make the hook ask for the same (sitepatch hook init DIR) and install it again")
+        hint = Message(
+            "nothing was changed: the next start of Python would undo it\n{same}, or take it out: sitepatch hook remove",
+            same=same,
+        )
+        raise SitepatchError(joined("\n", problems), hint)
+    bad = [(hook_name(folder), error) for folder, error in damaged.items()]
+    return [
+        Message("the hook {name} is damaged and does nothing: {error.brief}; {error.hint}", name=name, error=error)
+        for name, error in bad
+    ]
+
+
+def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
+    """What a plan does with each patchset, and in how many files of which directory."""
+    before = {(item.site, item.receipt.path): item for item in items}
+    counts: Dict[Tuple[str, str, str], int] = {}
+    for file in [file for file in plan.files if file.change]:
+        item = before.get((file.site, file.path))
+        was: Dict[str, Step] = {step.patchset: step for step in item.receipt.steps} if item else {}
+        done: Dict[str, str] = {}
+        for step in file.steps:
+            old = was.get(step.patchset) if item and item.live else None
+            if old is None:
+                done[step.patchset] = "applied"
+            elif (old.digest, dict(old.options)) != (step.digest, dict(step.options)):
+                done[step.patchset] = "updated"
+        gone = [name for name in was if name not in {step.patchset for step in file.steps}]
+        done.update(dict.fromkeys(gone, "restored" if item and (item.live or item.deleted) else "forgotten"))
+        for name, word in done.items():
+            counts[word, name, file.site] = counts.get((word, name, file.site), 0) + 1
+    return tuple(Effect(*key, number) for key, number in sorted(counts.items()))
+
+
+@click.command("sync", epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked")
+@project_options
+@click.option("--locked", is_flag=True, help="Do nothing where anything differs from the lock; report all that does.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
+@writing_options
+@common_options()
+@patient
+def command(
+    console: Console,
+    project: str,
+    requirements: Tuple[str, ...],
+    lock_file: str,
+    locked: bool,
+    dry_run: bool,
+    force: bool,
+    verify: str,
+) -> int:
+    """Make the environment what the project asks for.
+
+    What is missing is applied, what changed is updated, and what is applied but is not asked for is REVERTED, also
+    what was applied by hand. All of it or nothing, and verified as by apply.
+
+    The project asks in [tool.sitepatch] of its pyproject.toml and in comments of requirements files.
+    """
+    if lock_file and not locked:
+        raise UsageError("--lock: found no --locked, without which no lock is looked at")
+    files = ProjectFiles(project, requirements, lock_file, locked)
+    return report_synced(console, files, verify, dry_run=dry_run, force=force)
+
+
+def report_synced(console: Console, project: ProjectFiles, verify: str, *, dry_run: bool = False, force: bool = False) -> int:
+    """Make the environment what the project asks for, and report it."""
+    console.on_plan = _show_sync_plan
+    outcome = sync(project, place=console.place, verify=verify, dry_run=dry_run, force=force, events=console)
+    return report_outcome(console, outcome, _show_synced, restored=list(outcome.restored))
+
+
+def _show_sync_plan(console: Console, outcome: Outcome) -> None:
+    if not outcome.requested and not outcome.plan.files and not outcome.plan.answers:
+        console.info(
+            "nothing is asked for, and nothing is applied in {place}: nothing to do", place=", ".join(outcome.env.own)
+        )
+    show_plan(console, outcome)
+
+
+def _show_synced(console: Console, outcome: Outcome) -> None:
+    requested, rows = {one.patchset.name for one in outcome.requested}, []
+    for one in outcome.effects:
+        why = "" if one.word in ("applied", "updated") else Message(", which it does not change any more")
+        why = why if one.patchset in requested else Message(", not asked for")
+        rows.append(
+            Row(
+                one.word,
+                (Message("{one.patchset}: {files} in {one.site}{why}", one=one, files=count(one.files, "file"), why=why),),
+            )
+        )
+    console.info_rows(rows)
+    note_running(console, outcome)
