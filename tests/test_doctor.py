@@ -18,8 +18,9 @@ from patcher.errors import SitepatchError
 from patcher.store import journal
 from patcher.store.receipt import encode_fields
 from patcher.target.interpreter import Environment, discover
+from patcher.verbs.checkup import CHECKS
 from patcher.verbs.demo import lay_out
-from patcher.verbs.doctor import CHECKS, NOTE, OK, PROBLEM, Check, Examination, examine
+from patcher.verbs.examination import NOTE, OK, PROBLEM, Check, Examination, examine
 from patcher.verbs.hook import installed_hooks
 from patcher.verbs.troubles import TROUBLES
 from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
@@ -382,13 +383,13 @@ def test_bytecode_under_a_prefix(patched, tmp_path):
 
 @told
 def test_an_interrupted_run_and_one_that_is_under_way(site):
-    from patcher.verbs.apply import apply
+    from patcher.verbs.apply import command
 
     child = os.fork()
     if not child:
         journal.put_in_place = lambda *rest: os._exit(7)
         with contextlib.suppress(BaseException):
-            apply.main([DDP, "--target", str(site.path)], standalone_mode=False)
+            command.main([DDP, "--target", str(site.path)], standalone_mode=False)
         os._exit(1)
     assert os.waitpid(child, 0)[1] >> 8 == 7
     (first, *rest) = doctor(site)

@@ -24,8 +24,8 @@ from patcher.project.request import ProjectFiles
 from patcher.system.decode import Reader
 from patcher.verbs.console import exit_code
 from patcher.verbs.demo import lay_out
+from patcher.verbs.lock import lock as write_lock
 from patcher.verbs.place import Place
-from patcher.verbs.sync import lock as write_lock
 from patcher.verbs.sync import sync
 from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
 from tests.test_sync import UTILS, asks, standing

@@ -29,10 +29,11 @@ from patcher.store.lock import holders, locked, uv_locks
 from patcher.store.retry import quiet, settled
 from patcher.store.status import statuses
 from patcher.target.interpreter import discover
-from patcher.verbs import status as verify
-from patcher.verbs.apply import apply, restore
+from patcher.verbs.apply import command as apply
 from patcher.verbs.demo import lay_out
 from patcher.verbs.main import commands
+from patcher.verbs.restore import command as restore
+from patcher.verify import run as verify
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 from tests.faults import calls
 from tests.plans import plan_apply
@@ -279,14 +280,14 @@ def test_a_file_that_nfs_calls_stale_while_another_process_writes_is_looked_at_a
 
 def test_what_changes_while_it_is_verified_is_verified_again(site, monkeypatch):
     assert site("apply", DDP).code == 0
-    real, runs = verify.run_checks, []
+    real, runs = verify.verify_files, []
 
     def run(*rest, **more):
         runs.append(1)
         assert len(runs) > 1 or site("restore").code == 0
         return real(*rest, **more)
 
-    monkeypatch.setattr(verify, "run_checks", run)
+    monkeypatch.setattr(verify, "verify_files", run)
     code, out = looked(site, "status", "--verify", "compile")
     assert (code, len(runs)) == (0, 2), out
     assert "compiled" not in out and "failed" not in out, "nothing is applied any more"
