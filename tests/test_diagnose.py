@@ -650,13 +650,19 @@ def test_where_an_accelerator_is_installed_its_own_patchset_is_reported(tmp_path
     assert answer["findings"][0]["patchset"] == "mmengine-device"
 
 
-@pytest.mark.parametrize("said", ["device=gcu:3", "torch_gcu 2.5.1 is imported", "燧原 T20", "{device(type='gcu', index=0)}"])
-def test_a_card_that_the_text_speaks_of_is_the_device_that_is_set(known, said):
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("device=gcu:3", "gcu"), ("torch_gcu 2.5.1 is imported", "gcu"), ("燧原 T20", "gcu"),
+        ("{device(type='gcu', index=0)}", "gcu"), ("the model is on xla:1", "xla"), ("{device(type='xla', index=0)}", "xla"),
+    ],
+)  # fmt: skip
+def test_a_card_that_the_text_speaks_of_is_the_device_that_is_set(known, said, kind):
     (finding,) = found(known, f"{said}\n{FRAME}{REFUSED}")
-    assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": "gcu"})
+    assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": kind})
     assert "sitepatch apply mmengine-ddp-device" in finding.symptom.advice, "how to train on the CPU on purpose"
-    fitting = finding._replace(fit=Fit(APPLIES, "", ("device=gcu",)))
-    assert ops._cure([fitting]) == ("apply", "mmengine-device", "--set", "mmengine-device.device=gcu")
+    fitting = finding._replace(fit=Fit(APPLIES, "", (f"device={kind}",)))
+    assert ops._cure([fitting]) == ("apply", "mmengine-device", "--set", f"mmengine-device.device={kind}")
     assert [each.symptom.name for each in found(known, FRAME + REFUSED)] == ["ddp-refuses-device-ids"], "a text without a card"
 
 

@@ -37,7 +37,7 @@ _REFUSAL = squeezed(REFUSAL.encode())
 PIECE = 1 << 20
 _EVENT = re.compile(OURS + rb' \{\\?"schema\\?": \d+, \\?"event')
 _DEVICE = re.compile(  # what a text says of the card that it is from
-    rb"torch[_-](npu|gcu|musa|mlu|xla)\b|\b(npu|gcu|musa|mlu|xpu|hpu):\d|type='(npu|gcu|musa|mlu|xpu|hpu)'|"
+    rb"torch[_-](npu|gcu|musa|mlu|xla)\b|\b(npu|gcu|musa|mlu|xpu|hpu|xla):\d|type='(npu|gcu|musa|mlu|xpu|hpu|xla)'|"
     rb"\b(NPU|GCU|MUSA|MLU|XPU|HPU)\b"
 )
 _CARDS = (
