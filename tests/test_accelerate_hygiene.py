@@ -127,9 +127,9 @@ def test_a_process_that_is_not_the_main_one_writes_only_its_own_file(accelerate)
 
 
 LAUNCHES = [
-    ("--multi_gpu --num_processes 4", 2, "4 processes are asked for, but there are 2 device(s): 2 are started."),
-    ("--use_fsdp --num_processes 3", 2, "3 processes are asked for, but there are 2 device(s): 2 are started."),
-    ("--multi_gpu --num_processes 4 --gpu_ids 0", 1, "4 processes are asked for, but there are 1 device(s): 1 are started."),
+    ("--multi_gpu --num_processes 4", 2, "4 processes are asked for on this machine, but it has 2 device(s): 2 are started."),
+    ("--use_fsdp --num_processes 3", 2, "3 processes are asked for on this machine, but it has 2 device(s): 2 are started."),
+    ("--multi_gpu --num_processes 4 --gpu_ids 0", 1, "4 processes are asked for on this machine, but it has 1 device(s): 1 are started."),
     ("--multi_gpu --num_processes 2", 2, None),
     ("--num_processes 4", 4, None),
     ("--multi_gpu --cpu --num_processes 4", 4, None),

@@ -25,20 +25,21 @@ PROCESS = {"host", "pid", "time", "run", "visible", "backend", "current"}
 def helper_source(params=5):
     text = SPATCH.read_text(encoding="utf-8")
     _, _, hunk = text.partition("--- mmengine/dist/utils.py\n")
-    hunk = hunk.partition("\n@@ init_dist ")[0]
+    hunk = hunk.partition("\n--- ")[0]
     lines = [line[1:] for line in hunk.splitlines() if line.startswith("+")]
     return "\n".join(lines).replace("$params", repr(params))
 
 
-def scope(params=5):
-    """All functions of the helper, by name."""
-    found = {}
-    exec(compile(helper_source(params), "ddp_debug.spatch", "exec"), found)
-    return found
-
-
 def helper(params=5):
-    return scope(params)["_sitepatch_ddp_report"]
+    """The function of the patch, asked as a hunk asks it: `device_ids` gives what MMEngine names, `config` has what a config says."""
+    found = {"os": os}
+    exec(compile(helper_source(params), "ddp_debug.spatch", "exec"), found)
+
+    def tell(site, model, device_ids=lambda: None, config=None, before=()):
+        defaults = (lambda: {"device_ids": device_ids()}) if device_ids else dict
+        return found["_sitepatch_ddp_report"](site, model, before, defaults, config or {})
+
+    return tell
 
 
 class Tensor:
@@ -119,7 +120,7 @@ def test_the_facts_of_a_model_left_on_the_cpu(report):
     assert warnings(facts) == ["cpu-with-device-ids"]
     assert {name: facts.pop(name) for name in PROCESS}.keys() == PROCESS
     assert facts == {
-        "schema": 5,
+        "schema": 6,
         "site": "Here",
         "rank": 1,
         "world_size": 2,
@@ -180,29 +181,12 @@ def told(capsys):
     return lines[:-1], json.loads(lines[-1].partition(" ")[2])
 
 
-class Runner:
-    """As MMEngine's: what it is given goes to `to`, then it wraps."""
-
-    distributed = True
-
-    def wrap_model(self, cfg, model):
-        self.report("Here", self.moved, lambda: None)
-
-
 def test_a_model_that_mmengine_moves_back_to_the_cpu(capsys):
-    functions = scope()
-    kind = type("Runner", (Runner,), {"wrap_model": Runner.wrap_model})
-    kind.report = staticmethod(functions["_sitepatch_ddp_report"])
-    functions["_sitepatch_ddp_watch"](kind)
-    kind.moved = Model(Tensor(), Tensor())
-    kind().wrap_model(None, Model(Tensor("gcu:0"), Tensor("gcu:0")))
+    helper()("Here", Model(Tensor(), Tensor()), before=["gcu:0", "gcu:0"])
     lines, facts = told(capsys)
     assert (facts["before"], warnings(facts)) == ({"gcu:0": 2}, ["moved-back"])
     assert "parameters on {'cpu': 2}, before {'gcu:0': 2}, " in lines[0]
-    kind.report("Here", kind.moved, lambda: None)
-    assert told(capsys)[1]["before"] is None, "of another model nothing is known"
-    kind.moved = Model(Tensor("gcu:0"))
-    kind().wrap_model(None, model=Model(Tensor()))
+    helper()("Here", Model(Tensor("gcu:0")), before=["cpu"])
     facts = told(capsys)[1]
     assert (facts["before"], verdict(facts)) == ({"cpu": 1}, "ready")
 
@@ -215,6 +199,11 @@ def test_an_idle_accelerator_is_a_warning(report, monkeypatch, kind, initialised
     monkeypatch.setitem(sys.modules, "torch", torch)
     _, found = report(Model(Tensor()), lambda: None)
     assert verdict(found) == ("accelerator-unused" if idle else "ready")
+
+
+def test_a_parameter_of_one_number_has_a_value(report):
+    _, found = report(Model(Tensor("cuda:1", shape=())))
+    assert (found["unmaterialised"], warnings(found)) == (0, [])
 
 
 def test_which_parameters_are_where(report):
@@ -249,15 +238,11 @@ def test_who_gave_the_device_ids(capsys, monkeypatch):
     assert origin({"device_ids": [0]})[0] == "config"
 
 
-def test_the_start_of_the_process_group_is_printed_and_the_backend_goes_into_the_report(capsys, monkeypatch):
-    functions = scope()
+def test_the_backend_of_the_process_group_goes_into_the_report(report, monkeypatch):
     distributed = types.ModuleType("torch.distributed")
-    distributed.get_backend, distributed.get_world_size = lambda: "gloo", lambda: 2
+    distributed.get_backend = lambda: "gloo"
     monkeypatch.setitem(sys.modules, "torch.distributed", distributed)
-    functions["_sitepatch_ddp_print"]("started: backend %(backend)s, %(world_size)s ranks, current %(current)s")
-    assert capsys.readouterr().out == "[rank 1] sitepatch mmengine-ddp-debug: started: backend gloo, 2 ranks, current {}\n"
-    functions["_sitepatch_ddp_report"]("Here", Model(Tensor()), lambda: None)
-    assert told(capsys)[1]["backend"] == "gloo"
+    assert report(Model(Tensor()))[1]["backend"] == "gloo"
 
 
 def test_nothing_escapes_the_helper(capsys):
@@ -278,14 +263,14 @@ def test_a_missing_local_rank_is_reported_and_not_raised(report, monkeypatch):
     assert found["env"]["LOCAL_RANK"] is None
 
 
-def test_parameters_that_raise_half_way_are_reported_as_far_as_they_were_read(report):
+def test_parameters_that_raise_half_way_are_not_reported_as_all(report):
     class Broken(Model):
         def named_parameters(self):
             yield "first", Tensor()
             raise RuntimeError
 
     _, found = report(Broken(), lambda: None)
-    assert found["parameters"] == {"total": 1, "devices": {"cpu": 1}, "complete": False}
+    assert found["parameters"] == {"total": 0, "devices": {}, "complete": False}
     assert warnings(found) == ["model-unreadable"]
 
 
@@ -417,57 +402,10 @@ def test_the_helper_is_python_3_7():
     ast.parse(helper_source(), feature_version=(3, 7))
 
 
-class Strategy:
-    """As one of MMEngine's strategies."""
-
-    def __init__(self, **model_wrapper):
-        self.model_wrapper = model_wrapper or None
-
-    def wrap(self, model):
-        "What it says."
-        if model.parameters_[0].device == "refused":
-            raise ValueError("not\nthis model")
-        return Model(Tensor("gcu:0"))
-
-
-def watched(name, method="_wrap_model"):
-    """A strategy of that name, derived from a class that watches what is derived from it."""
-    base = type("BaseStrategy", (Strategy,), {})
-    base.__init_subclass__ = classmethod(scope()["_sitepatch_ddp_watch"])
-    return type(name, (base,), {method: Strategy.wrap})
-
-
-@pytest.mark.parametrize(
-    ("name", "method", "config", "wrapper"),
-    [
-        ("DeepSpeedStrategy", "_wrap_model", {}, "MMDeepSpeedEngineWrapper"),
-        ("ColossalAIStrategy", "_wrap", {}, "ColossalAIModelWrapper"),
-        ("ColossalAIStrategy", "_wrap", {"type": "Mine"}, "Mine"),
-    ],
-)
-def test_a_strategy_that_is_watched_reports_before_it_wraps(capsys, name, method, config, wrapper):
-    kind = watched(name, method)
-    wrap = getattr(kind(**config), method)
-    assert wrap.__doc__ == "What it says."
-    assert wrap(Model(Tensor())).parameters_[0].device == "gcu:0"
-    _, found = told(capsys)
-    assert (found["site"], found["device_ids"], found["before"]) == (f"{name}.{method}", None, {"cpu": 1})
-    assert (found["wrapper"], found["parameters"]["devices"], warnings(found)) == (wrapper, {"cpu": 1}, ["other-wrapper"])
-
-
 @pytest.mark.parametrize(("given", "ids"), [(1, ("1",)), (None, None), ([0], ("0",))])
 def test_the_one_device_id_of_fsdp_is_a_list_of_one_to_diagnose(capsys, given, ids):
-    helper()("Here", Model(Tensor()), lambda: given, {"type": "MMFullyShardedDataParallel"})
+    helper()("Here", Model(Tensor()), None, {"type": "MMFullyShardedDataParallel", "device_id": given})
     assert read_report(1, told(capsys)[1]).device_ids == ids
-
-
-def test_a_strategy_that_wraps_nothing_reports_where_the_model_is_then(capsys):
-    kind = watched("SingleDeviceStrategy")
-    kind.distributed = True  # by the launcher of the processes; each of them trains alone
-    kind()._wrap_model(model=Model(Tensor()))
-    (line,), found = told(capsys)
-    assert (found["wrapper"], found["before"], found["parameters"]["devices"], verdict(found)) == ("none", {"cpu": 1}, {"gcu:0": 1}, "ready")
-    assert line.startswith("[rank 1] sitepatch mmengine-ddp-debug: SingleDeviceStrategy._wrap_model (not distributed), none: ")
 
 
 def test_where_nothing_is_wrapped_no_registry_is_asked(capsys, monkeypatch):
@@ -476,15 +414,6 @@ def test_where_nothing_is_wrapped_no_registry_is_asked(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "mmengine.registry", registry)
     helper()("Here", Model(Tensor("gcu:0")), lambda: None, {"type": "none"})
     assert (verdict(told(capsys)[1]), asked) == ("ready", [])
-
-
-def test_what_a_wrapping_raises_is_reported_and_goes_on(capsys):
-    with pytest.raises(ValueError, match="not\nthis model"):
-        watched("DDPStrategy")()._wrap_model(Model(Tensor("refused")))
-    (line,), found = told(capsys)
-    assert line == "[rank 1] sitepatch mmengine-ddp-debug: DDPStrategy._wrap_model raised ValueError: not"
-    assert (found["event"], found["error"], found["rank"]) == ("raised", "ValueError: not\nthis model", 1)
-    assert found["at"].startswith("test_ddp_helper.py:") and found["at"].endswith(" in wrap")
 
 
 def wrap_in_a_patched_stand_in(name, site, code):
@@ -520,14 +449,20 @@ WRAPPER_CFG = "dict(type='MMDistributedDataParallel', device_ids={})"
 def test_each_place_reports_before_it_fails(name, code, place, tmp_path):
     ended = wrap_in_a_patched_stand_in(name, tmp_path, code)
     assert ended.stderr.splitlines()[-1] == "ValueError: device_ids [1] given for a module on the CPU"
-    found, raised = (json.loads(line.partition(" ")[2]) for line in ended.stdout.splitlines() if line.startswith("sitepatch-ddp "))
-    error = "ValueError: device_ids [1] given for a module on the CPU"
-    assert (raised["event"], raised["error"], raised["rank"], raised["sequence"]) == ("raised", error, 3, found["sequence"])
-    assert f"[rank 3] sitepatch mmengine-ddp-debug: {place.partition(' ')[0]} raised {error}\n" in ended.stdout
-    assert (found["site"], found["rank"], found["device_ids"]) == (place, 3, [1])
+    (found,) = (json.loads(line.partition(" ")[2]) for line in ended.stdout.splitlines() if line.startswith("sitepatch-ddp "))
+    assert f"[rank 3] sitepatch mmengine-ddp-debug: {place}, MMDistributedDataParallel: parameters on {{'cpu': 2}}, " in ended.stdout
+    assert (found["site"], found["rank"], found["device_ids"], found["before"]) == (place, 3, [1], {"cpu": 2})
     assert (found["wrapper"], found["model"]) == ("MMDistributedDataParallel", "BaseModel")
     assert found["parameters"] == {"total": 2, "devices": {"cpu": 2}, "complete": True}
     assert verdict(found) == "cpu-with-device-ids"
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "0.7.4", "0.10.7"])
+def test_where_nothing_is_wrapped_the_report_says_where_the_model_is(version, tmp_path):
+    code = "from mmengine.runner import Runner; Runner(distributed=False).wrap_model(None, BaseModel())"
+    found = json.loads(wrap_in_a_patched_stand_in(f"mmengine-{version}", tmp_path, code).stdout.splitlines()[-1].partition(" ")[2])
+    assert (found["site"], found["wrapper"], found["bases"]) == ("Runner.wrap_model (not distributed)", "none", [])
+    assert (found["before"], found["parameters"]["devices"], verdict(found)) == ({"cpu": 2}, {"cpu": 2}, "ready")
 
 
 def test_the_config_wins_over_the_device_ids_that_mmengine_gives(tmp_path):

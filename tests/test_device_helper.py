@@ -166,26 +166,23 @@ def test_with_cuda_the_same_device_is_selected_as_before(version, launcher, tmp_
 
 
 NO_DRIVER = "selected = []\ntorch.version.cuda = '12.4'"
-TOLD = "mmengine-ddp-device: torch is built for CUDA 12.4 and finds no GPU, so MMEngine trains on the CPU"
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_torch_for_cuda_without_a_driver_says_so_and_stops_where_a_gpu_was_asked_for(version, launcher, tmp_path):
+def test_a_torch_for_cuda_without_a_driver_says_so_where_a_gpu_was_asked_for(version, launcher, tmp_path):
     code, environ = START.format(launcher=launcher, more=NO_DRIVER), {**LAUNCHERS[launcher], "LOCAL_RANK": "0"}
     nccl = code.replace("gloo", "nccl")
     patched(version, tmp_path / "strict", DEVICE)
     assert run(tmp_path / "strict", code, **environ, CUDA_VISIBLE_DEVICES="-1") == "['gloo'] []"
-    if launcher != "slurm":  # which says the local rank itself
-        assert run(tmp_path / "strict", code.replace("print(", "0 and print("), **environ) == TOLD
-    stop = f"RuntimeError: {TOLD}, though {{}} asks for a GPU; to allow it: sitepatch apply {DEVICE} --set cpu=true"
-    assert run(tmp_path / "strict", code, **environ, CUDA_VISIBLE_DEVICES="0,1") == stop.format("CUDA_VISIBLE_DEVICES=0,1")
-    assert run(tmp_path / "strict", nccl, **environ) == stop.format("the backend nccl")
+    assert run(tmp_path / "strict", code, **environ) == "['gloo'] []", "the backend says that the CPU is meant"
+    refused = "AttributeError: there is no CUDA"
+    assert run(tmp_path / "strict", code, **environ, CUDA_VISIBLE_DEVICES="0,1").startswith(refused)
+    assert run(tmp_path / "strict", nccl, **environ).startswith(refused)
+    known = "import mmengine.device; mmengine.device.get_device = lambda: 'musa'\n"
+    assert run(tmp_path / "strict", known + nccl, **environ) == "['nccl'] []", "another device is there"
     patched(version, tmp_path / "allowed", DEVICE, settings={f"{DEVICE}.cpu": "true"})
     assert run(tmp_path / "allowed", code, **environ, CUDA_VISIBLE_DEVICES="0") == "['gloo'] []"
-    chosen = "import sys, types; sys.modules['mmengine.device.utils'] = types.SimpleNamespace(_sitepatch_own_device=lambda: {!r})\n"
-    assert run(tmp_path / "strict", chosen.format("cpu") + code, **environ, CUDA_VISIBLE_DEVICES="0") == "['gloo'] []"
-    assert run(tmp_path / "strict", chosen.format(None) + code, **environ, CUDA_VISIBLE_DEVICES="0,1").startswith(stop[:30])
 
 
 @pytest.mark.parametrize(("version", "code"), PLACES)

@@ -29,7 +29,7 @@ from tests.test_races import held, site_of, told, venv_of
 pytestmark = pytest.mark.once
 
 UTILS = "mmengine/dist/utils.py"
-FILES = ["mmengine/_strategy/base.py", "mmengine/_strategy/distributed.py", UTILS, RUNNER]
+FILES = ["mmengine/_strategy/distributed.py", UTILS, RUNNER]
 
 
 @pytest.fixture

@@ -154,12 +154,12 @@ def test_the_compilers_settings_read_their_variable_as_upstream_does_and_then_as
 @pytest.mark.parametrize(
     ("name", "patchset", "expected"),
     [
-        ("mmengine-0.1.0", "mmengine-ddp-debug", [State.APPLICABLE] * 5),
-        ("mmengine-0.7.4", "mmengine-ddp-debug", [State.APPLICABLE] * 5),
-        ("mmengine-0.10.7", "mmengine-ddp-debug", [State.APPLICABLE] * 7),
-        ("mmengine-0.1.0", "mmengine-ddp-device", [State.APPLICABLE] * 6),
-        ("mmengine-0.7.4", "mmengine-ddp-device", [State.APPLICABLE] * 6),
-        ("mmengine-0.10.7", "mmengine-ddp-device", [State.APPLICABLE] * 8),
+        ("mmengine-0.1.0", "mmengine-ddp-debug", [State.APPLICABLE] * 6),
+        ("mmengine-0.7.4", "mmengine-ddp-debug", [State.APPLICABLE] * 6),
+        ("mmengine-0.10.7", "mmengine-ddp-debug", [State.APPLICABLE] * 8),
+        ("mmengine-0.1.0", "mmengine-ddp-device", [State.APPLICABLE] * 7),
+        ("mmengine-0.7.4", "mmengine-ddp-device", [State.APPLICABLE] * 7),
+        ("mmengine-0.10.7", "mmengine-ddp-device", [State.APPLICABLE] * 9),
         ("torch-1.13.0", "torch-musa-guard", [State.NOT_NEEDED]),
         ("torch-2.5.0", "torch-musa-guard", [State.NOT_NEEDED]),
         ("torch-2.7.1-musa", "torch-musa-guard", [State.APPLICABLE]),

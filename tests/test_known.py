@@ -357,7 +357,7 @@ def test_apply_gives_the_same_bytes_and_receipts_with_and_without_known_results(
         made.append((words, {path: what[0] for path, what in site.tree().items() if path.endswith((".py", ".json"))}))
         assert b"_report" in site.file(RUNNER).read_bytes()
     assert made[0] == made[1] == made[2] == made[3]
-    assert len(list(folder.iterdir())) == 4
+    assert len(list(folder.iterdir())) == 3
 
 
 def test_check_and_diff_and_a_dry_run_use_the_cache_and_need_none(tmp_path, folder):
@@ -366,7 +366,7 @@ def test_check_and_diff_and_a_dry_run_use_the_cache_and_need_none(tmp_path, fold
     for more in ({}, {}, {"SITEPATCH_CACHE": os.devnull}):
         for words in (["apply", DDP, "--dry-run"], ["diff", DDP], ["check", DDP]):
             assert shown.setdefault(words[0], site(*words, **more).out) == site(*words, **more).out
-    assert site.tree() == before and len(list(folder.iterdir())) == 4
+    assert site.tree() == before and len(list(folder.iterdir())) == 3
 
 
 # the tables of the built-in patchsets ---------------------------------------------------------------------------------

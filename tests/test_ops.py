@@ -50,9 +50,9 @@ def test_the_plan_is_reported_before_anything_is_written_and_nothing_is_printed(
     before, log, place = site.tree(), Log(site.path), Place(target=str(site.path))
     outcome = apply((DDP,), place=place, events=log)
     assert [one[0] for one in log.seen] == ["started", "planned", "reached"]
-    assert log.seen[0][1:] == ((str(site.path),), [DDP]) and log.seen[1][1:] == (False, 4, before)
+    assert log.seen[0][1:] == ((str(site.path),), [DDP]) and log.seen[1][1:] == (False, 3, before)
     assert outcome.ok and outcome.written and outcome.fresh and outcome.patchsets == (DDP,)
-    assert [check.what for check in outcome.verified.checks] == ["compile"] * 4
+    assert [check.what for check in outcome.verified.checks] == ["compile"] * 3
     assert status(place=place, verify="import").verified.ok and status(GUARD, place=place, verify="compile").verified.idle == (GUARD,)
     again = apply((DDP,), place=place)
     assert again.ok and not again.written and again.changed == []
@@ -89,10 +89,10 @@ def test_a_project_is_locked_and_synced(site, capsys):
     Path("pyproject.toml").write_text(f'[tool.sitepatch]\npatchsets = ["{DDP}"]\n')
     place, before = Place(target=str(site.path)), site.tree()
     missing = lock(place=place)
-    assert missing.ok and missing.written and len(missing.locked_files) == 4 and os.path.exists("sitepatch.lock")
+    assert missing.ok and missing.written and len(missing.locked_files) == 3 and os.path.exists("sitepatch.lock")
     assert lock(place=place, check=True).differences == ()
     done = sync(ProjectFiles(locked=True), place=place)
-    assert [(one.word, one.patchset, one.files) for one in done.effects] == [("applied", DDP, 4)] and done.restored == ()
+    assert [(one.word, one.patchset, one.files) for one in done.effects] == [("applied", DDP, 3)] and done.restored == ()
     Path("pyproject.toml").write_text("[tool.sitepatch]\npatchsets = []\n")
     done = sync(place=place)
     assert done.restored == (DDP,) and {one.word for one in done.effects} == {"restored"} and site.tree() == before

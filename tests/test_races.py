@@ -42,7 +42,7 @@ from tests.stores import commit
 pytestmark = pytest.mark.once
 
 ALL = bool(os.environ.get("SITEPATCH_ALL_ROUNDS"))
-FILES = ["mmengine/_strategy/base.py", "mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER]
+FILES = ["mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER]
 told = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the kernel does not tell who holds a lock")
 NAME = Path(sys.executable).name[:15]
 HOLD = """

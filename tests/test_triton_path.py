@@ -110,20 +110,11 @@ def others_may_write(triton, folder):
     folder.chmod(0o777)
 
 
-def another_link(triton, folder):
-    folder.mkdir(parents=True)
-    (folder / "libcuda.so").symlink_to("/elsewhere")
-
-
 def a_file_in_the_way(triton, folder):
     triton.cache.touch()
 
 
-def a_relative_cache(triton, folder):
-    triton.environ["XDG_CACHE_HOME"] = "cache"
-
-
-@pytest.mark.parametrize("spoil", [others_may_write, another_link, a_file_in_the_way, a_relative_cache])
+@pytest.mark.parametrize("spoil", [others_may_write, a_file_in_the_way])
 def test_where_no_link_can_be_made_the_refusal_names_the_command(spoil, tmp_path):
     triton = Triton(tmp_path, OLD)
     triton.hold("libcuda.so.1")
@@ -133,6 +124,31 @@ def test_where_no_link_can_be_made_the_refusal_names_the_command(spoil, tmp_path
     assert answer.returncode == 1
     command = f"make the link: ln -s libcuda.so.1 '{triton.elsewhere}/libcuda.so'\n"
     assert answer.stdout.endswith(command), answer.stdout
+
+
+def test_a_link_that_leads_elsewhere_is_made_anew(tmp_path):
+    triton = Triton(tmp_path, OLD)
+    triton.hold("libcuda.so.1")
+    triton.apply()
+    folder = Path(f"{triton.cache}/sitepatch/libcuda{triton.elsewhere}")
+    folder.mkdir(parents=True)
+    (folder / "libcuda.so").symlink_to("/elsewhere")
+    assert str(folder) in triton.ask().stdout
+    assert (folder / "libcuda.so").resolve() == triton.elsewhere / "libcuda.so.1"
+    assert [path.name for path in folder.iterdir()] == ["libcuda.so"]
+
+
+@pytest.mark.parametrize("cache", ["", "cache"], ids=["without XDG_CACHE_HOME", "with one that is not absolute"])
+def test_the_link_is_never_in_the_current_directory(tmp_path, monkeypatch, cache):
+    triton = Triton(tmp_path, OLD)
+    triton.hold("libcuda.so.1")
+    triton.apply()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    folder = Path(tmp_path, "home/.cache", cache, f"sitepatch/libcuda{triton.elsewhere}")
+    answer = triton.ask(XDG_CACHE_HOME=cache, HOME=str(tmp_path / "home"))
+    assert answer.stdout == f"{[str(triton.elsewhere), str(folder)]}\n"
+    assert not list((tmp_path / "here").iterdir())
 
 
 def test_empty_directories_in_the_option_are_not_the_current_directory(triton, tmp_path, monkeypatch):

@@ -51,7 +51,7 @@ _EDIT = "# edited by hand"
 _RUN = r"""
 import ast, os, sys
 site, *paths = sys.argv[1:]
-scope = {}
+scope = {"os": os}
 for path in paths:
     with open(os.path.join(site, path), "rb") as file:
         source = file.read()
@@ -72,7 +72,7 @@ class Model:
         return [("backbone.weight", Tensor(64, 3, 7, 7)), ("head.weight", Tensor(10, 64)), ("head.bias", Tensor(10))]
     def named_buffers(self):
         return [("backbone.running_mean", Tensor(64))]
-scope["_sitepatch_ddp_report"]("Runner.wrap_model", Model(), lambda: [1])
+scope["_sitepatch_ddp_report"]("Runner.wrap_model", Model(), ["cpu"] * 3, lambda: {"device_ids": [1]})
 """
 
 

@@ -35,11 +35,7 @@ for place, wrap in places.items():
             wrap(torch.nn.Linear(2, 1))
         except Exception as error:  # there is no process group: DDP refuses, after the report
             refused = f"{type(error).__name__}: {error}"
-    lines = [line for line in said.getvalue().splitlines() if line.startswith("sitepatch-ddp ")]
-    found = [json.loads(line.partition(" ")[2]) for line in lines]
-    reports, raised = ([each for each in found if ("event" in each) == is_event] for is_event in (False, True))
+    reports = [json.loads(line[14:]) for line in said.getvalue().splitlines() if line.startswith("sitepatch-ddp ")]
     if [report["site"] for report in reports] != [place] or reports[0]["parameters"]["total"] != 2:
         sys.exit(f"no report from {place}; it raised {refused}")
-    if [each["error"] for each in raised] != [refused]:
-        sys.exit(f"{place} raised {refused}, and the report of that is {raised}")
 print("a report from " + ", ".join(places))

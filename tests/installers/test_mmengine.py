@@ -9,7 +9,7 @@ from tests.installers.world import UV, Env, call, of_session
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 NAME = "mmengine-ddp-debug"
-FILES = ["mmengine/runner/runner.py", "mmengine/dist/utils.py", "mmengine/_strategy/base.py", "mmengine/_strategy/distributed.py"]
+FILES = ["mmengine/runner/runner.py", "mmengine/dist/utils.py", "mmengine/_strategy/distributed.py"]
 
 
 def texts(env):

@@ -25,8 +25,9 @@ SUPPORT = ["addict", "matplotlib", "numpy", "pyyaml", "rich", "termcolor", "yapf
 COMMAND_ROOT = Path(__file__).resolve().parents[2]
 TARGETS = {
     "mmengine": [
-        "mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/base.py",
-        "mmengine/_strategy/distributed.py", "mmengine/_strategy/fsdp.py", "mmengine/device/utils.py",
+        "mmengine/dist/utils.py", "mmengine/runner/runner.py", "mmengine/_strategy/single_device.py",
+        "mmengine/_strategy/distributed.py", "mmengine/_strategy/fsdp.py", "mmengine/_strategy/deepspeed.py",
+        "mmengine/_strategy/colossalai.py", "mmengine/device/utils.py",
         "mmengine/runner/amp.py", "mmengine/optim/optimizer/amp_optimizer_wrapper.py", "mmengine/logging/logger.py",
         "mmengine/dist/dist.py", "mmengine/structures/instance_data.py", "mmengine/runner/checkpoint.py",
     ],

@@ -15,7 +15,6 @@ import sys
 from types import SimpleNamespace
 
 import torch
-from mmengine.dist import utils as installed_utils
 from mmengine.runner import runner as installed
 
 LAUNCHERS = {
@@ -83,7 +82,7 @@ def main(folder):
         found["takes several"] = takes(utils, "cuda:0", "cuda:1")
         found["takes a Linear"] = utils._sitepatch_takes_device_ids(torch.nn.Linear(2, 1))
         for name in ("_sitepatch_takes_device_ids", "_sitepatch_tell"):
-            setattr(installed_utils, name, getattr(utils, name))  # wrap_model imports them from there
+            setattr(installed, name, getattr(utils, name))  # the installed module imports none
     os.environ["LOCAL_RANK"] = "0"
     address = f"tcp://127.0.0.1:{free_port()}"
     torch.distributed.init_process_group("gloo", init_method=address, rank=0, world_size=1)

@@ -72,13 +72,11 @@ def test_two_runs_in_one_log_and_the_newest_one_is_well(environment):
 
 
 @slow
-def test_what_is_not_ddp_and_what_a_wrapping_raises(environment):
+def test_what_is_not_ddp(environment):
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
     answer, code = told(ranks(environment, 2, "fsdp").out)
     (wrap,) = answer["shown"][0]["wraps"]
-    assert [(one["code"], one["ranks"]) for one in wrap["conclusions"]][:2] == [("no-accelerator", [0, 1]), ("raised", [0, 1])], answer
-    error = "the wrapping raised RuntimeError: Cannot access accelerator device when none is available. (_init_utils.py:"
-    assert wrap["conclusions"][1]["text"].startswith(error)
+    assert [(one["code"], one["ranks"]) for one in wrap["conclusions"]][:1] == [("no-accelerator", [0, 1])], answer
     assert [(row["site"], row["wrapper"], row["device_ids"]) for row in wrap["ranks"]] == [
         ("FSDPStrategy._wrap_model", "MMFullyShardedDataParallel", [str(rank)]) for rank in range(2)
     ]

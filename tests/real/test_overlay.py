@@ -93,7 +93,7 @@ def test_processes_of_multiprocessing_see_the_patched_source(overlay):
         for method in ("spawn", "forkserver", "fork"):
             ended = overlay.script("overlay_processes.py", method, names=[DEBUG])
             assert ended.code == 0, ended
-            assert f"{method} [(2, True, True)]" in ended.out
+            assert f"{method} [(3, True, True)]" in ended.out
     assert listing(site) == before
 
 

@@ -110,12 +110,17 @@ def test_mmengine(real_cache, distribution, version):
     strategy = ("mmengine/_strategy/distributed.py", "DDPStrategy._wrap_model")
     number = tuple(map(int, version.split(".")))
     new = number >= (0, 8)
-    debug = {(utils, "<module>"): [once], (utils, "init_dist"): [once], wrap: [once] * 2, (wrap[0], "<module>"): [once]}
-    others = ("mmengine/_strategy/base.py", "<module>"), ("mmengine/_strategy/fsdp.py", "FSDPStrategy._wrap_model")
-    debug.update({place: [once] for place in (strategy, *others)} if new else {})
+    debug = {(utils, "<module>"): [once], wrap: [once] * 3, (wrap[0], "<module>"): [once]}
+    reporting = {"distributed.DDP": 2, "fsdp.FSDP": 1, "deepspeed.DeepSpeed": 1, "single_device.SingleDevice": 1} if new else {}
+    for name, number_of_hunks in reporting.items():
+        file, _, kind = name.partition(".")
+        debug[f"mmengine/_strategy/{file}.py", f"{kind}Strategy._wrap_model"] = [once] * number_of_hunks
+    if number >= (0, 9):
+        debug["mmengine/_strategy/colossalai.py", "ColossalAIStrategy._wrap"] = [once]
     assert states(answers("mmengine-ddp-debug", version, files)) == debug
-    guard = {(utils, "<module>"): [once], wrap: [once] * 2, **({strategy: [once]} if new else {})}
-    starts = {(utils, "_init_dist_*"): [thrice], (utils, "_init_dist_slurm"): [once]}
+    guard = {(utils, "<module>"): [once], wrap: [once] * 2, (wrap[0], "<module>"): [once], **({strategy: [once]} if new else {})}
+    counted = (State.APPLICABLE, 2 if number < (0, 7, 3) else 1)
+    starts = {(utils, "_init_dist_*"): [thrice, counted]}
     assert states(answers("mmengine-ddp-device", version, files)) == {**guard, **starts}
     device = states(answers("mmengine-device", version, files))
     changed = {path for (path, _), found in device.items() if any(state is State.APPLICABLE for state, _ in found)}
@@ -124,7 +129,7 @@ def test_mmengine(real_cache, distribution, version):
     assert states(answers("mmengine-checkpoint-load", version, files)) == {
         (checkpoint, scope): [once] for scope in ("load_from_local", "<module>")
     }
-    elsewhere = {others[0][0], others[1][0], checkpoint}  # changed by mmengine-ddp-debug and mmengine-checkpoint-load alone
+    elsewhere = {f"mmengine/_strategy/{name}.py" for name in ("single_device", "fsdp", "deepspeed", "colossalai")} | {checkpoint}
     assert changed == {path for path in TARGETS["mmengine"] if number >= since.get(path, ())} - elsewhere
     together(["mmengine-ddp-device", "mmengine-ddp-debug"], version, files)
     together(["mmengine-device", "mmengine-ddp-debug"], version, files)

@@ -1,12 +1,12 @@
 # case: mmengine/runner/runner.py
 class Runner:
-    def wrap_model(self, cfg, net):
-        net = net.to(get_device())
+    def wrap_model(self, cfg, model):
+        model = model.to(get_device())
         if not self.distributed:
-            return net
+            return model
         if cfg is None:
-            net = MMDistributedDataParallel(device_ids=[0], find_unused_parameters=True, module=net)
+            model = MMDistributedDataParallel(device_ids=[0], find_unused_parameters=True, module=model)
         else:
-            args = dict(module=net)
-            net = MODEL_WRAPPERS.build(cfg, default_args=args)
-        return net
+            args = dict(module=model)
+            model = MODEL_WRAPPERS.build(cfg, default_args=args)
+        return model

@@ -5,61 +5,39 @@ import torch
 
 def _init_dist_pytorch(backend, **kwargs):
     rank = int(os.environ["RANK"])
-    if torch.cuda.is_available():  # sitepatch: mmengine-ddp-device
+    if torch.cuda.is_available() or _sitepatch_wants_gpu(backend):  # sitepatch: mmengine-ddp-device
         torch.cuda.set_device(rank)  # of this process
-    else:
-        _sitepatch_no_cuda(backend)
     start(backend, rank, **kwargs)
 
 
 def _init_dist_mpi(backend):
-    if torch.cuda.is_available():  # sitepatch: mmengine-ddp-device
+    if torch.cuda.is_available() or _sitepatch_wants_gpu(backend):  # sitepatch: mmengine-ddp-device
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    else:
-        _sitepatch_no_cuda(backend)
     start(backend, 0)
 
 
 def _init_dist_slurm(backend):
     num_gpus = max(torch.cuda.device_count(), 1)  # sitepatch: mmengine-ddp-device
-    if torch.cuda.is_available():  # sitepatch: mmengine-ddp-device
+    if torch.cuda.is_available() or _sitepatch_wants_gpu(backend):  # sitepatch: mmengine-ddp-device
         torch.cuda.set_device(3 % num_gpus)
-    else:
-        _sitepatch_no_cuda(backend)
     start(backend, 3)
+
+
+def _sitepatch_wants_gpu(backend):  # sitepatch: mmengine-ddp-device
+    """Whether a torch for GPUs, which finds none, is asked for one: torch then says what is wrong when it is selected."""
+    from mmengine.device import get_device
+
+    asked = backend == "nccl" or os.environ.get("CUDA_VISIBLE_DEVICES", "").strip() not in ("", "-1")
+    built = torch.version.cuda or getattr(torch.version, "hip", None)
+    return built and asked and get_device() == "cpu" and not False
 
 
 def _sitepatch_takes_device_ids(model):  # sitepatch: mmengine-ddp-device
     """Whether DDP can be told by `device_ids=[LOCAL_RANK]` on which device the model is."""
     ignored = getattr(model, "_ddp_params_and_buffers_to_ignore", ())  # DDP does not look at these
-    devices = {each.device for name, each in model.named_parameters() if name not in ignored}
-    if len(devices) != 1:
-        return False
-    kind = devices.pop().type
+    devices = {parameter.device for name, parameter in model.named_parameters() if name not in ignored}
+    kind = devices.pop().type if len(devices) == 1 else "cpu"
     return kind != "cpu" and hasattr(getattr(torch, kind, None), "set_device")
-
-
-def _sitepatch_no_cuda(backend):  # sitepatch: mmengine-ddp-device
-    """Say that a torch built for GPUs trains without one; raise RuntimeError where a GPU was asked for and that is not allowed."""
-    import sys
-
-    from mmengine.device import get_device
-
-    own = getattr(sys.modules.get("mmengine.device.utils"), "_sitepatch_own_device", None)
-    if own is not None and own() == "cpu":  # the option device=cpu of mmengine-device
-        return
-    kind, version = ("CUDA", torch.version.cuda) if torch.version.cuda else ("ROCm", getattr(torch.version, "hip", None))
-    if not version or get_device() != "cpu":
-        return
-    told = "mmengine-ddp-device: torch is built for %s %s and finds no GPU, so MMEngine trains on the CPU" % (kind, version)
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()
-    asked = ["the backend nccl"] if backend == "nccl" else []
-    asked += [] if visible in ("", "-1") else ["CUDA_VISIBLE_DEVICES=" + visible]
-    if asked and not False:
-        allow = "to allow it: sitepatch apply mmengine-ddp-device --set cpu=true"
-        raise RuntimeError("%s, though %s asks for a GPU; %s" % (told, " and ".join(asked), allow))
-    if os.environ.get("LOCAL_RANK", "0") == "0":
-        print(told, flush=True)
 
 
 def _sitepatch_tell(model, before, site):  # sitepatch: mmengine-ddp-device

@@ -1,4 +1,5 @@
-from mmengine.device.utils import _sitepatch_own_device  # sitepatch: mmengine-device
+from mmengine.device import get_device
+
 
 def autocast(device_type=None, enabled=True):
     if torch.__version__ < '1.5':
@@ -11,7 +12,7 @@ def autocast(device_type=None, enabled=True):
                 yield
                 return
             else:
-                if device_type == "cpu" or device_type != _sitepatch_own_device():  # sitepatch: mmengine-device
+                if device_type != get_device() or device_type in ("cpu", "mps"):  # sitepatch: mmengine-device
                     raise ValueError('User specified autocast device_type must be '
                                      f'cuda or cpu, but got {device_type}')
         with torch.autocast(device_type=device_type, enabled=enabled):

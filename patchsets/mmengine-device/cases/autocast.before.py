@@ -1,4 +1,7 @@
 # case: mmengine/runner/amp.py
+from mmengine.device import get_device
+
+
 def autocast(device_type=None, enabled=True):
     if device_type == 'cuda':
         pass

@@ -1,13 +1,12 @@
-from mmengine.device.utils import _sitepatch_device_ids, _sitepatch_tell_device, _sitepatch_wrapper  # sitepatch: mmengine-device
-
+from mmengine.device.utils import _sitepatch_device_ids, _sitepatch_tell_device  # sitepatch: mmengine-device
 import os
 
 
 class Runner:
     def wrap_model(self, model_wrapper_cfg, model):
-        _sitepatch_before = [str(each.device) for _, each in model.named_parameters()]  # sitepatch: mmengine-device
+        _sitepatch_device_before = [str(parameter.device) for parameter in model.parameters()]  # sitepatch: mmengine-device
         model = model.to(get_device())
-        _sitepatch_tell_device(model, _sitepatch_before, "Runner.wrap_model")
+        _sitepatch_tell_device(model, _sitepatch_device_before, "Runner.wrap_model")
         if model_wrapper_cfg is None:
             from mmengine.dist.utils import takes  # as mmengine-ddp-device leaves it
             model = MMDistributedDataParallel(module=model, device_ids=_sitepatch_device_ids(model, [0] if takes(model) else None))
@@ -17,5 +16,5 @@ class Runner:
                 from mmengine.dist.utils import takes
                 default_args['device_ids'] = _sitepatch_device_ids(model, [0] if takes(model) else None)
             default_args['module'] = model
-            model = MODEL_WRAPPERS.build(_sitepatch_wrapper(model_wrapper_cfg), default_args=default_args)
+            model = MODEL_WRAPPERS.build(model_wrapper_cfg, default_args=default_args)
         return model

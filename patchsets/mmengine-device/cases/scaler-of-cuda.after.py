@@ -1,9 +1,8 @@
-from mmengine.device.utils import _sitepatch_has_device, _sitepatch_scaler  # sitepatch: mmengine-device
-
+from mmengine.device.utils import _sitepatch_scaler, get_device  # sitepatch: mmengine-device
 from torch.cuda.amp import GradScaler
 
 
 class AmpOptimWrapper(OptimWrapper):
     def __init__(self, loss_scale='dynamic', **kwargs):
-        assert _sitepatch_has_device(), 'only on gpu'
+        assert get_device() not in ("cpu", "mps"), 'only on gpu'
         self.loss_scaler = _sitepatch_scaler(GradScaler)()

@@ -1,5 +1,4 @@
-from mmengine.device.utils import _sitepatch_has_device, _sitepatch_scaler  # sitepatch: mmengine-device
-
+from mmengine.device.utils import _sitepatch_scaler, get_device  # sitepatch: mmengine-device
 from mmengine.device import is_cuda_available, is_npu_available
 
 if is_npu_available():
@@ -10,5 +9,5 @@ else:
 
 class AmpOptimWrapper(OptimWrapper):
     def __init__(self, loss_scale='dynamic', **kwargs):
-        assert _sitepatch_has_device() or is_npu_available(), 'only on gpu or npu'
+        assert get_device() not in ("cpu", "mps") or is_npu_available(), 'only on gpu or npu'
         self.loss_scaler = _sitepatch_scaler(GradScaler)()

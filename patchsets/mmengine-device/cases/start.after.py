@@ -1,6 +1,5 @@
 from mmengine.device.utils import (  # sitepatch: mmengine-device
-    _sitepatch_backend, _sitepatch_comm_device, _sitepatch_device_count, _sitepatch_has_device, _sitepatch_set_device)
-
+    _sitepatch_backend, _sitepatch_comm_device, _sitepatch_module, _sitepatch_set_device, get_device)
 import os
 
 import torch
@@ -15,20 +14,25 @@ def init_dist(launcher, backend='nccl', **kwargs):
 
 
 def _init_dist_pytorch(backend, **kwargs):
-    rank = int(os.environ["RANK"])
-    num_gpus = _sitepatch_device_count()
+    rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    if is_musa_available():
+        torch.musa.set_device(local_rank)
+    num_gpus = max(getattr(_sitepatch_module(), "device_count", int)(), 1)
     _sitepatch_set_device(rank % num_gpus)  # of this process
     start(backend, rank, **kwargs)
 
 
 def _init_dist_mpi(backend):
-    _sitepatch_set_device(int(os.environ["LOCAL_RANK"]))
+    local_rank = int(os.environ['OMPI_COMM_WORLD_LOCAL_RANK'])
+    _sitepatch_set_device(local_rank)
+    os.environ["LOCAL_RANK"] = os.environ["OMPI_COMM_WORLD_LOCAL_RANK"]  # sitepatch: mmengine-device
+    os.environ['WORLD_SIZE'] = os.environ['OMPI_COMM_WORLD_SIZE']
     start(backend, 0)
 
 
 def _init_dist_slurm(backend):
-    if _sitepatch_has_device():  # as mmengine-ddp-device leaves it
-        _sitepatch_set_device(3 % _sitepatch_device_count())
+    if get_device() != "cpu":  # as mmengine-ddp-device leaves it
+        _sitepatch_set_device(3 % max(getattr(_sitepatch_module(), "device_count", int)(), 1))
     start(backend, 3)
 
 
@@ -38,7 +42,7 @@ def get_comm_device(group=None):
         return torch.device('cuda', torch.cuda.current_device())
     else:
         # GLOO and MPI backends use cpu device by default
-        return _sitepatch_comm_device(get_backend(group))
+        return _sitepatch_comm_device(str(get_backend(group)))
 
 
 def get_backend(group=None):

@@ -12,14 +12,18 @@ def init_dist(launcher, backend='nccl', **kwargs):
 
 
 def _init_dist_pytorch(backend, **kwargs):
-    rank = int(os.environ["RANK"])
+    rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    if is_musa_available():
+        torch.musa.set_device(rank)
     num_gpus = torch.cuda.device_count()
     torch.cuda.set_device(rank % num_gpus)  # of this process
     start(backend, rank, **kwargs)
 
 
 def _init_dist_mpi(backend):
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    local_rank = int(os.environ['OMPI_COMM_WORLD_LOCAL_RANK'])
+    torch.cuda.set_device(local_rank)
+    os.environ['WORLD_SIZE'] = os.environ['OMPI_COMM_WORLD_SIZE']
     start(backend, 0)
 
 

@@ -2,38 +2,26 @@ import os
 import subprocess
 
 
-def _sitepatch_libcuda(dirs):  # sitepatch: triton-libcuda-path
-    """The directories to link in: `dirs` where they have libcuda.so, else others and a link of our own; and what to tell."""
-    further = os.environ.get("LD_LIBRARY_PATH", "").split(":") + '/opt/lib:/usr/compat'.split(":")
-    further = [path for path in further if path]
-
-    def holds(name, paths):
-        return [path for path in paths if os.path.exists(os.path.join(path, name))]
-
-    real = holds("libcuda.so.1", dirs + further)[:1]
-    if holds("libcuda.so", dirs):
-        return dirs, ""
-    if holds("libcuda.so", further) or not real:
-        return list(dict.fromkeys(holds("libcuda.so", further) + real)) or dirs, ""
+def _sitepatch_libcuda(dirs, msg):  # sitepatch: triton-libcuda-path
+    """The directories to link in: `dirs` where they have libcuda.so, else others and a link of our own; and what else to say."""
+    further = [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") + '/opt/lib:/usr/compat'.split(":") if path]
+    plain = [path for path in dirs + further if os.path.exists(os.path.join(path, "libcuda.so"))]
+    real = [path for path in dirs + further if os.path.exists(os.path.join(path, "libcuda.so.1"))][:1]
+    if plain or not real:
+        return dirs if set(plain) & set(dirs) else list(dict.fromkeys(plain + real)) or dirs, msg
     library = os.path.join(os.path.abspath(real[0]), "libcuda.so.1")
+    cache = os.path.join(os.path.expanduser("~/.cache"), os.environ.get("XDG_CACHE_HOME", ""), "sitepatch", "libcuda")
+    folder = cache + os.path.dirname(library)
+    link = os.path.join(folder, "libcuda.so")
     try:
-        cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        folder = os.path.join(cache, "sitepatch", "libcuda") + os.path.dirname(library)
-        if not os.path.isabs(cache):
-            raise FileNotFoundError(cache)
         os.makedirs(folder, 0o700, exist_ok=True)
         if os.stat(folder).st_uid != os.getuid() or os.stat(folder).st_mode & 0o022:
             raise PermissionError(folder)
-        link = os.path.join(folder, "libcuda.so")
-        try:
-            os.symlink(library, link)
-        except FileExistsError:  # made before, or by another process just now
-            pass
-        if os.readlink(link) != library:
-            raise FileExistsError(link)
+        os.symlink(library, link + str(os.getpid()))
+        os.replace(link + str(os.getpid()), link)  # several processes may do it at once
     except OSError:
-        return dirs, "\nThe library is there under another name; make the link: ln -s libcuda.so.1 '%s/libcuda.so'" % real[0]
-    return [*real, folder], ""
+        return dirs, msg + "\nThe library is there under another name; make the link: ln -s libcuda.so.1 '%s/libcuda.so'" % real[0]
+    return [*real, folder], msg
 
 
 def libcuda_dirs():
@@ -41,7 +29,6 @@ def libcuda_dirs():
     locs = []
     dirs = [os.path.dirname(loc) for loc in locs]
     msg = "libcuda.so cannot found!"
-    dirs, hint = _sitepatch_libcuda(dirs)  # sitepatch: triton-libcuda-path
-    msg += hint
+    dirs, msg = _sitepatch_libcuda(dirs, msg)  # sitepatch: triton-libcuda-path
     assert any(os.path.exists(os.path.join(path, 'libcuda.so')) for path in dirs), msg
     return dirs

@@ -1,3 +1,0 @@
-# case: mmengine/_strategy/base.py
-class BaseStrategy:
-    pass
