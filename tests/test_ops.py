@@ -24,7 +24,7 @@ def test_the_example_of_the_documentation_plans_applies_and_restores(site, capsy
     before = site.tree()
     exec(compile(code, "python.md", "exec"), {})
     said = capsys.readouterr()
-    assert said.out.startswith("written: True ['mmengine/") and said.out.endswith("\napplied: ['applied']\ndiffers: ['mmengine/_strategy/base.py']\nrestored: True\n"), said
+    assert said.out.startswith("written: True ['mmengine/") and said.out.endswith("\napplied: ['applied']\ndiffers: ['mmengine/_strategy/distributed.py']\nrestored: True\n"), said
     assert said.err == "" and site.tree() == before
 
 
