@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnose import rank
-from patcher.diagnose.rank import NO_DEVICE, Message, device_names, kinds_of
+from patcher.diagnose.rank import NO_DEVICE, Finding, device_names, place
 from patcher.diagnose.report import REFUSAL, Report
 from patcher.diagnose.runs import Run, Wrap, is_of
-from patcher.text.listed import listed, ranks
+from patcher.message import Message, joined
+from patcher.text.listed import ranks
 
 _VISIBLE = {"npu": "ASCEND_RT_VISIBLE_DEVICES", "gcu": "TOPS_VISIBLE_DEVICES"}  # else the kind in capitals
 _ONE_FOR_ALL = ("xla", "hpu")  # every process numbers its own devices from 0
@@ -25,9 +26,11 @@ class Conclusion(NamedTuple):
 
 # what holds for ranks -------------------------------------------------------------------------------------------------
 _REFUSED = (
-    "the parameters are on the right device, and a refusal of device_ids is in the log all the same",
-    "from torch 1.7 on DDP refuses them only for parameters on the CPU or on several devices: it was another model, or one "
-    "that you wrap yourself; the traceback above the refusal says where",
+    Message("the parameters are on the right device, and a refusal of device_ids is in the log all the same"),
+    Message(
+        "from torch 1.7 on DDP refuses them only for parameters on the CPU or on several devices: it was another model, or "
+        "one that you wrap yourself; the traceback above the refusal says where"
+    ),
 )
 
 
@@ -60,25 +63,26 @@ def conclude(wrap: Wrap, run: Run) -> Tuple[Conclusion, ...]:
 
 def _raised(rows: Sequence[Report], run: Run) -> List[Conclusion]:
     """What wrappings raised; that DDP refuses device_ids is a conclusion of its own."""
-    found: Dict[Tuple[str, str], List[Report]] = {}
+    groups: Dict[Tuple[str, str], List[Report]] = {}
     for row in rows:
-        for each in run.raised:
-            if is_of(each, row) and REFUSAL not in each.error:
-                found.setdefault((each.error, each.at), []).append(row)
-    hint = "what else of the log is known is told below"
+        for raised in run.raised:
+            if is_of(raised, row) and REFUSAL not in raised.error:
+                groups.setdefault((raised.error, raised.at), []).append(row)
+    hint = Message("what else of the log is known is told below")
     return [
-        Conclusion("raised", _ranks(some), f"the wrapping raised {error} ({at})", hint) for (error, at), some in found.items()
+        Conclusion("raised", _ranks(group), Message("the wrapping raised {error} ({at})", error=error, at=at), hint)
+        for (error, at), group in groups.items()
     ]
 
 
-def _by_message(code: str, rows: Sequence[Report], examine: Callable[[Report], Optional[Message]]) -> List[Conclusion]:
+def _by_message(code: str, rows: Sequence[Report], examine: Callable[[Report], Optional[Finding]]) -> List[Conclusion]:
     """A conclusion for each message, with the ranks that it is about."""
-    found: Dict[Message, List[Report]] = {}
+    groups: Dict[Finding, List[Report]] = {}
     for row in rows:
-        message = examine(row)
-        if message:
-            found.setdefault(message, []).append(row)
-    return [Conclusion(code, _ranks(some), *message) for message, some in found.items()]
+        finding = examine(row)
+        if finding:
+            groups.setdefault(finding, []).append(row)
+    return [Conclusion(code, _ranks(group), *finding) for finding, group in groups.items()]
 
 
 def _was_refused(row: Report, run: Run) -> bool:
@@ -94,8 +98,8 @@ def node(row: Report) -> Tuple[str, Optional[int]]:
 
 def _card(row: Report) -> Optional[Tuple[object, ...]]:
     """The one card that a rank's parameters are on, as all ranks of its machine would call it."""
-    found = device_names(row.parameters)
-    kind, _, index = found[0].partition(":") if len(found) == 1 else ("", "", "")
+    names = device_names(row.parameters)
+    kind, _, index = names[0].partition(":") if len(names) == 1 else ("", "", "")
     if not index.isdigit() or kind in (*NO_DEVICE, *_ONE_FOR_ALL):
         return None
     visible = dict(row.visible)
@@ -103,49 +107,58 @@ def _card(row: Report) -> Optional[Tuple[object, ...]]:
     if kind == "cuda":  # ROCm's HIP numbers what is left by ROCR; both are unset where the cards are NVIDIA's
         chosen = [visible.get("HIP_VISIBLE_DEVICES") or chosen[0], visible.get("ROCR_VISIBLE_DEVICES", "")]
     for cards in chosen:
-        seen = [each.strip() for each in cards.split(",")] if cards else []
+        seen = [card.strip() for card in cards.split(",")] if cards else []
         index = seen[int(index)] if index.isdigit() and int(index) < len(seen) else index
     return (*node(row), kind, index)
 
 
 def _same_device(rows: Sequence[Report]) -> List[Conclusion]:
-    found: Dict[Tuple[object, ...], List[Report]] = {}
+    groups: Dict[Tuple[object, ...], List[Report]] = {}
     for row in rows:
         card = _card(row)
         if card is not None:
-            found.setdefault(card, []).append(row)
-    shared = [some for some in found.values() if len(some) > 1]
-    doubt = "" if all(row.host for some in shared for row in some) else ". Well if each rank sees one card only"
-    hint = "each process must choose its own device by LOCAL_RANK before the model is moved" + doubt
-    texts = [f"{len(some)} ranks of one machine are on {device_names(some[0].parameters)[0]}" for some in shared]
-    return [Conclusion("same-device", _ranks(some), text, hint) for some, text in zip(shared, texts)]
+            groups.setdefault(card, []).append(row)
+    shared = [group for group in groups.values() if len(group) > 1]
+    hint = Message("each process must choose its own device by LOCAL_RANK before the model is moved")
+    if not all(row.host for group in shared for row in group):
+        hint = Message("{hint}. Well if each rank sees one card only", hint=hint)
+    named = [(group, device_names(group[0].parameters)[0]) for group in shared]
+    text = "{number} ranks of one machine are on {device}"
+    return [
+        Conclusion("same-device", _ranks(group), Message(text, number=len(group), device=device), hint)
+        for group, device in named
+    ]
+
+
+_FACTS: Tuple[Tuple[str, Callable[[Report], str]], ...] = (  # that must be the same for all ranks
+    (Message("the kind of device"), lambda row: place(row.parameters)),
+    (Message("the number of parameters"), lambda row: str(sum(count for _, count in row.parameters))),
+    (Message("the number of buffers"), lambda row: str(sum(count for _, count in row.buffers))),
+    (Message("how many parameters ask for a gradient"), lambda row: str(row.trainable)),
+    ("device_ids", lambda row: Message("given") if row.device_ids else Message("none")),
+    (Message("the wrapper"), lambda row: Message("{wrapper} in {row.site}", wrapper=row.wrapper or "DDP", row=row)),
+    (Message("the model"), lambda row: row.model),
+    ("WORLD_SIZE", lambda row: str(row.world_size)),
+)
 
 
 def _differ(rows: Sequence[Report]) -> List[Conclusion]:
     """Where ranks differ in what must be the same for all; the conclusion names those that are not like the most."""
-    facts: Tuple[Tuple[str, Callable[[Report], str]], ...] = (
-        ("the kind of device", lambda row: listed(kinds_of(row.parameters)) or "none"),
-        ("the number of parameters", lambda row: str(sum(count for _, count in row.parameters))),
-        ("the number of buffers", lambda row: str(sum(count for _, count in row.buffers))),
-        ("how many parameters ask for a gradient", lambda row: str(row.trainable)),
-        ("device_ids", lambda row: "given" if row.device_ids else "none"),
-        ("the wrapper", lambda row: f"{row.wrapper or 'DDP'} in {row.site}"),
-        ("the model", lambda row: row.model),
-        ("WORLD_SIZE", lambda row: str(row.world_size)),
-    )
-    found = []
-    for what, fact in facts:
+    conclusions = []
+    hint = Message("every rank must build the same model and wrap it in the same way, or DDP stops or hangs")
+    for name, fact in _FACTS:
         groups: Dict[str, List[Report]] = {}
         for row in rows:
             groups.setdefault(fact(row), []).append(row)
         if len(groups) > 1:
             ordered = sorted(groups.items(), key=lambda pair: -len(pair[1]))
-            tie = len(ordered[0][1]) == len(ordered[1][1])
-            odd = [row for _, some in ordered[0 if tie else 1 :] for row in some]
-            values = "; ".join(f"{value} on {_called(some)}" for value, some in ordered[:4]) + ("; ..." if ordered[4:] else "")
-            hint = "every rank must build the same model and wrap it in the same way, or DDP stops or hangs"
-            found.append(Conclusion("ranks-differ", _ranks(odd), f"{what} differs: {values}", hint))
-    return found
+            is_tie = len(ordered[0][1]) == len(ordered[1][1])
+            odd = [row for _, group in ordered[0 if is_tie else 1 :] for row in group]
+            values = [Message("{value} on {ranks}", value=value, ranks=_called(group)) for value, group in ordered[:4]]
+            values += [Message("...")] if ordered[4:] else []
+            text = Message("{name} differs: {values}", name=name, values=joined("; ", values))
+            conclusions.append(Conclusion("ranks-differ", _ranks(odd), text, hint))
+    return conclusions
 
 
 def _missing(rows: Sequence[Report]) -> List[Conclusion]:
@@ -154,16 +167,25 @@ def _missing(rows: Sequence[Report]) -> List[Conclusion]:
     unnamed = sum(row.rank is None for row in rows)
     if not missing or (unnamed and len(missing) <= unnamed):
         return []
-    text = f"no report from {ranks(missing)}; {len(rows)} of {size} reported"
-    hint = "they ended before the wrapping, or were ended by the launcher, or their logs are not among those read"
+    text = Message("no report from {ranks}; {number} of {size} reported", ranks=ranks(missing), number=len(rows), size=size)
+    hint = Message("they ended before the wrapping, or were ended by the launcher, or their logs are not among those read")
     return [Conclusion("missing", tuple(missing), text, hint)]
 
 
 _WARNINGS = {
-    "not-materialised": ("some parameters have no values yet", "a meta device or a lazy module: materialise it first"),
-    "no-trainable-parameters": ("no parameter asks for a gradient", "DDP refuses such a model"),
-    "device-ids-unknown": ("device_ids could not be worked out", "LOCAL_RANK is not set: start the ranks by torchrun"),
-    "model-unreadable": ("the model could not be read completely", "listing its parameters raises: see its named_parameters"),
+    "not-materialised": (
+        Message("some parameters have no values yet"),
+        Message("a meta device or a lazy module: materialise it first"),
+    ),
+    "no-trainable-parameters": (Message("no parameter asks for a gradient"), Message("DDP refuses such a model")),
+    "device-ids-unknown": (
+        Message("device_ids could not be worked out"),
+        Message("LOCAL_RANK is not set: start the ranks by torchrun"),
+    ),
+    "model-unreadable": (
+        Message("the model could not be read completely"),
+        Message("listing its parameters raises: see its named_parameters"),
+    ),
 }
 _OURS = {  # of the reports; the conclusions above are about the same
     "moved-back",
@@ -186,7 +208,7 @@ def _other_warnings(rows: Sequence[Report]) -> List[Conclusion]:
 # words ----------------------------------------------------------------------------------------------------------------
 def _called(rows: Sequence[Report]) -> str:
     numbers = _ranks(rows)
-    return ranks(numbers) if numbers else "a rank without number"
+    return ranks(numbers) if numbers else Message("a rank without number")
 
 
 def _ranks(rows: Iterable[Report]) -> Tuple[int, ...]:
@@ -195,4 +217,6 @@ def _ranks(rows: Iterable[Report]) -> Tuple[int, ...]:
 
 def sentence(conclusion: Conclusion) -> str:
     """A conclusion in one line, with the ranks that it holds for."""
-    return f"{ranks(conclusion.ranks)}: {conclusion.text}" if conclusion.ranks else conclusion.text
+    if not conclusion.ranks:
+        return conclusion.text
+    return Message("{ranks}: {text}", ranks=ranks(conclusion.ranks), text=conclusion.text)

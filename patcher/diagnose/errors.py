@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple, Optional
 
 from patcher.diagnose.words import Worded, form
+from patcher.message import Message
 
 EXCEPTION, LOGGED, EXIT = range(3)
 
@@ -45,9 +46,7 @@ _EXIT = Worded(
     + r"\bnon-zero exit status ).*|(?:报错|出错).*".encode()
 )
 _SIGNS = ((EXCEPTION, _EXCEPTION), (EXCEPTION, _ABORT), (LOGGED, _LOGGED), (EXIT, _EXIT))
-_QUIET = Worded(
-    rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID]\]|\[W [^\]]*\]"
-)
+_QUIET = Worded(rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID]\]|\[W [^\]]*\]")
 _CODE = re.compile(rb"^\W*(?:raise|except|assert|return|if|elif|else|try|def|class|import|from|with|for|while)\b")
 
 # Lines that merely mention an error: the subject of a commit, the name of a test, a retry, advice, an explanation.
@@ -64,13 +63,10 @@ _SPOKEN = Worded(
     rb"\b(?:if|when) (?:you|we|it|they) (?:see|encounters?|meets?)\b|\bin case of\b|\bmay (?:see|raise)\b|\bfor example\b|"
     rb"\bretr(?:y|ied|ies|ying)\b(?! failed)|\bfall(?:s|ing|en)?[- ]back\b|\bfell back\b|"
     rb"\bignor(?:ed|ing)\b|\bskipp(?:ed|ing)\b|"
-    rb"\]\(https?://|\bP(?:ASSED|assed)\b|\[ *OK *\]|\.{3} ok$|^[+-] {2,}|"
-    + "重试|忽略|应当为|如果遇到".encode(),
+    rb"\]\(https?://|\bP(?:ASSED|assed)\b|\[ *OK *\]|\.{3} ok$|^[+-] {2,}|" + "重试|忽略|应当为|如果遇到".encode(),
     re.IGNORECASE,
 )
-_RETRIED = Worded(
-    rb"\b(?:retrying|will retry|retry in|attempt \d+ ?(?:/|of) ?\d+|falling back|fell back)\b", re.IGNORECASE
-)
+_RETRIED = Worded(rb"\b(?:retrying|will retry|retry in|attempt \d+ ?(?:/|of) ?\d+|falling back|fell back)\b", re.IGNORECASE)
 _OWN = (
     *(b"applies  ", b"applied  ", b"advice  ", b"follows  ", b"absent  ", b"not known  ", b"not needed  ", b"does not fit  "),
     *(b"failed  ", b"waited  ", b"late  "),
@@ -81,12 +77,15 @@ WORDS = tuple(word for _, sign in _SIGNS for word in sign.words)
 """Of which one is in the form of each line that shows an error."""
 
 _ABOUT = (  # what an error is about by its words, the surest first
-    ("the memory of a device or of the machine", r"out of memory|\boom\b|memory|alloc"),
-    ("communication between ranks", r"[nhmecxr]ccl|gloo|socket|connect|rank|rendezvous|time[d-]* ?out|\bport\b|broken pipe"),
-    ("the device", r"cuda|\bnpu|musa|\bgcu|\bxpu|\bhpu|\bmlu|\bhip\b|device|kernel|driver|stream"),
-    ("what is imported or installed", r"import|module|undefined symbol|\.so\b|no attribute '_|version|package"),
-    ("a file", r"\bfile|director|permission|no space|disk|path"),
-    ("data or the model", r"shape|size|index|key|dtype|type|value|tensor|label|weight|state_dict"),
+    (Message("the memory of a device or of the machine"), r"out of memory|\boom\b|memory|alloc"),
+    (
+        Message("communication between ranks"),
+        r"[nhmecxr]ccl|gloo|socket|connect|rank|rendezvous|time[d-]* ?out|\bport\b|broken pipe",
+    ),
+    (Message("the device"), r"cuda|\bnpu|musa|\bgcu|\bxpu|\bhpu|\bmlu|\bhip\b|device|kernel|driver|stream"),
+    (Message("what is imported or installed"), r"import|module|undefined symbol|\.so\b|no attribute '_|version|package"),
+    (Message("a file"), r"\bfile|director|permission|no space|disk|path"),
+    (Message("data or the model"), r"shape|size|index|key|dtype|type|value|tensor|label|weight|state_dict"),
 )
 
 

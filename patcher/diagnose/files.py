@@ -8,6 +8,7 @@ from typing import List, Sequence
 
 from patcher.diagnose.log import PIECE, Log, LogReader, ended_early
 from patcher.errors import UsageError
+from patcher.message import Message, joined
 
 STDIN = "-"
 
@@ -22,7 +23,7 @@ def log_files(words: Sequence[str]) -> List[str]:
     wrong: List[str] = []
 
     def refused(error: OSError) -> None:
-        wrong.append(f"{error.filename}: it may not be read")
+        wrong.append(Message("{path}: it may not be read", path=error.filename))
 
     for word in words:
         if Path(word).is_dir():
@@ -32,11 +33,11 @@ def log_files(words: Sequence[str]) -> List[str]:
             found.append(word)
     for path in found:
         if path != STDIN and not Path(path).exists():
-            wrong.append(f"{path}: there is no such file")
+            wrong.append(Message("{path}: there is no such file", path=path))
         elif path != STDIN and not os.access(path, os.R_OK):
-            wrong.append(f"{path}: it may not be read")
+            refused(OSError(0, "", path))
     if wrong:
-        raise UsageError("\n".join(wrong))
+        raise UsageError(joined("\n", wrong))
     return list(dict.fromkeys(found))
 
 

@@ -31,6 +31,7 @@ from patcher.diagnose.packed import DAMAGE, packing, unpacked
 from patcher.diagnose.patterns import Compiled, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
 from patcher.diagnose.words import Shapes, form, shape, shortest
+from patcher.message import Message
 from patcher.text.terminal import clip, printable, printable_bytes, width
 
 _REFUSAL = squeezed(REFUSAL.encode())
@@ -162,7 +163,6 @@ class Content(NamedTuple):
     devices: Tuple[str, ...]
     is_refused: bool
     lasts: bool
-
 
     @property
     def is_settled(self) -> bool:
@@ -479,14 +479,14 @@ def read_log(
 
 def ended_early(error: BaseException) -> str:
     """The problem of a log that could not be read to its end."""
-    return printable(f"reading ended early: {error}")
+    return Message("reading ended early: {error}", error=printable(str(error)))
 
 
 def _not_read(first: bytes) -> str:
     """Why nothing can be found in a log that begins like this, "" where it can."""
     utf_16 = first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and b"\0" in first
     how = packing(first) or ("UTF-16" if utf_16 else "")
-    return f"its format is {how}, which is not read: unpack it into a pipe, as plain text" if how else ""
+    return Message("its format is {how}, which is not read: unpack it into a pipe, as plain text", how=how) if how else ""
 
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:

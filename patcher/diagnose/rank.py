@@ -11,9 +11,10 @@ What DDP refuses differs by the releases of torch (torch/nn/parallel/distributed
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import List, Optional, Sequence, Tuple
 
-from patcher.diagnose.report import Devices, Report
+from patcher.diagnose.report import Report
+from patcher.message import Message, joined
 from patcher.text.listed import listed
 
 GUARD, DEVICE = "mmengine-ddp-device", "mmengine-device"
@@ -34,13 +35,13 @@ DDP, NONE, OTHER = "DDP", "none", "other-wrapper"
 _FAMILIES = (("FullySharded", "fsdp"), ("FSDP", "fsdp"), ("DeepSpeed", "deepspeed"), ("ColossalAI", "colossalai"))
 _OF_COLOSSALAI = ("cuda", "npu")  # else it takes the CPU (0.4.9: accelerator/api.py)
 NOTES = (OTHER, "fsdp", "deepspeed", "colossalai")  # reported for every such wrapper: nothing is wrong
-_IMPORT = "import the vendor's package (torch_musa, torch_npu, torch_gcu) before the Runner is made"
+_IMPORT = Message("import the vendor's package (torch_musa, torch_npu, torch_gcu) before the Runner is made")
 _ANY_DEVICE, _ONE_ID = (1, 7), (1, 9)
 
-Message = Tuple[str, str]  # what is wrong, and what to do
+Finding = Tuple[str, str]  # what is wrong, and what to do
 
 
-def device_names(devices: Devices) -> List[str]:
+def device_names(devices: Sequence[Tuple[str, int]]) -> List[str]:
     """The devices that hold a tensor."""
     return [device for device, count in devices if count]
 
@@ -50,7 +51,7 @@ def devices_of_ids(row: Report) -> List[str]:
     kinds = [device.partition(":")[0] for device in device_names(row.parameters) if device not in NO_DEVICE]
     kinds += [kind for kind, index in row.current if index is not None]
     kind = (kinds or accelerators(row) or ["device"])[0]
-    return [each if ":" in each else f"{kind}:{each}" for each in row.device_ids or ()]
+    return [name if ":" in name else f"{kind}:{name}" for name in row.device_ids or ()]
 
 
 def accelerators(row: Report) -> List[str]:
@@ -70,73 +71,99 @@ def ids_match(row: Report) -> bool:
     return bool(row.device_ids) and device_names(row.parameters) == devices_of_ids(row) and not on_cpu(row)
 
 
-def kinds_of(devices: Devices) -> List[str]:
+def place(devices: Sequence[Tuple[str, int]]) -> str:
+    """The kinds of the devices that hold a tensor, as a text."""
+    return listed(kinds_of(devices)) or Message("no device")
+
+
+def kinds_of(devices: Sequence[Tuple[str, int]]) -> List[str]:
     """The kinds of the devices that hold a tensor, sorted."""
     return sorted({device.partition(":")[0] for device in device_names(devices)})
 
 
 # what can be wrong ----------------------------------------------------------------------------------------------------
-def moved_back(row: Report) -> Optional[Message]:
+def moved_back(row: Report) -> Optional[Finding]:
     """MMEngine's `model.to(get_device())` moved the model from a device to the CPU."""
     was = listed([kind for kind in kinds_of(row.before) if kind not in NO_DEVICE])  # by kind: one sentence for all ranks
     if not (on_cpu(row) and was):
         return None
-    place = row.site.partition(" ")[0]
-    refusing = ", where DDP refuses the device_ids" if row.device_ids else ""
-    text = f"the model was on {was}, and `model = model.to(get_device())` in {place} moved it to the CPU{refusing}"
-    return text, _to_the_device(row, was)
+    text = Message(
+        "the model was on {was}, and `model = model.to(get_device())` in {place} moved it to the CPU",
+        was=was,
+        place=row.site.partition(" ")[0],
+    )
+    refused = Message("{text}, where DDP refuses the device_ids", text=text)
+    return refused if row.device_ids else text, _to_the_device(row, was)
 
 
-def never_moved(row: Report) -> Optional[Message]:
+def never_moved(row: Report) -> Optional[Finding]:
     """The model is on the CPU, and was nowhere else as far as is known."""
     if not on_cpu(row) or moved_back(row):
         return None
     there = accelerators(row)
-    refusing = " and device_ids name a device, which DDP refuses" if row.device_ids else ""
-    text = f"the parameters are on the CPU: the model was never moved{refusing}"
+    text = Message("the parameters are on the CPU: the model was never moved")
+    text = Message("{text} and device_ids name a device, which DDP refuses", text=text) if row.device_ids else text
     if there and row.get_device in there:
-        return text, (
-            f"MMEngine's get_device() says {row.get_device} here: look for code of yours that builds the model or wraps it "
-            "after Runner has moved it, or a `to` of its own"
+        return text, Message(
+            "MMEngine's get_device() says {row.get_device} here: look for code of yours that builds the model or wraps it "
+            "after Runner has moved it, or a `to` of its own",
+            row=row,
         )
     if there:
-        return f"{text}; {listed(there)} stands idle", _to_the_device(row, there[0])
-    return text, (
-        f"if it is to train on the CPU: {without_ids(row)}. If not: import the vendor's package (torch_musa, torch_npu, "
-        f"torch_gcu) before mmengine, and sitepatch apply {DEVICE}; {_get_device(row, '')}"
+        idle = Message("{text}; {kinds} stands idle", text=text, kinds=listed(there))
+        return idle, _to_the_device(row, there[0])
+    return text, Message(
+        "if it is to train on the CPU: {without}. If not: import the vendor's package (torch_musa, torch_npu, "
+        "torch_gcu) before mmengine, and sitepatch apply {DEVICE}; {get_device}",
+        without=without_ids(row),
+        DEVICE=DEVICE,
+        get_device=_get_device(row, ""),
     )
 
 
 def _to_the_device(row: Report, kind: str) -> str:
     """How MMEngine's get_device() comes to return `kind`."""
-    if DEVICE in row.patchsets:
-        return (
-            f"{DEVICE} is in force and says {row.get_device or 'cpu'}: its option device is cpu, or torch knew no {kind} when "
-            f"asked. Import the vendor's package before the Runner is made, and sitepatch apply {DEVICE} --set device={kind}"
-        )
-    return f"sitepatch apply {DEVICE} --set device={kind}; in mmengine/device/utils.py, {_get_device(row, kind)}"
+    command = f"sitepatch apply {DEVICE} --set device={kind}"
+    if DEVICE not in row.patchsets:
+        text = "{command}; in mmengine/device/utils.py, {get_device}"
+        return Message(text, command=command, get_device=_get_device(row, kind))
+    return Message(
+        "{DEVICE} is in force and says {said}: its option device is cpu, or torch knew no {kind} when "
+        "asked. Import the vendor's package before the Runner is made, and {command}",
+        DEVICE=DEVICE,
+        said=row.get_device or "cpu",
+        kind=kind,
+        command=command,
+    )
 
 
 def without_ids(row: Report) -> str:
     """How DDP gets device_ids=None, by who names them now."""
     if row.ids_from == "config":
-        return "the config names device_ids, and what it says wins: write device_ids=None in model_wrapper_cfg"
+        return Message("the config names device_ids, and what it says wins: write device_ids=None in model_wrapper_cfg")
     if GUARD in row.patchsets or DEVICE in row.patchsets:
         return f"sitepatch apply {DEVICE} --set device_ids=none"
     return f"sitepatch apply {GUARD}"
 
 
 def _get_device(row: Report, kind: str) -> str:
-    known = ", ".join(name + (f" (from {since})" if since else "") for name, since in GET_DEVICE_KNOWS)
-    since = dict(GET_DEVICE_KNOWS).get(kind, "")
-    if kind in dict(GET_DEVICE_KNOWS) and row.mmengine and since and version_numbers(row.mmengine) < version_numbers(since):
-        return f"get_device of MMEngine {row.mmengine} does not know it; {since} does"
-    if kind in dict(GET_DEVICE_KNOWS):
-        return (
-            f"get_device says {row.get_device or 'cpu'}: the package of {kind} was imported after mmengine, or sees no "
-            f"device. It knows {kind}" + (f" from MMEngine {since}" if since else "")
+    since = dict(GET_DEVICE_KNOWS).get(kind)
+    if since is None:
+        known = [
+            Message("{name} (from {since})", name=name, since=first) if first else name for name, first in GET_DEVICE_KNOWS
+        ]
+        missing = ", ".join(GET_DEVICE_MISSES)
+        return Message(
+            "get_device knows {known}; {missing} never: they become cpu", known=joined(", ", known), missing=missing
         )
-    return f"get_device knows {known}; {', '.join(GET_DEVICE_MISSES)} never: they become cpu"
+    if row.mmengine and since and version_numbers(row.mmengine) < version_numbers(since):
+        return Message("get_device of MMEngine {row.mmengine} does not know it; {since} does", row=row, since=since)
+    return Message(
+        "get_device says {said}: the package of {kind} was imported after mmengine, or sees no device. It knows {known}",
+        said=row.get_device or "cpu",
+        kind=kind,
+        known=Message("{kind} from MMEngine {since}", kind=kind, since=since) if since else kind,
+    )
 
 
 def version_numbers(version: str) -> Tuple[int, ...]:
@@ -144,52 +171,60 @@ def version_numbers(version: str) -> Tuple[int, ...]:
     return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
 
 
-def on_several_devices(row: Report) -> Optional[Message]:
+def on_several_devices(row: Report) -> Optional[Finding]:
     """The parameters are on several devices."""
     if len(device_names(row.parameters)) < 2:
         return None
     kinds = kinds_of(row.parameters)
-    text = f"the parameters are spread over {listed(kinds) if len(kinds) > 1 else f'several {kinds[0]} devices'}{_fewest(row)}"
+    where = listed(kinds) if len(kinds) > 1 else Message("several {kind} devices", kind=kinds[0])
+    text = _fewest(row, Message("the parameters are spread over {where}", where=where))
     if len(kinds) > 1:
-        late = ", as they were before MMEngine moved the model: it has a `to` of its own"
-        hint = "DDP takes devices of one kind only: move all of the model, also what is built after it"
-        return text + (late if row.before == row.parameters else ""), hint
+        late = Message("{text}, as they were before MMEngine moved the model: it has a `to` of its own", text=text)
+        hint = Message("DDP takes devices of one kind only: move all of the model, also what is built after it")
+        return late if row.before == row.parameters else text, hint
     if row.device_ids:
-        return text, f"DDP takes such a model only with device_ids=None: {without_ids(row)}"
-    return text, "right only for a model that was split on purpose"
+        return text, Message("DDP takes such a model only with device_ids=None: {without}", without=without_ids(row))
+    return text, Message("right only for a model that was split on purpose")
 
 
-def _fewest(row: Report) -> str:
-    """The names of parameters on the device that has fewest of them."""
+def _fewest(row: Report, text: Message) -> Message:
+    """With the names of parameters on the device that has fewest of them."""
     if not row.places:
-        return ""
-    count = dict(row.parameters)
-    device, some = min(row.places, key=lambda pair: (count.get(pair[0], 0), pair[0] != "cpu"))
-    more = ", ..." if count.get(device, 0) > len(some) else ""
-    return f": {count.get(device, 0)} of {sum(count.values())} on {device} ({', '.join(some)}{more})"
+        return text
+    counts = dict(row.parameters)
+    device, names = min(row.places, key=lambda pair: (counts.get(pair[0], 0), pair[0] != "cpu"))
+    number = counts.get(device, 0)
+    return Message(
+        "{text}: {number} of {total} on {device} ({names})",
+        text=text,
+        number=number,
+        total=sum(counts.values()),
+        device=device,
+        names=", ".join([*names, *(["..."] if number > len(names) else [])]),
+    )
 
 
-def ids_elsewhere(row: Report) -> Optional[Message]:
+def ids_elsewhere(row: Report) -> Optional[Finding]:
     """device_ids name another device than that of the parameters."""
     if not row.device_ids or len(device_names(row.parameters)) != 1 or on_cpu(row) or ids_match(row):
         return None
-    text = "the parameters are on another device than device_ids name"
+    text = Message("the parameters are on another device than device_ids name")
     if row.ids_from == "config":
-        return text, "the config names device_ids: write there the device of each rank, or device_ids=None"
-    own = "choose the device by LOCAL_RANK before the model is moved"
-    if DEVICE in row.patchsets:
-        return text, own
-    return text, f"{own}; sitepatch apply {DEVICE} gives DDP the device that the parameters are on, and None for xla and mps"
+        return text, Message("the config names device_ids: write there the device of each rank, or device_ids=None")
+    own = Message("choose the device by LOCAL_RANK before the model is moved")
+    more = "{own}; sitepatch apply {DEVICE} gives DDP the device that the parameters are on, and None for xla and mps"
+    return text, own if DEVICE in row.patchsets else Message(more, own=own, DEVICE=DEVICE)
 
 
-def buffers_elsewhere(row: Report) -> Optional[Message]:
+def buffers_elsewhere(row: Report) -> Optional[Finding]:
     """Buffers are on a device that no parameter is on."""
     if not device_names(row.parameters) or set(device_names(row.buffers)) <= set(device_names(row.parameters)):
         return None
-    there, here = kinds_of(row.buffers), kinds_of(row.parameters)
-    text = "buffers are on another device than the parameters"
+    here, there = listed(kinds_of(row.parameters)), listed(kinds_of(row.buffers))
     hint = "a tensor that was registered after the model was moved, or moved by hand; DDP broadcasts the buffers"
-    return (text if there == here else f"the parameters are on {listed(here)}, buffers on {listed(there)}"), hint
+    if there == here:
+        return Message("buffers are on another device than the parameters"), Message(hint)
+    return Message("the parameters are on {here}, buffers on {there}", here=here, there=there), Message(hint)
 
 
 # what can be wrong about the wrapper -------------------------------------------------------------------------------------
@@ -199,69 +234,67 @@ def family(row: Report) -> str:
     return (named or [NONE if row.wrapper == NONE else OTHER if OTHER in row.warnings else DDP])[0]
 
 
-def ids_for_cuda(row: Report) -> Optional[Message]:
+def ids_for_cuda(row: Report) -> Optional[Finding]:
     """This torch takes device_ids for CUDA alone, and the model is on another kind of device."""
     old = () < version_numbers(row.torch) < _ANY_DEVICE
-    if not row.device_ids or len(device_names(row.parameters)) != 1 or not old:
+    kinds = kinds_of(row.parameters)
+    if not row.device_ids or len(device_names(row.parameters)) != 1 or not old or kinds[0] in (*NO_DEVICE, "cuda"):
         return None
-    kind = kinds_of(row.parameters)[0]
-    if kind in (*NO_DEVICE, "cuda"):
-        return None
-    return f"DDP of torch {row.torch} takes device_ids for CUDA alone, and refuses them for {kind}", without_ids(row)
+    text = "DDP of torch {row.torch} takes device_ids for CUDA alone, and refuses them for {kind}"
+    return Message(text, row=row, kind=kinds[0]), without_ids(row)
 
 
-def several_ids(row: Report) -> Optional[Message]:
+def several_ids(row: Report) -> Optional[Finding]:
     """device_ids name several devices, of which this torch takes one."""
     if len(row.device_ids or ()) < 2 or () < version_numbers(row.torch) < _ONE_ID:
         return None
-    return "device_ids name several devices, and DDP takes one, from torch 1.9 on", "one process for each device"
+    text = Message("device_ids name several devices, and DDP takes one, from torch 1.9 on")
+    return text, Message("one process for each device")
 
 
-def not_distributed(row: Report) -> Optional[Message]:
+def not_distributed(row: Report) -> Optional[Finding]:
     """A launcher has started several processes, and each of them trains by itself."""
     if family(row) != NONE or (row.world_size or 1) < 2:
         return None
-    text = f"not distributed: nothing is wrapped, and each of the {row.world_size} processes trains alone"
-    return text, "MMEngine is told of the launcher by launcher='pytorch' in the config, or --launcher pytorch"
+    text = Message("not distributed: nothing is wrapped, and each of the {row.world_size} processes trains alone", row=row)
+    return text, Message("MMEngine is told of the launcher by launcher='pytorch' in the config, or --launcher pytorch")
 
 
-def no_accelerator(row: Report) -> Optional[Message]:
+def no_accelerator(row: Report) -> Optional[Finding]:
     """FSDP finds no accelerator, and needs one."""
     if family(row) != "fsdp" or not set(kinds_of(row.parameters)) <= set(NO_DEVICE) or accelerators(row):
         return None
-    where = listed(kinds_of(row.parameters)) or "no device"
-    return (
-        f"FSDP needs an accelerator, and torch knows none; the parameters are on {where}",
-        f"{_IMPORT}; on the CPU take DDPStrategy",
-    )
+    where = place(row.parameters)
+    text = Message("FSDP needs an accelerator, and torch knows none; the parameters are on {where}", where=where)
+    return text, Message("{imported}; on the CPU take DDPStrategy", imported=_IMPORT)
 
 
-def accelerator_unused(row: Report) -> Optional[Message]:
+def accelerator_unused(row: Report) -> Optional[Finding]:
     """An accelerator is idle, and the model is trained on the CPU."""
     there, kind = accelerators(row), family(row)
     if not there or kind == "fsdp":
         return None
-    if kind == "deepspeed":
-        text = f"DeepSpeed's own accelerator is cpu, and {listed(there)} stands idle"
-        return (text, "the variable DS_ACCELERATOR, or the vendor's DeepSpeed") if row.deepspeed == "cpu" else None
-    if kind == "colossalai":
-        text = f"ColossalAI knows {listed(_OF_COLOSSALAI)}, and {listed(there)} stands idle"
-        known = set(there) & set(_OF_COLOSSALAI)
-        return None if known else (text, "the vendor's ColossalAI, or another strategy")
-    return None if row.device_ids else never_moved(row)
+    if kind == "deepspeed" and row.deepspeed == "cpu":
+        text = Message("DeepSpeed's own accelerator is cpu, and {kinds} stands idle", kinds=listed(there))
+        return text, Message("the variable DS_ACCELERATOR, or the vendor's DeepSpeed")
+    if kind == "colossalai" and not set(there) & set(_OF_COLOSSALAI):
+        text = Message("ColossalAI knows {known}, and {kinds} stands idle", known=listed(_OF_COLOSSALAI), kinds=listed(there))
+        return text, Message("the vendor's ColossalAI, or another strategy")
+    return None if row.device_ids or kind in ("deepspeed", "colossalai") else never_moved(row)
 
 
-def wrapper_note(row: Report) -> Message:
+def wrapper_note(row: Report) -> Finding:
     """What a wrapper that is not DDP does with the model."""
-    where = listed(kinds_of(row.parameters)) or "no device"
-    now = f"the parameters are on {where}"
+    here = Message("the parameters are on {where}", where=place(row.parameters))
     if family(row) == "fsdp":
-        device = "the device that device_id names" if row.device_ids else "the accelerator that torch knows"
-        return f"{now}; FSDP shards them on {device}", ""
+        device = Message("the device that device_id names" if row.device_ids else "the accelerator that torch knows")
+        return Message("{here}; FSDP shards them on {device}", here=here, device=device), ""
     if family(row) == "deepspeed":
-        own = f"its own accelerator, {row.deepspeed}" if row.deepspeed else "its own accelerator"
-        return f"{now}; DeepSpeed moves them to the device of {own}", ""
+        own = Message("its own accelerator")
+        own = Message("its own accelerator, {row.deepspeed}", row=row) if row.deepspeed else own
+        return Message("{here}; DeepSpeed moves them to the device of {own}", here=here, own=own), ""
     if family(row) == "colossalai":
-        return f"{now}; ColossalAI's booster moves them to the device of its own accelerator", ""
-    text = f"the model is wrapped in {row.wrapper or 'a wrapper'}, which is not DDP: only where its parameters are was seen"
-    return text, "nothing is said of what that wrapper itself refuses"
+        return Message("{here}; ColossalAI's booster moves them to the device of its own accelerator", here=here), ""
+    text = "the model is wrapped in {wrapper}, which is not DDP: only where its parameters are was seen"
+    hint = Message("nothing is said of what that wrapper itself refuses")
+    return Message(text, wrapper=row.wrapper or Message("a wrapper")), hint

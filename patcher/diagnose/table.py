@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.diagnose.conclusions import Conclusion, conclude
-from patcher.diagnose.rank import NONE, NOTES, family
+from patcher.diagnose.rank import NONE, NOTES, family, place
 from patcher.diagnose.report import Devices, Report
 from patcher.diagnose.runs import Run, Wrap
-from patcher.text.listed import ranks
+from patcher.message import Message
+from patcher.text.listed import count, listed, ranks
 from patcher.text.terminal import clip, padded, width
 
 READY = "ready"
@@ -57,27 +58,34 @@ def is_wrong(classified: ClassifiedWrap) -> bool:
 def heading(classified: ClassifiedWrap) -> str:
     """What is wrapped, where, by what, on how many ranks."""
     rows = classified.wrap.rows
-    kinds = " or ".join(dict.fromkeys(f"{row.model or 'the model'} {_wrapped(row)}" for row in rows))
-    sites = " or ".join(dict.fromkeys(row.site for row in rows))
     size = max((row.world_size or 0 for row in rows), default=0)
-    reported = f"{len(rows)} of {size} ranks" if size else f"{len(rows)} rank{'' if len(rows) == 1 else 's'}"
-    return f"wrapping {classified.wrap.number}: {kinds}, {sites}; {reported}"
+    reported = Message("{number} of {size} ranks", number=len(rows), size=size) if size else count(len(rows), "rank")
+    return Message(
+        "wrapping {number}: {wrappers}, {sites}; {reported}",
+        number=classified.wrap.number,
+        wrappers=listed(list(dict.fromkeys(map(_wrapped, rows))), "or"),
+        sites=listed(list(dict.fromkeys(row.site for row in rows)), "or"),
+        reported=reported,
+    )
 
 
 def _wrapped(row: Report) -> str:
-    return "as it is" if family(row) == NONE else f"in {row.wrapper or 'DDP'}"
+    how = Message("as it is") if family(row) == NONE else Message("in {wrapper}", wrapper=row.wrapper or "DDP")
+    return Message("{model} {how}", model=row.model or Message("the model"), how=how)
 
 
 def well(classified: ClassifiedWrap) -> str:
     """The sentence where nothing is wrong."""
     rows = classified.wrap.rows
     numbers = [row.rank for row in rows if row.rank is not None]
-    kinds = dict.fromkeys(device.partition(":")[0] for row in rows for device, _ in row.parameters)
-    where = " and ".join(kinds) or "no device"
-    named = ranks(numbers) if numbers else "the rank"
+    where = place([device for row in rows for device in row.parameters])
     if any(family(row) == NONE for row in rows):
-        return f"not distributed: nothing is wrapped, and the model is on {where}"
-    return f"{named}: all is well, the model is on {where} and nothing keeps DDP from taking it"
+        return Message("not distributed: nothing is wrapped, and the model is on {where}", where=where)
+    return Message(
+        "{ranks}: all is well, the model is on {where} and nothing keeps DDP from taking it",
+        ranks=ranks(numbers) if numbers else Message("the rank"),
+        where=where,
+    )
 
 
 def device(row: Report) -> str:

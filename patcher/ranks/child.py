@@ -89,8 +89,7 @@ class Rank:
         backend, count = self._serving(kind), getattr(self._torch, kind).device_count()
         if backend and count >= self._size:
             return kind, backend
-        why = f"there is {count} {kind} for {self._size} ranks" if backend else f"no backend is registered for {kind}"
-        self.report(note=f"{why}: tried on the CPU, by gloo")
+        self.report(note=["few", kind, count, self._size] if backend else ["unserved", kind])
         return "cpu", "gloo"
 
     def _accelerator(self) -> "Optional[str]":
@@ -110,7 +109,7 @@ class Rank:
             known = hasattr(self._torch, kind) if kind else self._accelerator()
             if not known and importlib.util.find_spec(name):
                 importlib.import_module(name)
-                self.report(note=f"{name} was imported")
+                self.report(note=["imported", name])
 
     def _serving(self, kind: str) -> str:
         """The backend of a kind of device, "" where none is known."""

@@ -114,7 +114,8 @@ class _Child:
             steps = (*self.rank.steps, (fields["end"], fields["seconds"]))
             self.rank = self.rank._replace(steps=steps, inside="")
         elif "note" in fields:
-            self.rank = self.rank._replace(notes=(*self.rank.notes, fields["note"]))
+            note = _note(*fields["note"])
+            self.rank = self.rank._replace(notes=(*self.rank.notes, note))
         else:  # torch, device and backend, or a problem
             self.rank = self.rank._replace(**fields)
 
@@ -178,6 +179,15 @@ def _watch(children: Sequence[_Child], begun: float, limit: float, progress: Pro
                 until = min(until, time.monotonic() + _GRACE)
             there = sum(child.rank.done for child in children)
             progress(there, len(children), Message("ranks are done"))
+
+
+def _note(word: str, name: str, number: int = 0, size: int = 0) -> str:
+    """What a rank remarks, of which `child.py` gives a word and its fields."""
+    if word == "imported":
+        return Message("{name} was imported", name=name)
+    why = Message("no backend is registered for {kind}", kind=name)
+    why = Message("there is {number} {kind} for {size} ranks", number=number, kind=name, size=size) if size else why
+    return Message("{why}: tried on the CPU, by gloo", why=why)
 
 
 def _code(child: _Child) -> Optional[int]:

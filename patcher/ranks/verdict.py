@@ -101,9 +101,11 @@ def within(rank: EndedRank) -> str:
     words = {
         "start": Message("the start of the process group"),
         "device": Message("the choice of the device"),
+        "all-reduce": Message("the all-reduce"),
+        "barrier": Message("the barrier"),
         "end": Message("the end of the group"),
     }
-    return words.get(name, f"the {name}" if name in _TOGETHER else name)
+    return words.get(name, name)
 
 
 def failure(rank: EndedRank) -> str:

@@ -13,14 +13,11 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import run
-from test_diagnose import cured
-from wheels import ALL, files_of, install, sitepatch, slow
+from wheels import ALL, files_of, install, sitepatch
 
 pytestmark = pytest.mark.real
 
@@ -121,34 +118,6 @@ def test_a_linker_finds_the_library_that_ldconfig_lists_elsewhere(release):
     name = "-lcuda" if release.links_libcuda_so else "-l:libcuda.so.1"
     build(b"int cuInit(unsigned); int main(void) { return cuInit(0); }", *dirs, name, "-o", program)
     subprocess.check_call([str(program)], env={"LD_LIBRARY_PATH": str(release.elsewhere)})
-
-
-JOB = """\
-import ast, functools, os, subprocess, sys
-from types import SimpleNamespace
-
-subprocess.check_output = lambda command: open(os.environ["LDCONFIG"], "rb").read()
-knobs = SimpleNamespace(nvidia=SimpleNamespace(libcuda_path=None))
-tree = ast.parse(open(sys.argv[1]).read())
-tree.body = [node for node in tree.body if getattr(node, "name", "") in ("libcuda_dirs", "_sitepatch_libcuda")]
-exec(compile(tree, sys.argv[1], "exec"))
-print("found", libcuda_dirs())
-"""
-
-
-@slow
-def test_the_error_that_is_piped_to_diagnose_ends_with_the_command_that_it_prints(release, tmp_path):
-    """The job calls what triton calls before it links; ldconfig lists a file that is gone, and LD_LIBRARY_PATH has the library."""
-    hold(release.elsewhere, "libcuda.so.1")
-    (tmp_path / "ldconfig").write_text("\tlibcuda.so.1 (libc6,x86-64) => /nowhere/libcuda.so.1\n")
-    (tmp_path / "job.py").write_text(JOB)
-    job = [sys.executable, tmp_path / "job.py", release.file]
-    variables = {"LDCONFIG": str(tmp_path / "ldconfig"), "LD_LIBRARY_PATH": str(release.elsewhere)}
-    failed = run(job, cwd=tmp_path, **variables)
-    assert failed.code == 1 and f"AssertionError: {LOST}" in failed.out, failed
-    cured(["--target", release.site], failed.out, NAME)
-    worked = run(job, cwd=tmp_path, **variables)
-    assert worked.code == 0 and worked.out.startswith(f"found ['{release.elsewhere}'"), worked
 
 
 def build(source, *words):
