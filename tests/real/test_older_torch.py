@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from conftest import SUPPORT, Environment, alone, linked, make_venv
+from test_cures import cured
 from test_ddp_report import ranks, told
-from test_diagnose import cured
 from test_ranks import trial
 from wheels import slow
 
@@ -75,7 +75,7 @@ def test_two_ranks_train_after_what_is_told_and_the_reports_name_the_release(old
     assert code == 0 and talked["verdict"].endswith("(torch 2.1.0+cu121)"), talked
     failed = ranks(older, 2, "direct")
     assert "ValueError: DistributedDataParallel device_ids and output_device arguments" in failed.out
-    cured(["--python", older.python], failed.out, "mmengine-ddp-device")
+    assert len(list(cured(["--python", older.python], {"ddp-refuses-device-ids": failed.out}, "mmengine-ddp-device"))) == 1
     assert older.sitepatch("apply", "mmengine-ddp-debug").code == 0
     for way in ("direct", "config", "flexible"):
         trained = ranks(older, 2, way)
