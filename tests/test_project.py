@@ -1,11 +1,14 @@
 """What a project asks for is read strictly, and every problem is told at once."""
 
+import os
+
 import pytest
 
 from patcher.errors import Location, SitepatchError
 from patcher.project.pyproject import Project, ProjectEntry, chosen, parse_entry, read_project
 from patcher.verbs.console import exit_code
 from tests.command import DDP, DYNAMO
+from tests.places import patchset
 
 
 def test_a_request_is_a_name_its_options_and_whether_its_package_may_be_absent():
@@ -67,3 +70,13 @@ def test_what_cannot_be_had_is_reported_with_the_place_that_asks_for_it():
     assert "b:7: mmengine-ddp-debug params=2: a:1 has params=1" in caught.value.message
     assert caught.value.location == Location("b", 7)
     assert 'c:1: there is no patchset "nothing-such"' in caught.value.message
+
+
+def test_the_folders_of_patchsets_are_listed_once_however_many_a_project_asks_for(tmp_path, monkeypatch):
+    names, listed, real = [f"p{number}" for number in range(20)], [], os.listdir
+    for name in names:
+        patchset(tmp_path, name=name)
+    monkeypatch.setattr(os, "listdir", lambda path=".": listed.append(str(path)) or real(path))
+    requested, _ = chosen([ProjectEntry(name, (), False) for name in names], [str(tmp_path / "mine")])
+    assert [item.patchset.name for item in requested] == names
+    assert listed.count(str(tmp_path / "mine")) == 1

@@ -1,17 +1,19 @@
 """What the commands cost, as multiples of a bare interpreter start, beside others doing the same change in the same run.
 
-    python -m tools.benchmarks [--rounds 15] [--scaling-rounds 3] [--startup-rounds 60] [--offline]
+    python -m tools.benchmarks [--rounds 15] [--scaling-rounds 3] [--startup-rounds 60] [--offline] [--write docs/cost.md]
 
 CPU time (user and system, children included) of whole processes, interleaved so that a slow spell of the machine meets all
 of them alike; the figure is the median. Needs `pip` for the real mmengine (the stand-in of fixtures/ offline), `patch` and
-`git` for those rows, `npm` for patch-package and ast-grep. What is not there is left out and said. A second table shows how the
-cost grows with the file and the number of hunks (`tools/scaling.py`); the slowest tool of it needs ten seconds for its largest file. A
+`git` for those rows, `quilt`, and `npm` for patch-package, ast-grep and npm 12. What is not there is left out and said. `--write`
+puts the first table between the marks of a page. A second table shows how the cost grows with the file and the number of hunks (`tools/scaling.py`); the slowest tool of it needs ten seconds for its largest file. A
 third one is what a hook costs at each start of every interpreter that is here (`tools/startup.py`).
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
+import hashlib
 import os
 import shutil
 import statistics
@@ -25,8 +27,10 @@ from patcher.verbs.demo import lay_out
 from tools import scaling
 
 LIMITS = {
-    "sitepatch --help": 5.2, "sitepatch status, 12 files": 5.5, "sitepatch apply, first, one hunk": 26.0,
-    "sitepatch apply, again": 7.0, "sitepatch apply, first, mmengine-ddp-debug": 10.0, "sitepatch run --overlay, again": 11.5,
+    "sitepatch --help": 4.5, "sitepatch --help, in Chinese": 4.6, "sitepatch status, 12 files": 5.5, "sitepatch apply, again": 7.0,
+    "sitepatch restore, one file": 7.5, "sitepatch apply, first, one hunk": 19.0,
+    "sitepatch apply, first, mmengine-ddp-debug": 9.5, "sitepatch run --overlay, again": 11.5,
+    "sitepatch sync, 100 patchsets, nothing to do": 12.0,
 }  # fmt: skip
 ONE_HUNK = """Print the device_ids.
 
@@ -35,9 +39,20 @@ ONE_HUNK = """Print the device_ids.
 +print($IDS)
  $MODEL = MMDistributedDataParallel(module=$M, device_ids=$IDS, ...)
 """
-MANY = """Change twelve files.
-
-""" + "".join(f"--- twelve/m{number}.py\n@@ f @@\n-old($X)\n+max($X, 0)\n" for number in range(12))
+HASHED = """import hashlib, pathlib, sys
+for path in pathlib.Path(sys.argv[1]).glob("*.py"):
+    hashlib.sha256(path.read_bytes()).hexdigest()"""
+LIBCST = """import sys
+from pathlib import Path
+import libcst, libcst.matchers as m
+CALL = m.Assign(value=m.Call(func=m.Name("MMDistributedDataParallel")))
+class Insert(libcst.CSTTransformer):
+    def leave_SimpleStatementLine(self, old, new):
+        if not any(m.matches(part, CALL) for part in old.body):
+            return new
+        return libcst.FlattenSentinel([libcst.parse_statement("print([int(os.environ['LOCAL_RANK'])])"), new])
+path = Path(sys.argv[1])
+path.write_text(libcst.parse_module(path.read_text()).visit(Insert()).code)"""
 
 
 class Row(NamedTuple):
@@ -73,6 +88,25 @@ def patchset(folder: Path, name: str, package: str, text: str) -> None:
     (target / "p.spatch").write_text(text)
 
 
+def package(site: Path, name: str, files: int) -> None:
+    """Write a package of so many modules; each defines `f`, which `MANY` changes."""
+    (site / name).mkdir(parents=True)
+    (site / name / "__init__.py").write_text("")
+    for number in range(files):
+        (site / name / f"m{number}.py").write_text("def f(a):\n    return old(a)\n\n\ndef old(a): return a\n")
+    info = site / f"{name}-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    digest = {path: base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).rstrip(b"=").decode() for path in (site / name).iterdir()}
+    rows = [f"{name}/{path.name},sha256={digest[path]},{path.stat().st_size}" for path in sorted(digest)]
+    (info / "RECORD").write_text("\n".join([*rows, f"{info.name}/METADATA,,", f"{info.name}/RECORD,,", ""]))
+
+
+def many(name: str, files: int) -> str:
+    """The text of a patch that changes each module of such a package."""
+    return "Change them all.\n\n" + "".join(f"--- {name}/m{number}.py\n@@ f @@\n-old($X)\n+max($X, 0)\n" for number in range(files))
+
+
 def fetch(target: Path, offline: bool) -> str:
     """Put mmengine into a directory; returns what it is."""
     if not offline:
@@ -90,11 +124,9 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
     what = fetch(sites / "mmengine", offline)
     print(f"target: {what}; interpreter: {sys.version.split()[0]}")
     patchset(patches, "one-hunk", "mmengine", ONE_HUNK)
-    patchset(patches, "twelve-files", "twelve", MANY)
-    (sites / "twelve" / "twelve").mkdir(parents=True)
-    (sites / "twelve" / "twelve" / "__init__.py").write_text("")
-    for number in range(12):
-        (sites / "twelve" / "twelve" / f"m{number}.py").write_text("def f(a):\n    return old(a)\n\n\ndef old(a): return a\n")
+    for name, files in (("twelve", 12), ("thousand", 1000)):
+        package(sites / name, name, files)
+        patchset(patches, f"{name}-files", name, many(name, files))
     python = [sys.executable]
     ours = [sys.executable, "-c", "from patcher.__main__ import main; main()"]
     nothing: Callable[[], None] = lambda: None  # noqa: E731
@@ -122,25 +154,57 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
         quiet(restore)
         quiet(overlay)
 
-    quiet(command("apply", "twelve", "twelve-files"))
+    for name in ("twelve", "thousand"):
+        quiet([*command("apply", name, f"{name}-files"), "--verify", "none"])
+    shutil.copytree(sites / "thousand", work / "kept", symlinks=True)
     again = work / "again"
     shutil.copytree(sites / "mmengine", again)
     apply_again = [*ours, "apply", "one-hunk", "--target", str(again), "--patch-dir", str(patches)]
     quiet(apply_again)
     made = subprocess.run(command("diff", "mmengine", "one-hunk"), stdout=subprocess.PIPE, check=True, env=environ, cwd=str(work))
     (work / "change.patch").write_bytes(made.stdout)
+    project, pristine = hundred(work, ours, quiet), sites / "mmengine" / "mmengine" / "runner" / "runner.py"
+    thousand, thousands = str(sites / "thousand"), [*ours, "restore", "--target", str(sites / "thousand")]
+
+    def patched() -> None:
+        quiet(restore)
+        quiet(unverified("one-hunk"))
+
+    def patched_thousand() -> None:
+        shutil.rmtree(thousand)
+        shutil.copytree(work / "kept", thousand, symlinks=True)
+
     found = [
         Row("bare interpreter", [*python, "-c", "pass"], nothing, work),
         Row("sitepatch --help", [*ours, "--help"], nothing, work),
+        Row("sitepatch --help, in Chinese", ["env", "SITEPATCH_LANG=zh", *ours, "--help"], nothing, work),
         Row("sitepatch status, 12 files", [*ours, "status", "--target", str(sites / "twelve")], nothing, work),
         Row("sitepatch apply, first, one hunk", unverified("one-hunk"), unseen, work),
         Row("sitepatch apply, first, the file was seen before", unverified("one-hunk"), restored, work),
         Row("sitepatch apply, again", apply_again, nothing, work),
         Row("sitepatch apply, first, mmengine-ddp-debug", unverified("mmengine-ddp-debug"), unseen, work),
         Row("the same, compiled by the target", command("apply", "mmengine", "mmengine-ddp-debug"), unseen, work),
+        Row("sitepatch restore, one file", restore, patched, work),
         Row("sitepatch run --overlay, again", overlay, laid, work),
+        Row("sitepatch sync, 100 patchsets, nothing to do", [*ours, "sync", "--target", str(work / "hundred"), "--verify", "none", "-q"], nothing, project),
+        Row("reading and hashing 1,000 files", [*python, "-c", HASHED, f"{thousand}/thousand"], nothing, work),
+        Row("sitepatch status, 1,000 files", [*ours, "status", "--target", thousand], patched_thousand, work),
+        Row("sitepatch apply, again, 1,000 files", command("apply", "thousand", "thousand-files"), patched_thousand, work),
+        Row("sitepatch restore, 1,000 files", thousands, patched_thousand, work),
+        Row("a script with libcst", [*python, "-c", LIBCST, str(work / "script.py")], lambda: shutil.copyfile(str(pristine), str(work / "script.py")), work),
     ]  # fmt: skip
     return [*found, *peers(work, environ, offline)]
+
+
+def hundred(work: Path, ours: Sequence[str], quiet: Callable[..., None]) -> Path:
+    """A project that asks for a hundred patchsets of one package, which are applied in the directory `hundred`."""
+    project, names = work / "project", [f"p{number}" for number in range(100)]
+    package(work / "hundred", "hundred", 100)
+    for number, name in enumerate(names):
+        patchset(project / "patchsets", name, "hundred", f"Change it.\n\n--- hundred/m{number}.py\n@@ f @@\n-old($X)\n+max($X, 0)\n")
+    (project / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = {names!r}\n")
+    quiet([*ours, "sync", "--target", str(work / "hundred"), "--verify", "none"], project)
+    return project
 
 
 def peers(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
@@ -161,6 +225,7 @@ def peers(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
             continue
         target = copied(line[0])
         found.append(Row(name, line, lambda target=target: shutil.copyfile(str(pristine), str(target)), work / line[0]))  # type: ignore[misc]
+    found += quilt(work, change, pristine)
     tools = None if offline else npm_tools(work, environ)
     if tools is None:
         print("left out: patch-package and ast-grep (not installed by npm)")
@@ -178,6 +243,7 @@ def peers(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
     found.append(
         Row("patch-package", [str(binary / "patch-package")], lambda: shutil.copyfile(str(pristine), str(target)), tools)
     )
+    found += npm_patch(work, environ)
     rule = tools / "rule.yml"
     rule.write_text(
         "id: one\nlanguage: Python\nrule:\n  pattern: $M = MMDistributedDataParallel($$$A)\n"
@@ -191,6 +257,46 @@ def peers(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
         )
     )  # fmt: skip
     return found
+
+
+def quilt(work: Path, change: Path, pristine: Path) -> List[Row]:
+    """`quilt push` of a series of one."""
+    if shutil.which("quilt") is None:
+        print("left out: quilt (no `quilt` here)")
+        return []
+    folder = work / "quilt"
+
+    def fresh() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "mmengine" / "runner").mkdir(parents=True)
+        shutil.copyfile(str(pristine), str(folder / "mmengine" / "runner" / "runner.py"))
+        (folder / "patches").mkdir()
+        shutil.copyfile(str(change), str(folder / "patches" / "change.patch"))
+        (folder / "patches" / "series").write_text("change.patch\n")
+
+    fresh()
+    return [Row("quilt push", ["quilt", "push", "-q"], fresh, folder)]
+
+
+def npm_patch(work: Path, environ: Dict[str, str]) -> List[Row]:
+    """`npm ci` of npm 12, which installs a small package and applies its patch: it takes packages of the registry alone."""
+    folder = work / "npm-patch"
+    (folder / "npm").mkdir(parents=True)
+    npm = str(folder / "npm" / "node_modules" / ".bin" / "npm")
+    (folder / "package.json").write_text('{"name": "bench", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}}')
+    more = {"cwd": str(folder), "env": environ, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": True}
+    try:
+        subprocess.run(["npm", "install", "--prefix", "npm", "--silent", "--no-audit", "--no-fund", "npm@12"], **more)  # type: ignore[call-overload]
+        for words in (["install", "--silent"], ["patch", "add", "left-pad", "--edit-dir", "edit"]):
+            subprocess.run([npm, *words], **more)  # type: ignore[call-overload]
+        source = folder / "edit" / "index.js"
+        source.write_text("// patched\n" + source.read_text())
+        subprocess.run([npm, "patch", "commit", "edit"], **more)  # type: ignore[call-overload]
+    except (OSError, subprocess.CalledProcessError):
+        print("left out: npm 12 patch (npm 12 does not run here)")
+        return []
+    line = [npm, "ci", "--offline", "--silent", "--no-audit", "--no-fund"]
+    return [Row("npm 12: ci with one patch", line, lambda: shutil.rmtree(folder / "node_modules"), folder)]
 
 
 def npm_tools(work: Path, environ: Dict[str, str]) -> Optional[Path]:
@@ -214,6 +320,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--scaling-rounds", type=int, default=3, help="0 leaves the second table out")
     parser.add_argument("--startup-rounds", type=int, default=60, help="what a hook costs at each start; 0 leaves it out")
+    parser.add_argument("--write", metavar="FILE", help="put the first table into a page, between its two marks")
     parser.add_argument("--offline", action="store_true", help="neither pip nor npm: the stand-in, and no npm peers")
     asked = parser.parse_args()
     environ = {key: value for key, value in os.environ.items() if key not in ("PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV")}
@@ -241,12 +348,26 @@ def main() -> int:
         verdict = "" if limit is None else f"  limit {limit:g} x: {'held' if ratio <= limit else 'NOT HELD'}"
         held = held and (limit is None or ratio <= limit)
         print(f"  {row.name:<50} {ratio:6.1f} x{verdict}")
+    if asked.write:
+        write(Path(asked.write), unit, {row.name: statistics.median(times[row.name]) / unit for row in measured[1:]})
     print(grown)
     if asked.startup_rounds:
         from tools import startup  # which needs this module
 
         startup.table(asked.startup_rounds, startup.interpreters())
     return 0 if held else 1
+
+
+def write(page: Path, unit: float, ratios: Mapping[str, float]) -> None:
+    """Put the table between the marks of a page."""
+    before, mark, rest = page.read_text("utf-8").partition("<!-- by python -m tools.benchmarks -->\n")
+    _, end, after = rest.partition("<!-- end -->\n")
+    if not end:
+        raise SystemExit(f"{page} has no marks for the table")
+    rows = [f"| {name} | {ratio:.1f} |" if ratio < 10 else f"| {name} | {ratio:.0f} |" for name, ratio in ratios.items()]
+    table = "\n".join(["| multiples of a bare start | x |", "| --- | --- |", *rows])
+    said = f"A bare start of Python {sys.version.split()[0]} took {unit * 1000:.0f} ms of CPU here."
+    page.write_text(f"{before}{mark}{said}\n\n{table}\n{end}{after}", "utf-8")
 
 
 def scale(work: Path, environ: Dict[str, str], rounds: int, offline: bool) -> str:

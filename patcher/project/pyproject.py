@@ -9,6 +9,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tu
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.message import Message
 from patcher.model import Requested
+from patcher.patchset.places import patchset_folders
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.selection import find_all
@@ -154,9 +155,10 @@ def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[
             else entry.origin
         )
         locations.setdefault(entry.name, entry.location)
+    known = patchset_folders(patch_dirs, Path.cwd()) if settings else {}
     for name, values in settings.items():
         try:
-            patchsets, shadowed = find_all([name], patch_dirs)
+            patchsets, shadowed = find_all([name], patch_dirs, known)
             options = resolve_options(patchsets[0], {f"{name}.{key}": values[key] for key in values})
             found.append(Requested(patchsets[0], options, name not in needed))
             notes += shadowed

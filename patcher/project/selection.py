@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Dict, Iterable, List, Sequence, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, UsageError, raise_all
 from patcher.message import Message, joined
 from patcher.model import Patchset, PatchsetSource, Requested
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.places import BUILT_IN, LOCAL, PATCH_DIR, folders_by_name, named_places, patchset_folders
+from patcher.patchset.places import BUILT_IN, LOCAL, PATCH_DIR, Folders, folders_by_name, named_places, patchset_folders
 from patcher.patchset.sources import FoundPatchset, find_patchset, resolve_options, unknown_patchset
 from patcher.patchset.toml import option_text
 from patcher.system.ownership import others_may_write
@@ -18,8 +18,12 @@ from patcher.text.confusable import remarks
 from patcher.text.listed import Texts, one_or_more, suggest
 
 
-def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patchset], List[str]]:
+def find_all(
+    names: Sequence[str], patch_dirs: Sequence[str], known: Optional[Folders] = None
+) -> Tuple[List[Patchset], List[str]]:
     """The patchsets of these names, each once, and remarks: one that hides another of its name, code that hides something.
+
+    `known` saves a call of `patchset_folders`.
 
     Raises:
         UsageError: names that no place has.
@@ -28,7 +32,8 @@ def find_all(names: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Patc
     found: List[Patchset] = []
     notes: List[str] = []
     errors: List[SitepatchError] = []
-    known = patchset_folders(patch_dirs, os.getcwd()) if names else {}
+    if known is None:
+        known = patchset_folders(patch_dirs, os.getcwd()) if names else {}
     for name in dict.fromkeys(names):
         try:
             one = find_patchset(name, patch_dirs, os.getcwd(), known)

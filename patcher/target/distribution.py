@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -46,7 +47,7 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
         SitepatchError: several distributions list the package, and neither `files` nor what is on disk shows which is meant.
     """
     plain = [row for row in (f"{package}/__init__.py", f"{package}.py") if (site / row).is_file()][:1]
-    names = sorted(each.name for each in site.iterdir() if each.name.endswith(".dist-info") and each.name[0] != "~")
+    names = sorted(name for name in os.listdir(site) if name.endswith(".dist-info") and name[0] != "~")  # noqa: PTH208 - ten times as quick
     near = [name for name in names if normalized(name).startswith(normalized(package))] if plain else names
     rows = plain or [f"{package}/"]  # of a namespace package any row counts
     owners = [site / name for name in near if lists(site / name, rows)]

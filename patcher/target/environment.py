@@ -163,7 +163,8 @@ def blocker(located: Located, path: str, env: Environment) -> Optional[str]:
         return Message("{path} belongs to the standard library, parts of which are frozen into the interpreter", path=path)
     if (file.with_suffix("") / "__init__.py").is_file():
         return Message("{path} is not what is imported: the package {name}/ comes first", path=path, name=path[:-3])
-    for twin in sorted(each.name for each in file.parent.iterdir() if each.name.startswith(f"{file.stem}.")):
+    beside = os.listdir(file.parent)  # noqa: PTH208 - ten times as quick
+    for twin in sorted(name for name in beside if name.startswith(f"{file.stem}.")):
         tags = re.fullmatch(r"\.(?:([^.]+)\.)?(?:so|pyd)", twin[len(file.stem) :])
         made_for = re.match(r"(?:cpython-|cp)(\d)(\d+)", (tags and tags.group(1)) or "")
         if tags and (not made_for or tuple(map(int, made_for.groups())) == env.version):

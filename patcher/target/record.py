@@ -124,7 +124,7 @@ def _record(folder: Path) -> bytes:
         return b""  # not there: an interrupted install, Debian
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=512)  # an environment has hundreds, of some 10 KB in the mean
 def _read(path: Path, *stamp: int) -> bytes:
     return read_file(path)
 

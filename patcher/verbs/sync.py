@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import click
 
@@ -54,7 +54,7 @@ def sync(
 
     def look() -> Outcome:
         items = statuses(env)
-        plan = project_plan(project, asked_for, env, events, force=force)
+        plan = project_plan(project, asked_for, env, events, items, force=force)
         going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
         live = applied_names(item for item in items if item.live)
         reverted = [
@@ -70,15 +70,21 @@ def sync(
 
 
 def project_plan(
-    project: ProjectFiles, asked_for: ProjectRequest, env: Environment, events: Events, *, force: bool = False
+    project: ProjectFiles,
+    asked_for: ProjectRequest,
+    env: Environment,
+    events: Events,
+    items: Optional[Sequence[FileStatus]] = None,
+    *,
+    force: bool = False,
 ) -> Plan:
-    """The plan that makes an environment what a project asks for.
+    """The plan that makes an environment what a project asks for; `items` are the files that are patched, None to look.
 
     Raises:
         LockError: something differs from the lock.
         SitepatchError: what keeps it from making a plan.
     """
-    plan = make_plan(env, Wanted(asked_for.patchsets, None, force))
+    plan = make_plan(env, Wanted(asked_for.patchsets, None, force), items)
     if asked_for.lock:
         now = lockfile.make_lock(asked_for.patchsets, plan.locked)
         problems = lock_differences(asked_for.lock, now, complete=not plan.failed)
