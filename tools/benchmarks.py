@@ -360,8 +360,8 @@ def main() -> int:
 
 def write(page: Path, unit: float, ratios: Mapping[str, float]) -> None:
     """Put the table between the marks of a page."""
-    before, mark, rest = page.read_text("utf-8").partition("<!-- by python -m tools.benchmarks -->\n")
-    _, end, after = rest.partition("<!-- end -->\n")
+    before, mark, rest = page.read_text("utf-8").partition("<!-- measured -->\n")
+    _, end, after = rest.partition("<!-- end of the table -->\n")
     if not end:
         raise SystemExit(f"{page} has no marks for the table")
     rows = [f"| {name} | {ratio:.1f} |" if ratio < 10 else f"| {name} | {ratio:.0f} |" for name, ratio in ratios.items()]

@@ -166,7 +166,9 @@ class Tiny:
 
 def become(change, uid):
     """Have `carry_out` go on as a user once it has looked: what it sees then is what it saw before."""
-    check, plan, plans = change._check_writable, change.make_plan, []
+    from patcher.verbs import apply, restore
+
+    check, plan, plans = change._check_writable, apply.make_plan, []
 
     def as_user(changed):
         if os.getuid() != uid:
@@ -179,7 +181,8 @@ def become(change, uid):
         plans.append(plans[0] if plans else plan(*words, **more))
         return plans[0]
 
-    change._check_writable, change.make_plan = as_user, planned
+    change._check_writable = as_user
+    apply.make_plan = restore.make_plan = planned
 
 
 def tree(site):
