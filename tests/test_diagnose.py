@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnose import errors, files, patterns
+from patcher.diagnose import content, errors, files, patterns
 from patcher.diagnose.failures import Failure, FailureReader, Traceback, with_tracebacks
 from patcher.diagnose.files import log_files
 from patcher.diagnose.log import LogReader, read_log
@@ -188,8 +188,8 @@ SHAPES = {
 @pytest.mark.parametrize("line", SHAPES.values(), ids=SHAPES)
 def test_lines_that_differ_in_numbers_alone_are_looked_at_once(known, monkeypatch, line):
     """What is expensive is done for each shape, however many lines have it; what is seen in them is counted all the same."""
-    looked, look = [], LogReader._look
-    monkeypatch.setattr(LogReader, "_look", lambda self, text: looked.append(text) or look(self, text))
+    looked, look = [], content.Reader._look
+    monkeypatch.setattr(content.Reader, "_look", lambda self, text: looked.append(text) or look(self, text))
     text = "".join(line.format(n=n, rank=n % 8) for n in range(1000, 9000))
     log = read_log("log", io.BytesIO(text.encode()), known.patterns)
     assert len(looked) <= 2 and log.lines == 8000
@@ -221,20 +221,6 @@ def test_what_other_digits_make_another_error_is_looked_at_again(known):
     assert [each.line for each in read_log("log", io.BytesIO(text.encode()), known.patterns).errors] == [3]
     pair = "[x] stream on device -7\n" * 9 + "[x] stream on device -1\n"
     assert [(each.line, each.number) for each in read_log("log", io.BytesIO(pair.encode()), known.patterns).sightings] == [(10, 1)]
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        (rb"\bfell back\b|retr(?:y|ied)", {b"fell back", b"retry", b"retried"}),
-        (rb"^[EF]\d{4,8} ", {b"\ne0000", b"\nf0000"}),
-        (rb"x* (?:CUDA|hip) error\b.*", {b" cuda error", b" hip error"}),
-        (rb"xab+c|attempt \d+ of", {b"xab", b"attempt 0"}),
-        (rb"(?<=\] )[A-Z]+:\(Error\)", {b":(error)"}),
-    ],
-)
-def test_the_words_of_an_expression_are_read_from_it(expression, expected):
-    assert set(Worded(expression, 0).words) == expected
 
 
 def test_an_expression_finds_the_same_with_its_words_and_without(known):

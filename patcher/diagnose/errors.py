@@ -31,22 +31,31 @@ _ENDED_NAME = re.compile(  # what is in each line that _EXCEPTION is in, and is 
 _EXCEPTION = Worded(
     rb"(?<![\w.])(?<!except )(?<!raise )(?<!catch )(?:Exception|" + _NAME + rb")\}?"
     rb"(?:: ?(?=[^\s)])|(?= ['\"(]?No module named)).*"
-    rb"|^[\[({]?" + _NAME + rb"[\])}]?(?: *$|module ).*"
+    rb"|^[\[({]?" + _NAME + rb"[\])}]?(?: *$|module ).*",
+    b"error|exception|interrupt|failed|exit|timeout|mismatch|missing",
 )
 _ABORT = Worded(
     rb"(?:terminate called |\b(?:[Ss]egmentation fault|SIGSEGV|segfault|Aborted \(|core dumped|Bus error|Illegal instruction|"
     rb"Floating point exception|double free|stack smashing|Fatal Python error|Check failed:|FATAL ERROR|NVRM: Xid)|"
-    rb"(?<=\] )[A-Z]+:\(Error\)|^Killed$|(?i:(?:cuda|hip|musa|npu|xpu|gcu|mlu|\bur) error\b)|\bundefined symbol: ).*"
+    rb"(?<=\] )[A-Z]+:\(Error\)|^Killed$|(?i:(?:cuda|hip|musa|npu|xpu|gcu|mlu|\bur) error\b)|\bundefined symbol: ).*",
+    b"terminate called |segmentation fault|sigsegv|segfault|aborted (|core dumped|bus error|illegal instruction|check failed:|"
+    b"floating point exception|double free|stack smashing|fatal python error|fatal error|nvrm: xid|:(error)|\nkilled|"
+    b"cuda error|hip error|musa error|npu error|xpu error|gcu error|mlu error|ur error|undefined symbol: ",
 )
 _LOGGED = Worded(
-    rb"(?:\[E(?:RROR)?\]|\b(?:ERROR|CRITICAL|FATAL)\b(?!=)|CCL_ERROR\||^[EF]\d{4,8} |\[E\d{3,4} )[\])|: -]*(?=\S).*"
+    rb"(?:\[E(?:RROR)?\]|\b(?:ERROR|CRITICAL|FATAL)\b(?!=)|CCL_ERROR\||^[EF]\d{4,8} |\[E\d{3,4} )[\])|: -]*(?=\S).*",
+    b"error|critical|fatal|[e|\ne0000|\nf0000",
 )
 _EXIT = Worded(
     rb"(?:\b(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|exitcode|code=\w+, status|returned status)\s*[:=]?\s*-?[1-9]\d*\b|"
-    + r"\bnon-zero exit status ).*|(?:报错|出错).*".encode()
+    + r"\bnon-zero exit status ).*|(?:报错|出错).*".encode(),
+    "exit|, status|returned status|报错|出错".encode(),
 )
 _SIGNS = ((EXCEPTION, _EXCEPTION), (EXCEPTION, _ABORT), (LOGGED, _LOGGED), (EXIT, _EXIT))
-_QUIET = Worded(rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID]\]|\[W [^\]]*\]")
+_QUIET = Worded(
+    rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID]\]|\[W [^\]]*\]",
+    b"warn|info|debug|\nw000|\ni000|\nd000|[w000|[i000|[d000|[w]|[i]|[d]|[w ",
+)
 _CODE = re.compile(rb"^\W*(?:raise|except|assert|return|if|elif|else|try|def|class|import|from|with|for|while)\b")
 
 # Lines that merely mention an error: the subject of a commit, the name of a test, a retry, advice, an explanation.
@@ -64,9 +73,18 @@ _SPOKEN = Worded(
     rb"\bretr(?:y|ied|ies|ying)\b(?! failed)|\bfall(?:s|ing|en)?[- ]back\b|\bfell back\b|"
     rb"\bignor(?:ed|ing)\b|\bskipp(?:ed|ing)\b|"
     rb"\]\(https?://|\bP(?:ASSED|assed)\b|\[ *OK *\]|\.{3} ok$|^[+-] {2,}|" + "重试|忽略|应当为|如果遇到".encode(),
+    (
+        "instead of|avoid|prevent|catch|error message|if you |if we |if it |if they |when you |when we |when it |when they |"
+        "in case of|may see|may raise|for example|retry|retried|retries| back|-back|ignored|ignoring|skipped|skipping|"
+        "](http|passed|ok|\n+  |\n-  |重试|忽略|应当为|如果遇到"
+    ).encode(),
     re.IGNORECASE,
 )
-_RETRIED = Worded(rb"\b(?:retrying|will retry|retry in|attempt \d+ ?(?:/|of) ?\d+|falling back|fell back)\b", re.IGNORECASE)
+_RETRIED = Worded(
+    rb"\b(?:retrying|will retry|retry in|attempt \d+ ?(?:/|of) ?\d+|falling back|fell back)\b",
+    b"retrying|will retry|retry in|attempt 0|falling back|fell back",
+    re.IGNORECASE,
+)
 _OWN = (
     *(b"applies  ", b"applied  ", b"advice  ", b"follows  ", b"absent  ", b"not known  ", b"not needed  ", b"does not fit  "),
     *(b"failed  ", b"waited  ", b"late  "),

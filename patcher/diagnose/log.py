@@ -12,42 +12,19 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from typing import BinaryIO, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.diagnose.errors import (
-    EXCEPTION,
-    LOGGED,
-    NEAR,
-    WORDS,
-    SeenError,
-    begins_own,
-    error_in,
-    is_source,
-    is_spoken,
-    was_retried,
-)
-from patcher.diagnose.failures import CHAINED, MARKS, OF_LAUNCHER, Failure, FailureReader, Traceback, shown
+from patcher.diagnose.content import NOTHING, Content, ErrorOfLine, Reader, SeenPattern, key_of
+from patcher.diagnose.errors import EXCEPTION, LOGGED, WORDS, begins_own
+from patcher.diagnose.failures import MARKS, OF_LAUNCHER, Failure, FailureReader, Traceback, shown
 from patcher.diagnose.lines import BEFORE, BlockUse, Line, LineStream, Paragraph, Plain, begins, squeezed
 from patcher.diagnose.origin import rank_of_file, rank_of_line
 from patcher.diagnose.packed import DAMAGE, packing, unpacked
-from patcher.diagnose.patterns import Compiled, Patterns
 from patcher.diagnose.report import OURS, REFUSAL, Raised, Report, decode_line, read_raised, read_report
-from patcher.diagnose.words import Shapes, form, shape, shortest
+from patcher.diagnose.words import Shapes, form, shape
 from patcher.message import Message
 from patcher.text.terminal import clip, printable, printable_bytes, width
 
-_REFUSAL = squeezed(REFUSAL.encode())
 PIECE = 1 << 20
 _EVENT = re.compile(OURS + rb' \{\\?"schema\\?": \d+, \\?"event')
-_DEVICE = re.compile(  # what a text says of the card that it is from
-    rb"torch[_-](npu|gcu|musa|mlu|xla)\b|\b(npu|gcu|musa|mlu|xpu|hpu|xla):\d|type='(npu|gcu|musa|mlu|xpu|hpu|xla)'|"
-    rb"\b(NPU|GCU|MUSA|MLU|XPU|HPU)\b"
-)
-_CARDS = (
-    (re.compile(rb"\b(?:Enflame|T20|S60)\b|" + "燧原".encode()), "gcu"),
-    (re.compile(rb"\bAscend\b|\b910B|" + "昇腾".encode()), "npu"),
-    (re.compile(rb"\bMTT S\d|" + "摩尔线程".encode()), "musa"),
-    (re.compile(rb"\bGaudi"), "hpu"),
-)
-_NUMBERED = re.compile(rb"\b[TS]0{1,3}\b|\b000B\b|\bexit|\bstatus\b")  # what is looked at again where the digits are others
 _BEGIN = 120  # bytes of a line in which its rank is looked for
 _FEW = 64  # shapes of the lines of a block that are kept
 _AGAIN = 3  # lines after an error in which it may be told that it was tried again
@@ -131,67 +108,8 @@ class Log(NamedTuple):
         return bool(self.cut_count or self.problem)
 
 
-class SeenPattern(NamedTuple):
-    """A pattern in a paragraph: where it begins, in which of its lines, and whether that only speaks of it."""
-
-    pattern: str
-    at: int
-    row: int
-    is_spoken: bool
-
-
-class ErrorOfLine(NamedTuple):
-    """An error in a line, as `SeenError` has it, and its text without digits."""
-
-    kind: int
-    begin: int
-    end: int
-    is_spoken: bool
-    key: str
-
-
-class Content(NamedTuple):
-    """What a paragraph shows: patterns, errors by line, the lines that take back what was before them, devices.
-
-    `lasts` is whether all paragraphs show the same that differ from it in digits alone.
-    """
-
-    patterns: Tuple[SeenPattern, ...]
-    errors: Mapping[int, ErrorOfLine]
-    chained: Tuple[int, ...]
-    retried: Tuple[int, ...]
-    devices: Tuple[str, ...]
-    is_refused: bool
-    lasts: bool
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether it is nothing but to be counted once more where it is seen again."""
-        spoken = any(seen.is_spoken for seen in self.patterns) or any(error.is_spoken for error in self.errors.values())
-        return not (self.chained or self.retried or self.devices or self.is_refused or spoken)
-
-
-_NOTHING = Content((), {}, (), (), (), is_refused=False, lasts=True)
-
-
-def _seen(pattern: Compiled, text: bytes) -> SeenPattern:
-    at = pattern.place(text)
-    near = max(text.rfind(b"\n", 0, at) + 1, at - NEAR)
-    spoken = is_source(text[near:at]) or is_spoken(text[near : at + NEAR].partition(b"\n")[0])
-    return SeenPattern(pattern.text, at, text.count(b"\n", 0, at), spoken)
-
-
-def _with_key(error: SeenError, line: bytes) -> ErrorOfLine:
-    return ErrorOfLine(*error, key=_key(shown(line[error.begin : error.end])))
-
-
 def _with_rank(ranks: Tuple[int, ...], rank: Optional[int]) -> Tuple[int, ...]:
     return ranks if rank is None or rank in ranks or len(ranks) >= _KEPT else (*ranks, rank)
-
-
-def _key(error: str) -> str:
-    """What errors have in common that differ in numbers alone."""
-    return re.sub(r"\d+", "0", error)
 
 
 class LogReader:
@@ -204,9 +122,7 @@ class LogReader:
 
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
-        self._patterns = Patterns(patterns)
-        self._words = shortest((*self._patterns.words, _REFUSAL, *map(squeezed, (OURS, *MARKS))))
-        self._looks: Shapes[Content] = Shapes()  # of paragraphs
+        self._paragraphs = Reader(patterns)
         self._begins: Shapes[bool] = Shapes()  # whether lines of a shape begin a paragraph
         self._settled: Shapes[Content] = Shapes()  # of lines that begin a paragraph and are all of it
         self._plain, self._rank, self._lines = Plain(), rank_of_file(name), LineStream(self._is_wanted)
@@ -236,7 +152,7 @@ class LogReader:
         shapes = shape(block).split(b"\n")
         if not self._failures.reads_on:
             looks = [] if self._is_own else list(map(self._settled.get, filter(None, shapes)))
-            if looks and looks.count(_NOTHING) == len(looks):
+            if looks and looks.count(NOTHING) == len(looks):
                 self._end_paragraph()
                 return BlockUse.NOTHING
             if len(block) > BEFORE and looks and None not in looks and self._recount(block, shapes):
@@ -251,7 +167,7 @@ class LogReader:
     def _recount(self, block: bytes, shapes: Sequence[bytes]) -> bool:
         """Count once more what the lines of a block show, all of which are like others before; whether it is still known."""
         lines = block.replace(b"\r", b"\n").split(b"\n")
-        seen_lines = ((alike, line) for alike, line in zip(shapes, lines) if alike and self._settled[alike] is not _NOTHING)
+        seen_lines = ((alike, line) for alike, line in zip(shapes, lines) if alike and self._settled[alike] is not NOTHING)
         counts = Counter((alike, self._rank_of(line)) for alike, line in seen_lines)
         looks = [self._settled[alike] for alike, _ in counts]
         if not all(seen.pattern in self._sightings for look in looks for seen in look.patterns):
@@ -271,13 +187,13 @@ class LogReader:
         if any(map(formed.__contains__, WORDS)):
             return True
         tight = squeezed(b"".join(line.text for line in self._paragraph.lines) + block)
-        return any(map(tight.__contains__, self._words))
+        return any(map(tight.__contains__, self._paragraphs.words))
 
     def _learn(self, shapes: Collection[bytes]) -> None:
         """Keep the shapes of lines in which nothing is, where they are few: else it is no log of lines that are alike."""
         if len(shapes) <= _FEW:
             for alike in filter(begins, shapes):
-                self._settled.keep(alike, _NOTHING)
+                self._settled.keep(alike, NOTHING)
 
     def _read(self, line: Line) -> None:
         if OURS in line.text:
@@ -330,11 +246,7 @@ class LogReader:
             return
         text = b"\n".join([line.text for line in lines]) if len(lines) > 1 else lines[0].text
         alike = shape(text)
-        look = self._looks.get(alike)
-        if look is None:
-            look = self._look(text)
-            if look.lasts:
-                self._looks.keep(alike, look)
+        look = self._paragraphs.read(text)
         is_whole = len(lines) == 1 and self._begins.get(alike) and not (lines[0].of_traceback or OURS in text)
         if is_whole and look.lasts and look.is_settled:
             self._settled.keep(alike, look)
@@ -356,23 +268,6 @@ class LogReader:
                 self._see(line, look.errors.get(row), look)
         self._taken_lines = len(lines)
         self._taken = {REFUSAL, *(seen.pattern for seen in look.patterns)} if look.patterns or look.is_refused else set()
-
-    def _look(self, text: bytes) -> Content:
-        """What a paragraph shows: the work that is done once for all that are alike."""
-        tight, lines = squeezed(text), text.split(b"\n")
-        likely = self._patterns.likely(tight)
-        errors = ((index, error_in(line)) for index, line in enumerate(lines))
-        devices = {kind.lower().decode() for kinds in _DEVICE.findall(text) for kind in kinds if kind}
-        look = Content(
-            patterns=tuple(_seen(pattern, text) for pattern in likely if pattern.is_in(tight) and pattern.place(text) >= 0),
-            errors={index: _with_key(error, lines[index]) for index, error in errors if error},
-            chained=tuple(index for index, line in enumerate(lines) if any(mark in line for mark in CHAINED)),
-            retried=tuple(index for index, line in enumerate(lines) if was_retried(line)),
-            devices=tuple(devices.union(kind for card, kind in _CARDS if card.search(text))),
-            is_refused=_REFUSAL in tight,
-            lasts=not (any(pattern.has_digits for pattern in likely) or _NUMBERED.search(shape(text))),
-        )
-        return _NOTHING if look == _NOTHING else look
 
     def _sight(self, seen: SeenPattern, number: int, text: bytes, last: bytes) -> None:
         begin = text.rfind(b"\n", 0, seen.at) + 1
@@ -399,7 +294,7 @@ class LogReader:
         if line.ended:
             if not line.ended.error.startswith(OF_LAUNCHER):
                 error, at = line.ended.error, line.ended.at
-                self._add_error(_key(error) + at, line, lambda: (EXCEPTION, error, at), look)
+                self._add_error(key_of(error) + at, line, lambda: (EXCEPTION, error, at), look)
         elif seen and seen.is_spoken:
             self._mention(seen.key, line.number, line.text)
         elif seen and not (seen.kind >= LOGGED and line.in_traceback) and not seen.key.startswith(OF_LAUNCHER):

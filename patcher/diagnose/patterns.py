@@ -1,5 +1,7 @@
 """Patterns of symptoms -> which of them a text has: literal text in which `*` is any text, `{device}` any kind of device.
 
+In an advice `{smi}` stands for the tool that shows the cards.
+
 Texts are compared squeezed (`patcher.diagnose.lines`), however they were wrapped or quoted. A pattern is looked for where one
 word of it stands, and its parts one after the other, in time that is linear in the text.
 """
@@ -16,6 +18,17 @@ ROLES = {
     "{device}": "cuda|musa|gcu|npu|xpu|hpu|mlu|xla|rocm|hip|dipu",
     "{collective}": "nccl|hccl|mccl|eccl|cncl|xccl|rccl|oneccl|gloo|ucc",
 }
+_TOOLS = {  # that show the cards of a kind
+    "cuda": "nvidia-smi",
+    "npu": "npu-smi",
+    "musa": "mthreads-gmi",
+    "gcu": "efsmi",  # named where no kind is known
+    "xpu": "xpu-smi",
+    "hpu": "hl-smi",
+    "mlu": "cnmon",
+    "rocm": "rocm-smi",
+}
+_COMMON_TOOLS = 4
 _ROLE = re.compile("|".join(map(re.escape, ROLES)))
 _COMMON = (  # of which one is in most patterns, the rarest first: where it is not, they need not be looked for
     b"signal socket rendezvous symbol attribute failed found timeout error device module torch available support only".split()
@@ -122,3 +135,9 @@ def matches_pattern(pattern: str, text: str) -> bool:
     """Whether a text has a pattern."""
     compiled, data = compile_pattern(pattern), text.encode("utf-8", "replace")
     return compiled.is_in(squeezed(data)) and compiled.place(data) >= 0
+
+
+def with_tools(advice: str, kinds: Iterable[str] = ()) -> str:
+    """An advice in which `{smi}` is the tools of these kinds of cards, of common ones where none is known."""
+    names = [_TOOLS[kind] for kind in kinds if kind in _TOOLS] or [*list(_TOOLS.values())[:_COMMON_TOOLS], "..."]
+    return advice.replace("{smi}", ", ".join(names))

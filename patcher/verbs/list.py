@@ -8,8 +8,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tup
 
 import click
 
-from patcher.diagnose.patterns import matches_pattern
-from patcher.diagnose.tools import with_tools
+from patcher.diagnose.patterns import matches_pattern, with_tools
 from patcher.errors import SitepatchError
 from patcher.message import Message
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant

@@ -8,10 +8,10 @@ from patcher.diagnose.causes import UnexplainedError
 from patcher.diagnose.conclusions import sentence
 from patcher.diagnose.failures import Failure
 from patcher.diagnose.log import Log
+from patcher.diagnose.patterns import with_tools
 from patcher.diagnose.rank import accelerators, device_names, on_cpu
 from patcher.diagnose.runs import Run
 from patcher.diagnose.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
-from patcher.diagnose.tools import with_tools
 from patcher.message import Message, joined
 from patcher.ops.diagnose import DiagnoseOutcome, FoundSymptom
 from patcher.text.listed import count, ranks

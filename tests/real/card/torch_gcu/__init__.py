@@ -174,6 +174,8 @@ class _Mode(TorchFunctionMode):
         if function is torch.device:
             return function(*args, **(kwargs or {}))
         args, kwargs = tree_map(_numbered, (args, kwargs or {}))
+        if function is torch.Tensor.new_tensor and _is_card(args[0].device):
+            kwargs.setdefault("device", args[0].device)
         return function(*args, **kwargs)
 
 

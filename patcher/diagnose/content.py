@@ -1,0 +1,124 @@
+"""A paragraph of a log -> what it shows: patterns of symptoms, errors that are seen by their form, devices. Pure.
+
+It is worked out once for all paragraphs that differ in digits alone, as far as those say nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Mapping, NamedTuple, Sequence, Tuple
+
+from patcher.diagnose.errors import NEAR, SeenError, error_in, is_source, is_spoken, was_retried
+from patcher.diagnose.failures import CHAINED, MARKS, shown
+from patcher.diagnose.lines import squeezed
+from patcher.diagnose.patterns import Compiled, Patterns
+from patcher.diagnose.report import OURS, REFUSAL
+from patcher.diagnose.words import Shapes, shape, shortest
+
+_REFUSAL = squeezed(REFUSAL.encode())
+_DEVICE = re.compile(  # what a text says of the card that it is from
+    rb"torch[_-](npu|gcu|musa|mlu|xla)\b|\b(npu|gcu|musa|mlu|xpu|hpu|xla):\d|type='(npu|gcu|musa|mlu|xpu|hpu|xla)'|"
+    rb"\b(NPU|GCU|MUSA|MLU|XPU|HPU)\b"
+)
+_CARDS = (
+    (re.compile(rb"\b(?:Enflame|T20|S60)\b|" + "燧原".encode()), "gcu"),
+    (re.compile(rb"\bAscend\b|\b910B|" + "昇腾".encode()), "npu"),
+    (re.compile(rb"\bMTT S\d|" + "摩尔线程".encode()), "musa"),
+    (re.compile(rb"\bGaudi"), "hpu"),
+)
+_NUMBERED = re.compile(rb"\b[TS]0{1,3}\b|\b000B\b|\bexit|\bstatus\b")  # what is looked at again where the digits are others
+
+
+class SeenPattern(NamedTuple):
+    """A pattern in a paragraph: where it begins, in which of its lines, and whether that only speaks of it."""
+
+    pattern: str
+    at: int
+    row: int
+    is_spoken: bool
+
+
+class ErrorOfLine(NamedTuple):
+    """An error in a line, as `SeenError` has it, and its text without digits."""
+
+    kind: int
+    begin: int
+    end: int
+    is_spoken: bool
+    key: str
+
+
+class Content(NamedTuple):
+    """What a paragraph shows: patterns, errors by line, the lines that take back what was before them, devices.
+
+    `lasts` is whether all paragraphs show the same that differ from it in digits alone.
+    """
+
+    patterns: Tuple[SeenPattern, ...]
+    errors: Mapping[int, ErrorOfLine]
+    chained: Tuple[int, ...]
+    retried: Tuple[int, ...]
+    devices: Tuple[str, ...]
+    is_refused: bool
+    lasts: bool
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is nothing but to be counted once more where it is seen again."""
+        spoken = any(seen.is_spoken for seen in self.patterns) or any(error.is_spoken for error in self.errors.values())
+        return not (self.chained or self.retried or self.devices or self.is_refused or spoken)
+
+
+NOTHING = Content((), {}, (), (), (), is_refused=False, lasts=True)
+
+
+def _seen(pattern: Compiled, text: bytes) -> SeenPattern:
+    at = pattern.place(text)
+    near = max(text.rfind(b"\n", 0, at) + 1, at - NEAR)
+    spoken = is_source(text[near:at]) or is_spoken(text[near : at + NEAR].partition(b"\n")[0])
+    return SeenPattern(pattern.text, at, text.count(b"\n", 0, at), spoken)
+
+
+def _withkey_of(error: SeenError, line: bytes) -> ErrorOfLine:
+    return ErrorOfLine(*error, key=key_of(shown(line[error.begin : error.end])))
+
+
+def key_of(error: str) -> str:
+    """What errors have in common that differ in numbers alone."""
+    return re.sub(r"\d+", "0", error)
+
+
+class Reader:
+    """Reads paragraphs; `words` are squeezed words: one is in each paragraph that has a pattern, a mark or a refusal."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = Patterns(patterns)
+        self.words = shortest((*self._patterns.words, _REFUSAL, *map(squeezed, (OURS, *MARKS))))
+        self._known: Shapes[Content] = Shapes()
+
+    def read(self, text: bytes) -> Content:
+        """What a paragraph shows."""
+        alike = shape(text)
+        content = self._known.get(alike)
+        if content is None:
+            content = self._look(text)
+            if content.lasts:
+                self._known.keep(alike, content)
+        return content
+
+    def _look(self, text: bytes) -> Content:
+        """What a paragraph shows: the work that is done once for all that are alike."""
+        tight, lines = squeezed(text), text.split(b"\n")
+        likely = self._patterns.likely(tight)
+        errors = ((index, error_in(line)) for index, line in enumerate(lines))
+        devices = {kind.lower().decode() for kinds in _DEVICE.findall(text) for kind in kinds if kind}
+        look = Content(
+            patterns=tuple(_seen(pattern, text) for pattern in likely if pattern.is_in(tight) and pattern.place(text) >= 0),
+            errors={index: _withkey_of(error, lines[index]) for index, error in errors if error},
+            chained=tuple(index for index, line in enumerate(lines) if any(mark in line for mark in CHAINED)),
+            retried=tuple(index for index, line in enumerate(lines) if was_retried(line)),
+            devices=tuple(devices.union(kind for card, kind in _CARDS if card.search(text))),
+            is_refused=_REFUSAL in tight,
+            lasts=not (any(pattern.has_digits for pattern in likely) or _NUMBERED.search(shape(text))),
+        )
+        return NOTHING if look == NOTHING else look

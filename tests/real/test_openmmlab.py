@@ -1,0 +1,65 @@
+"""MMSegmentation, MMDetection and MMPose on the stand-in card, with mmengine-device: one training of each on two ranks.
+
+They are the real packages, and mmcv-lite. What mmcv compiles is not here: in its place stands what mmcv raises where it has no
+kernel for the card, so that a model which needs one would fail as it does there. MMDetection3D has no model without one: its
+voxels are made by an operator of mmcv. xtcocotools, which MMPose imports and which is not built here, is pycocotools.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from conftest import Environment, alone, linked, stream
+from test_card import lay_card
+from test_cures import cured, of
+from wheels import slow
+
+pytestmark = pytest.mark.real
+
+PROJECTS = ["mmsegmentation==1.2.2", "mmdet==3.3.0", "mmpose==1.3.2"]
+NEEDED = ["mmcv-lite==2.1.0", "pycocotools", "scipy", "shapely", "terminaltables", "tqdm", "prettytable", "ftfy", "regex", "json_tricks", "munkres", "six"]
+COMPILED = """
+def __getattr__(name):
+    def missing(*_, **__):
+        raise RuntimeError(f"{name}_impl: implementation for device gcu:0 not found.")
+
+    return missing
+"""
+
+
+@pytest.fixture
+def projects(kept_environment, real_cache, tmp_path, tell):
+    """A copy of an environment that is kept: the one with torch and MMEngine, and the projects added; with the card."""
+    kept = real_cache / f"{kept_environment.name}-openmmlab"
+    with alone(real_cache):
+        if not (kept / "complete").exists():
+            tell(f"adding projects of OpenMMLab to a copy of the environment, in {kept}")
+            shutil.rmtree(kept, ignore_errors=True)
+            linked(kept_environment, kept)
+            (kept / "complete").unlink()
+            pip = [kept / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check"]
+            stream([*pip, *NEEDED], tell)
+            stream([*pip, "--no-deps", *PROJECTS], tell)
+            site = Environment(kept, tmp_path).site
+            (site / "mmcv" / "_ext.py").write_text(COMPILED)
+            (site / "xtcocotools").mkdir()
+            for name in ("coco", "cocoeval", "mask"):
+                (site / "xtcocotools" / f"{name}.py").write_text(f"from pycocotools.{name} import *\n")
+            (kept / "complete").touch()
+    with tempfile.TemporaryDirectory(prefix="copy-", dir=str(real_cache)) as folder:
+        copy = Path(folder) / "env"
+        linked(kept, copy)
+        yield lay_card(Environment(copy, tmp_path), "gcu")
+
+
+@slow
+def test_projects_train_on_the_card_after_what_is_printed(projects):
+    def train(name):
+        return projects.ranks(2, "openmmlab_train.py", name, CUDA_VISIBLE_DEVICES="").out
+
+    failed = train("mmseg")
+    for _ in cured(of(projects), {"cuda-selected-beside-another-accelerator": failed}, "mmengine-device"):
+        for name in ("mmseg", "mmdet", "mmpose"):
+            ends = [line.split() for line in train(name).splitlines() if line.startswith("trained ")]
+            assert sorted(words[2::2] for words in ends) == [["0", "gcu:0"], ["1", "gcu:1"]] and len({words[3] for words in ends}) == 1, name
