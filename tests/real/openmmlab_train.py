@@ -86,7 +86,7 @@ model, points = {"mmseg": segmentation, "mmdet": detection, "mmpose": pose}[sys.
 runner = Runner(
     model=model, work_dir=tempfile.mkdtemp(), train_cfg={"by_epoch": True, "max_epochs": 1}, log_level="ERROR", randomness={"seed": 0},
     train_dataloader={"dataset": points, "batch_size": 2, "sampler": {"type": "DefaultSampler", "shuffle": False}, "collate_fn": {"type": "pseudo_collate"}},
-    optim_wrapper={"optimizer": {"type": "SGD", "lr": 0.001}}, launcher="pytorch", default_scope=sys.argv[1], default_hooks={"checkpoint": None},
+    optim_wrapper={"optimizer": {"type": "SGD", "lr": 0.001}}, launcher="pytorch", default_scope="mmdet" if sys.argv[1] == "mmdet" else "mmengine", default_hooks={"checkpoint": None},
     env_cfg={"dist_cfg": {"backend": "nccl"}},
 )  # fmt: skip
 runner.train()

@@ -2,7 +2,8 @@
 
 They are the real packages, and mmcv-lite. What mmcv compiles is not here: in its place stands what mmcv raises where it has no
 kernel for the card, so that a model which needs one would fail as it does there. MMDetection3D has no model without one: its
-voxels are made by an operator of mmcv. xtcocotools, which MMPose imports and which is not built here, is pycocotools.
+voxels are made by an operator of mmcv. xtcocotools, which MMPose imports and which is not built here, is pycocotools; torchvision,
+which its default scope imports, does not load beside the CPU's torch: it has none.
 """
 
 import shutil
