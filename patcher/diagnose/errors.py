@@ -49,7 +49,7 @@ _LOGGED = Worded(
 _EXIT = Worded(
     rb"(?:\b(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|exitcode|code=\w+, status|returned status)\s*[:=]?\s*-?[1-9]\d*\b|"
     + r"\bnon-zero exit status ).*|(?:报错|出错).*".encode(),
-    "exit|, status|returned status|报错|出错".encode(),
+    b"exit|, status|returned status|" + "报错|出错".encode(),
 )
 _SIGNS = ((EXCEPTION, _EXCEPTION), (EXCEPTION, _ABORT), (LOGGED, _LOGGED), (EXIT, _EXIT))
 _QUIET = Worded(
@@ -73,11 +73,9 @@ _SPOKEN = Worded(
     rb"\bretr(?:y|ied|ies|ying)\b(?! failed)|\bfall(?:s|ing|en)?[- ]back\b|\bfell back\b|"
     rb"\bignor(?:ed|ing)\b|\bskipp(?:ed|ing)\b|"
     rb"\]\(https?://|\bP(?:ASSED|assed)\b|\[ *OK *\]|\.{3} ok$|^[+-] {2,}|" + "重试|忽略|应当为|如果遇到".encode(),
-    (
-        "instead of|avoid|prevent|catch|error message|if you |if we |if it |if they |when you |when we |when it |when they |"
-        "in case of|may see|may raise|for example|retry|retried|retries| back|-back|ignored|ignoring|skipped|skipping|"
-        "](http|passed|ok|\n+  |\n-  |重试|忽略|应当为|如果遇到"
-    ).encode(),
+    b"instead of|avoid|prevent|catch|error message|if you |if we |if it |if they |when you |when we |when it |when they |"
+    b"in case of|may see|may raise|for example|retry|retried|retries| back|-back|ignored|ignoring|skipped|skipping|"
+    b"](http|passed|ok|\n+  |\n-  |" + "重试|忽略|应当为|如果遇到".encode(),
     re.IGNORECASE,
 )
 _RETRIED = Worded(
