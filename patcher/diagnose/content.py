@@ -80,15 +80,15 @@ def _seen(pattern: Compiled, text: bytes) -> SeenPattern:
 
 
 def _withkey_of(error: SeenError, line: bytes) -> ErrorOfLine:
-    return ErrorOfLine(*error, key=key_of(shown(line[error.begin : error.end])))
+    return ErrorOfLine(*error, key=numberless(shown(line[error.begin : error.end])))
 
 
-def key_of(error: str) -> str:
+def numberless(error: str) -> str:
     """What errors have in common that differ in numbers alone."""
     return re.sub(r"\d+", "0", error)
 
 
-class Reader:
+class ParagraphReader:
     """Reads paragraphs; `words` are squeezed words: one is in each paragraph that has a pattern, a mark or a refusal."""
 
     def __init__(self, patterns: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from typing import BinaryIO, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.diagnose.content import NOTHING, Content, ErrorOfLine, Reader, SeenPattern, key_of
+from patcher.diagnose.content import NOTHING, Content, ErrorOfLine, ParagraphReader, SeenPattern, numberless
 from patcher.diagnose.errors import EXCEPTION, LOGGED, WORDS, begins_own
 from patcher.diagnose.failures import MARKS, OF_LAUNCHER, Failure, FailureReader, Traceback, shown
 from patcher.diagnose.lines import BEFORE, BlockUse, Line, LineStream, Paragraph, Plain, begins, squeezed
@@ -122,7 +122,7 @@ class LogReader:
 
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
-        self._paragraphs = Reader(patterns)
+        self._paragraphs = ParagraphReader(patterns)
         self._begins: Shapes[bool] = Shapes()  # whether lines of a shape begin a paragraph
         self._settled: Shapes[Content] = Shapes()  # of lines that begin a paragraph and are all of it
         self._plain, self._rank, self._lines = Plain(), rank_of_file(name), LineStream(self._is_wanted)
@@ -294,7 +294,7 @@ class LogReader:
         if line.ended:
             if not line.ended.error.startswith(OF_LAUNCHER):
                 error, at = line.ended.error, line.ended.at
-                self._add_error(key_of(error) + at, line, lambda: (EXCEPTION, error, at), look)
+                self._add_error(numberless(error) + at, line, lambda: (EXCEPTION, error, at), look)
         elif seen and seen.is_spoken:
             self._mention(seen.key, line.number, line.text)
         elif seen and not (seen.kind >= LOGGED and line.in_traceback) and not seen.key.startswith(OF_LAUNCHER):
