@@ -465,6 +465,51 @@ def test_where_nothing_is_wrapped_the_report_says_where_the_model_is(version, tm
     assert (found["before"], found["parameters"]["devices"], verdict(found)) == ({"cpu": 2}, {"cpu": 2}, "ready")
 
 
+STRATEGIES = {  # by case: how the strategy is asked, where it reports, and the wrapper that it names
+    "alone": ("SingleDeviceStrategy", "_wrap_model", "SingleDeviceStrategy._wrap_model (not distributed)", "none"),
+    "colossalai": ("ColossalAIStrategy", "_wrap", "ColossalAIStrategy._wrap", "ColossalAIModelWrapper"),
+    "deepspeed": ("DeepSpeedStrategy", "_wrap_model", "DeepSpeedStrategy._wrap_model", "MMDeepSpeedEngineWrapper"),
+    "fsdp": ("FSDPStrategy", "_wrap_model", "FSDPStrategy._wrap_model", "MMFullyShardedDataParallel"),
+}
+
+
+@pytest.mark.parametrize("case", STRATEGIES)
+def test_each_strategy_reports_before_it_wraps(monkeypatch, case):
+    """The strategies' own packages are not here: the text of a case, as the patchset makes it, with stand-ins of what it calls."""
+    from patcher.engine.engine import rewrite
+
+    kind, method, site, wrapper = STRATEGIES[case]
+    patchset = load_patchset(SPATCH.parent, BUILT_IN)
+    head, _, text = (SPATCH.parent / "cases" / f"{case}.before.py").read_bytes().partition(b"\n")
+    (patch,) = [patch for patch in patchset.variants[0].patches if patch.paths[0] == head.decode().split()[-1]]
+    reports, calls = [], []
+
+    def wrap(*args, **kwargs):
+        calls.append(len(reports))
+        return Everything()
+
+    class Everything(types.SimpleNamespace):
+        def __getattr__(self, name):
+            return wrap
+
+        def __iter__(self):
+            return iter([self, self])
+
+    report = types.SimpleNamespace(_sitepatch_ddp_report=lambda *args: reports.append(args))
+    for name, module in (("mmengine", types.ModuleType("mmengine")), ("mmengine.dist", report), ("mmengine.dist.utils", report)):
+        monkeypatch.setitem(sys.modules, name, module)
+    stand_ins = dict.fromkeys(("get_device", "MMDeepSpeedEngineWrapper"), lambda **_: "cpu")
+    scope = {"deepspeed": Everything(), "MODEL_WRAPPERS": Everything(), **stand_ins}
+    exec(compile(rewrite(text, patch.hunks, resolve_options(patchset, {})).data, case, "exec"), scope)
+    strategy = types.SimpleNamespace(model_wrapper={"type": wrapper}, booster=Everything(), optim_wrapper=Everything())
+    model = types.SimpleNamespace(to=lambda device: model)
+    getattr(scope[kind], method)(strategy, model)
+    ((told, reported, before, defaults, *config),) = reports
+    assert (told, reported, before) == (site, model, ())
+    assert {**defaults(), **(config or [{}])[0]}["type"] == wrapper
+    assert set(calls) <= {1}, "it reports before anything is wrapped"
+
+
 def test_the_config_wins_over_the_device_ids_that_mmengine_gives(tmp_path):
     code = RUNNER.format(WRAPPER_CFG.format(None))
     ended = wrap_in_a_patched_stand_in("mmengine-0.10.7", tmp_path, code)

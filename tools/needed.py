@@ -34,7 +34,7 @@ TESTS = {  # the tests that are about a patchset; what these do not see is tried
     "torch-musa-guard": ("real/test_torch.py",),
     "triton-libcuda-path": ("test_triton_path.py", "real/test_triton.py"),
 }
-OPTIONS = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
+OPTIONS = ["-q", "--tb=no", "-p", "no:cacheprovider"]
 
 
 def inserted(lines):
@@ -90,19 +90,24 @@ def copied(folder):
     return folder
 
 
-def seen(checkout, files):
-    """The first of these test files that is red in a checkout, "" where all are green."""
+def tested(checkout, file, *options):
+    """What pytest says of a test file in a checkout, and its exit code."""
     environ = {**os.environ, "SITEPATCH_ALL_RELEASES": "1", "SITEPATCH_CACHE": str(checkout / "cache")}
-    for file in files:
-        command = [sys.executable, "-m", "pytest", *OPTIONS, f"tests/{file}"]
-        if subprocess.run(command, cwd=checkout, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT).returncode:
-            return file
-    return ""
+    command = [sys.executable, "-m", "pytest", *OPTIONS, *options, f"tests/{file}"]
+    ended = subprocess.run(command, cwd=checkout, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return ended.stdout.decode("utf-8", "replace"), ended.returncode
+
+
+def red_anyway(checkout, file):
+    """Options that leave out the tests of a file that are red without any change."""
+    return [f"--deselect={test}" for test in re.findall(r"^(?:FAILED|ERROR) (\S+)", tested(checkout, file)[0], re.MULTILINE)]
 
 
 def survivors(checkout, name):
     """Of one patchset, the lines that no test needs."""
     folder = checkout / "patchsets" / name
+    options = {file: red_anyway(checkout, file) for file in TESTS[name]}
+    print(name, "is tried with", *(" ".join([file, *left_out]) for file, left_out in options.items()), flush=True)
     for path in sorted(folder.glob("*.spatch")):
         text = path.read_text(encoding="utf-8")
         lines = text.splitlines()
@@ -111,7 +116,7 @@ def survivors(checkout, name):
                 path.write_text("\n".join(changed) + "\n", encoding="utf-8")
                 if loads(folder):
                     break
-            file = seen(checkout, TESTS[name])
+            file = next((file for file in options if tested(checkout, file, "-x", *options[file])[1]), "")
             print(f"{file or 'NO TEST':32}  {name}/{path.name}:{index + 1}  {lines[index][1:].strip()[:100]}", flush=True)
             if not file:
                 yield f"{name}/{path.name}:{index + 1}"
