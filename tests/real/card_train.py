@@ -5,6 +5,8 @@ A way is `plain` (DDP of torch, without MMEngine) or one of ddp_train.py's, with
     full      two epochs, validation, checkpoints, workers, pinned memory
     amp       AmpOptimWrapper, in fp16; with `bf16` in that
     sync      sync_bn="torch"
+    ema       EMAHook, of whose averages the sum is said
+    resume    two epochs, of which the second is trained by a Runner of its own from the checkpoint of the first
     cpu       plain: on the CPU, with gloo
     eccl      the group is there before the Runner, with the card's own backend alone; `both`: with a backend for the CPU, too
     alone     each process sees one card
@@ -56,8 +58,8 @@ def full(common):
     )  # fmt: skip
 
 
-def change(words):
-    """What the words of a way change of the Runner's arguments."""
+def change(words, *, again=False):
+    """What the words of a way change of the Runner's arguments; `again`: those of the Runner that resumes."""
     def changed(common):
         group = common["env_cfg"]["dist_cfg"]
         group.update(backend="nccl", init_method="-".join([group["init_method"], *words]))  # MMEngine's default, which a config that names none has
@@ -74,6 +76,12 @@ def change(words):
             full(common)
         if "amp" in words:
             common["optim_wrapper"]["type"] = "AmpOptimWrapper"
+        if "ema" in words:
+            common["custom_hooks"] = [{"type": "EMAHook", "momentum": 0.5}]
+        if "resume" in words:
+            folder = "-".join([os.environ["TORCHELASTIC_RUN_ID"], *words])
+            common.update(work_dir=os.path.abspath(folder), train_cfg={"by_epoch": True, "max_epochs": 2 if again else 1})
+            common.update(default_hooks={"checkpoint": {"type": "CheckpointHook", "interval": 1}}, resume=again)
         if "bf16" in words:
             common["optim_wrapper"]["dtype"] = "bfloat16"
         if "sync" in words:
@@ -126,6 +134,15 @@ def wrapped(way, words, rank):
         torch.distributed.init_process_group(**{**process_group("-".join([way, *words]), rank), "backend": "eccl" if "eccl" in words else BOTH})
     runner = make_runner(way, rank, change(words))
     runner.train()
+    if "resume" in words:
+        runner = make_runner(way, rank, change(words, again=True))
+        runner.train()
+        say("epochs", "+".join([way, *words]), rank, runner.epoch)
+    if "full" in words:
+        say("guess", "+".join([way, *words]), rank, runner.message_hub.get_scalar("val/guess").current())
+    if "ema" in words:
+        (hook,) = [hook for hook in runner.hooks if type(hook).__name__ == "EMAHook"]
+        say("averaged", "+".join([way, *words]), rank, digest(hook.ema_model.module.named_parameters()))
     if "amp" in words:
         say("scales", "+".join([way, *words]), rank, runner.optim_wrapper.loss_scaler.is_enabled())
     return runner.model

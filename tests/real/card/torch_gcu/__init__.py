@@ -145,6 +145,46 @@ def _not_pinned(*args, **kwargs):
     return False
 
 
+# SyncBN, of which torch has kernels for CUDA alone ------------------------------------------------------------------------
+def _shaped(values, tensor):
+    return values.view(1, -1, *[1] * (tensor.dim() - 2))
+
+
+def _all_but_channels(tensor):
+    return [dim for dim in range(tensor.dim()) if dim != 1]
+
+
+def _batch_norm_stats(tensor, eps):
+    dims = _all_but_channels(tensor)
+    return tensor.mean(dims), (tensor.var(dims, unbiased=False) + eps).rsqrt()
+
+
+def _batch_norm_gather_stats_with_counts(tensor, means, invstds, running_mean, running_var, momentum, eps, counts):
+    shares, total = (counts / counts.sum()).view(-1, 1), counts.sum()
+    mean = (means * shares).sum(0)
+    variance = ((1 / invstds**2 - eps + (means - mean) ** 2) * shares).sum(0)
+    if running_mean is not None:
+        running_mean.mul_(1 - momentum).add_(mean * momentum)
+        running_var.mul_(1 - momentum).add_(variance * total / (total - 1) * momentum)
+    return mean, (variance + eps).rsqrt()
+
+
+def _batch_norm_elemt(tensor, weight, bias, mean, invstd, eps):
+    return (tensor - _shaped(mean, tensor)) * _shaped(invstd * weight, tensor) + _shaped(bias, tensor)
+
+
+def _batch_norm_backward_reduce(gradient, tensor, mean, invstd, weight, *_):
+    dims = _all_but_channels(tensor)
+    sum_dy, sum_dy_xmu = gradient.sum(dims), (gradient * (tensor - _shaped(mean, tensor))).sum(dims)
+    return sum_dy, sum_dy_xmu, sum_dy_xmu * invstd, sum_dy
+
+
+def _batch_norm_backward_elemt(gradient, tensor, mean, invstd, weight, sum_dy, sum_dy_xmu, counts):
+    total, distance = counts.sum(), tensor - _shaped(mean, tensor)
+    slope = distance * _shaped(invstd**2 * sum_dy_xmu / total, tensor)
+    return (gradient - _shaped(sum_dy / total, tensor) - slope) * _shaped(invstd * weight, tensor)
+
+
 # collectives ----------------------------------------------------------------------------------------------------------
 def _gloo(store, rank, size, timeout):
     return dist.ProcessGroupGloo(store, rank, size, timeout)
@@ -160,6 +200,8 @@ def _collective(name):
         inner = dist.ProcessGroup(group.rank(), group.size())
         inner._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, group._get_backend(torch.device(NAME)))
         call = _Call()
+        if name == "_allgather_base_":  # gloo cuts what it fills by its first dimension, whatever the shape
+            args = [args[0].view(-1), args[1].view(-1), *args[2:]]
         args = [inner.boxed() if number == at else tree_map(call.down, each) for number, each in enumerate(args)]
         return tree_map(call.up, overload(*args))
 
@@ -267,7 +309,9 @@ _VIEWS += ["set_.source_Tensor", "set_"]
 _KERNELS = {
     "_copy_from": _copy_from, "resize_": _resize, "record_stream": lambda tensor, stream: None,
     "convolution_overrideable": _convolution, "convolution_backward_overrideable": _convolution_backward,
-    "is_pinned": _not_pinned,
+    "is_pinned": _not_pinned, "batch_norm_stats": _batch_norm_stats, "batch_norm_elemt": _batch_norm_elemt,
+    "batch_norm_gather_stats_with_counts": _batch_norm_gather_stats_with_counts,
+    "batch_norm_backward_reduce": _batch_norm_backward_reduce, "batch_norm_backward_elemt": _batch_norm_backward_elemt,
 }  # fmt: skip
 _libraries = []  # what is registered lasts as long as these
 
@@ -277,7 +321,24 @@ def _library(namespace, key):
     return _libraries[-1]
 
 
+def _copied_storages():
+    """A storage is cloned and moved as the tensor of its bytes: torch's own way copies by a null pointer (EMA, resume)."""
+    kind = torch.UntypedStorage
+    clone, to = kind.clone, kind.to
+
+    def bytes_of(storage):
+        return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+
+    def moved(storage, *, device, non_blocking=False):
+        on_card = NAME in (storage.device.type, torch.device(device).type)
+        return bytes_of(storage).to(device).untyped_storage() if on_card else to(storage, device=device, non_blocking=non_blocking)
+
+    kind.clone = lambda storage: bytes_of(storage).clone().untyped_storage() if storage.device.type == NAME else clone(storage)
+    kind.to = moved
+
+
 def _setup():
+    _copied_storages()
     _setup_privateuseone_for_python_backend(NAME, backend_module=_module())
     everything = _library("_", "")
     everything.fallback(_everything, "PrivateUse1")
