@@ -1,5 +1,6 @@
 """Cases beside patchsets: those of the built-in ones, what a case answers that is not as expected, and pytest's plugin."""
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,9 @@ def test_the_cases_of_the_built_in_patchsets_are_as_expected(name):
     cases = run_cases(load_patchset(folder, "test"), folder)
     assert [case for case in cases if case.problem] == []
     assert len(cases) > 1
+    for case in cases:
+        for version in ((3, 7), (3, 8)):  # MMEngine and torch 1.13 run on these, too
+            ast.parse(case.case.result, str(case.case.origin), feature_version=version)
 
 
 def test_every_kind_of_expectation_is_met_by_some_built_in_patchset():

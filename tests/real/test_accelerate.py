@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Environment, alone, linked, run, stream
-from wheels import ALL, files_of, install, sitepatch, slow
+from wheels import ALL, assert_compiles, files_of, install, sitepatch, slow
 
 from patcher.patchset.places import builtin_dir
 
@@ -53,7 +53,7 @@ def test_every_release_is_patched_once_and_restored_to_the_byte(real_cache, tmp_
 
     patched = {path: (tmp_path / path).read_bytes() for path in PATHS}
     for path in PATHS:
-        compile(patched[path], path, "exec", dont_inherit=True)
+        assert_compiles(path, pristine[path], patched[path])
         assert (patched[path] != pristine[path]) is (launched or path != "accelerate/commands/launch.py")
     sitepatch(tmp_path, "apply", NAME)
     assert {path: (tmp_path / path).read_bytes() for path in PATHS} == patched

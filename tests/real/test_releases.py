@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import TARGETS, TORCH, Environment
-from wheels import files_of
+from wheels import assert_compiles, files_of
 
 from patcher.model import State
 from patcher.patchset.manifest import load_patchset
@@ -66,7 +66,7 @@ def answers(name, version, files):
         for answer in result.answers:
             assert not answer.state.failed, (path, answer.hunk.scope, answer.problem)
             found.setdefault((path, answer.hunk.scope), []).append(answer)
-        compile(result.data, path, "exec", dont_inherit=True)
+        assert_compiles(path, source, result.data)
         assert folded(source, result.splices) == result.data
         again = rewrite(result.data, patch.hunks, options)
         assert again.data == result.data, "a second application changes nothing"
@@ -110,7 +110,7 @@ def test_mmengine(real_cache, distribution, version):
     strategy = ("mmengine/_strategy/distributed.py", "DDPStrategy._wrap_model")
     number = tuple(map(int, version.split(".")))
     new = number >= (0, 8)
-    debug = {(utils, "<module>"): [once], wrap: [once] * 3, (wrap[0], "<module>"): [once]}
+    debug = {(utils, "<module>"): [once], wrap: [once] * 4, (wrap[0], "<module>"): [once]}
     reporting = {"distributed.DDP": 2, "fsdp.FSDP": 1, "deepspeed.DeepSpeed": 1, "single_device.SingleDevice": 1} if new else {}
     for name, number_of_hunks in reporting.items():
         file, _, kind = name.partition(".")
@@ -118,7 +118,7 @@ def test_mmengine(real_cache, distribution, version):
     if number >= (0, 9):
         debug["mmengine/_strategy/colossalai.py", "ColossalAIStrategy._wrap"] = [once]
     assert states(answers("mmengine-ddp-debug", version, files)) == debug
-    guard = {(utils, "<module>"): [once], wrap: [once] * 2, (wrap[0], "<module>"): [once], **({strategy: [once]} if new else {})}
+    guard = {(utils, "<module>"): [once], wrap: [once] * 3, (wrap[0], "<module>"): [once], **({strategy: [once] * 2} if new else {})}
     counted = (State.APPLICABLE, 2 if number < (0, 7, 3) else 1)
     starts = {(utils, "_init_dist_*"): [thrice, counted]}
     assert states(answers("mmengine-ddp-device", version, files)) == {**guard, **starts}

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from wheels import ALL, files_of, install, sitepatch
+from wheels import ALL, assert_compiles, files_of, install, sitepatch
 
 pytestmark = pytest.mark.real
 
@@ -147,6 +147,7 @@ def test_a_second_application_changes_nothing_and_restore_gives_the_same_bytes(r
     release.apply()
     applied = release.file.read_bytes()
     assert applied != release.pristine
+    assert_compiles(release.file, release.pristine, applied)
     release.apply()
     assert release.file.read_bytes() == applied
     sitepatch(release.site, "restore", NAME)

@@ -1,5 +1,6 @@
 """Files of a release straight from its wheel, kept in the cache, and laid out as pip would have installed them."""
 
+import ast
 import base64
 import hashlib
 import os
@@ -70,3 +71,14 @@ def sitepatch(site, *arguments):
     ended = run([sys.executable, "-m", "patcher", *arguments, "--target", site], cwd=COMMAND_ROOT)
     assert ended.code == 0, ended
     return ended.out
+
+
+def assert_compiles(path, before, after):
+    """The patched text compiles here, and parses with every older Python with which the text of the release does."""
+    compile(after, path, "exec", dont_inherit=True)
+    for minor in (7, 8):
+        try:
+            ast.parse(before, feature_version=(3, minor))
+        except SyntaxError:  # the release itself is for later ones
+            continue
+        ast.parse(after, path, feature_version=(3, minor))
