@@ -1,13 +1,19 @@
 """The helpers of mmengine-device, taken out of its .spatch and driven with a stand-in of torch: no card, no torch."""
 
 import ast
+import contextlib
+import json
+import os
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from patcher.patchset.places import builtin_dir
+from patcher.engine.engine import rewrite
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import BUILT_IN, builtin_dir
+from patcher.patchset.sources import resolve_options
 
 pytestmark = pytest.mark.once
 
@@ -31,7 +37,7 @@ class Device:
 
 BACKENDS = SimpleNamespace(
     default_device_backend_map={"cpu": "gloo", "cuda": "nccl", "gcu": "eccl"},
-    backend_capability={"gloo": ["cpu", "cuda"], "eccl": ["gcu"], "xyccl": ["xpu"], "fake": ["hpu"]},
+    backend_capability={"gloo": ["cpu", "cuda"], "eccl": ["gcu"], "mccl": ["musa"], "xyccl": ["xpu"], "fake": ["hpu"]},
 )
 
 
@@ -77,6 +83,9 @@ def module(monkeypatch, log):
         monkeypatch.setitem(sys.modules, "torch.distributed", torch.distributed)
         scope = {"torch": torch, "get_device": lambda: known}
         exec(compile(source(**(options or {})), "device.spatch", "exec"), scope)
+        utils = SimpleNamespace(**scope)
+        for name in ("mmengine.device", "mmengine.device.utils"):
+            monkeypatch.setitem(sys.modules, name, utils)
         return SimpleNamespace(**{name.replace("_sitepatch_", ""): value for name, value in scope.items()})
 
     monkeypatch.setenv("LOCAL_RANK", "0")
@@ -267,6 +276,118 @@ def test_the_scaler_is_that_of_the_device(module):
 def test_a_device_without_a_scaler_is_refused(module, amp, theirs):
     with pytest.raises(RuntimeError, match="this torch has no gradient scaler for gcu"):
         module(gcu=card(), **amp).scaler(type(theirs, (GradScaler,), {}))
+
+
+# the hunks: the text of a case, as the patchset makes it, with stand-ins of what it calls -----------------------------------
+def patched(case, **scope):
+    """What stands in a case after the patchset is applied."""
+    patchset = load_patchset(SPATCH.parent, BUILT_IN)
+    head, _, text = (SPATCH.parent / "cases" / f"{case}.before.py").read_bytes().partition(b"\n")
+    (hunks,) = [patch.hunks for patch in patchset.variants[0].patches if patch.paths[0] == head.decode().split()[-1]]
+    exec(compile(rewrite(text, hunks, resolve_options(patchset, {})).data, case, "exec"), scope)
+    return SimpleNamespace(**scope)
+
+
+@pytest.mark.parametrize("known", ["cpu", "musa"])
+def test_each_launcher_starts_the_card_of_its_rank_with_the_backend_for_it(module, monkeypatch, known):
+    kind = "gcu" if known == "cpu" else known
+    made, started = module(known, **{kind: card(2)}), []
+    for name, value in (("RANK", "3"), ("OMPI_COMM_WORLD_LOCAL_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "4")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    group = SimpleNamespace(Backend=SimpleNamespace(NCCL="nccl"), get_backend=lambda _: started[-1][0])
+    utils = patched(
+        "start", mp=SimpleNamespace(get_start_method=lambda **_: "spawn"), torch_dist=group, is_musa_available=lambda: known == "musa",
+        start=lambda *args: started.append(args),
+    )  # fmt: skip
+    utils.init_dist("pytorch")
+    selected = getattr(made.torch, kind).selected
+    assert (started, selected) == ([("mccl" if known == "musa" else BOTH, 3)], [1, 1] if known == "musa" else [1])
+    assert utils.get_comm_device().type == ("cpu" if known == "musa" else "gcu")
+    monkeypatch.delenv("LOCAL_RANK")
+    utils._init_dist_mpi("any")
+    assert (selected.pop(), os.environ.pop("LOCAL_RANK")) == (1, "1")
+    utils._init_dist_slurm("any")
+    assert (selected.pop(), made.torch.cuda.selected) == (1, []), "3 of 2 cards"
+
+
+@pytest.mark.parametrize(("case", "method", "args"), [("runner", "wrap_model", (None,)), ("runner", "wrap_model", ({},)), ("strategy", "_wrap_model", ())])
+def test_each_place_gives_ddp_the_device_of_the_parameters_and_says_where_it_trains(module, capfd, case, method, args):
+    module(gcu=card()).get_device()
+    wrapped = []
+    there = model(("gcu", 1), ("gcu", 1))
+    there.parameters = lambda: [parameter for _, parameter in there.named_parameters()]
+    there.to = lambda device: there
+    registry = SimpleNamespace(get=lambda _: object, build=lambda _, default_args: wrapped.append(default_args))
+    ddp = {"MMDistributedDataParallel": lambda **more: wrapped.append(more), "DistributedDataParallel": object}
+    scope = patched(case, MODEL_WRAPPERS=registry, get_device=lambda: "gcu", **ddp)
+    getattr(getattr(scope, {"runner": "Runner", "strategy": "DDPStrategy"}[case]), method)(SimpleNamespace(model_wrapper={}), *args, there)
+    assert [given["device_ids"] for given in wrapped] == [[1]]
+    line = json.loads(capfd.readouterr().out.partition(" ")[2])
+    assert (line["event"], line["devices"], line["before"], line["idle"]) == ("trains", *[{str(there.parameters()[0].device): 2}] * 2, [])
+
+
+def test_autocast_lets_the_device_through_and_no_other(module):
+    module(gcu=card())
+    torch = SimpleNamespace(autocast=lambda **more: contextlib.nullcontext())
+    assert list(patched("autocast", torch=torch).autocast("gcu")) == [None]
+    for kind in ("xpu", "cpu"):
+        with pytest.raises(ValueError, match=f"but got {kind}"):
+            next(patched("autocast", torch=torch).autocast(kind))
+
+
+@pytest.mark.parametrize("case", ["scaler", "scaler-of-cuda", "scaler-of-fsdp"])
+def test_amp_is_for_a_device_with_its_own_scaler(module, monkeypatch, case):
+    amp = ModuleType("torch.cuda.amp")
+    amp.GradScaler = GradScaler
+    monkeypatch.setitem(sys.modules, "torch.cuda", ModuleType("torch.cuda"))
+    monkeypatch.setitem(sys.modules, "torch.cuda.amp", amp)
+
+    def wrapper(**parts):
+        made = module(amp=SimpleNamespace(GradScaler=General), **parts)
+        vars(sys.modules["mmengine.device"]).update(is_cuda_available=lambda: False, is_npu_available=lambda: False)
+        return patched(case, OptimWrapper=object, torch=made.torch).AmpOptimWrapper
+
+    assert wrapper(gcu=card())().loss_scaler.device == "gcu"
+    assert wrapper(gcu=card()).__init__.__globals__["GradScaler"] is GradScaler, "isinstance asks for it"
+    if case == "scaler-of-fsdp":
+        sharded = ModuleType("sharded_grad_scaler")
+        sharded.ShardedGradScaler = type("ShardedGradScaler", (General,), {})
+        monkeypatch.setitem(sys.modules, "torch.distributed.fsdp", ModuleType("fsdp"))
+        monkeypatch.setitem(sys.modules, "torch.distributed.fsdp.sharded_grad_scaler", sharded)
+        scaler = wrapper(gcu=card())(use_fsdp=True).loss_scaler
+        assert (type(scaler), scaler.device) == (sharded.ShardedGradScaler, "gcu")
+    with pytest.raises(AssertionError, match="only on gpu"):
+        wrapper()()
+
+
+def test_objects_are_sent_from_the_card_where_their_sizes_are(module):
+    none, sent = dict.fromkeys(("is_nccl_backend", "is_hccl_backend", "is_cncl_backend"), False), []
+    group = SimpleNamespace(broadcast=lambda tensor, **_: sent.append(tensor))
+    for kind in ("musa", "cpu"):
+        packed = SimpleNamespace(to=lambda device: device.type)
+        scope = patched("payload", packed=lambda _: packed, current_device=Device(kind), torch_dist=group, **none)
+        scope._broadcast_object_list([])
+    assert sent == ["musa", packed]
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_instances_are_indexed_by_masks_and_numbers_of_any_device(monkeypatch, old):
+    class Tensor(list):
+        dtype = None
+
+    known = {"BoolTensor": type("BoolTensor", (), {}), "LongTensor": type("LongTensor", (), {})}
+    kinds = SimpleNamespace(Tensor=Tensor, bool="bool", int64="int64", cuda=SimpleNamespace(**known), **known)
+    monkeypatch.setitem(sys.modules, "torch", kinds)
+    names = {"IndexType": SimpleNamespace(__args__=(str,)), "BoolTypeTensor": SimpleNamespace(__args__=(known["BoolTensor"],))}
+    base = type("BaseDataElement", (), {"__len__": lambda _: 2})
+    asked = patched("index-of-older-releases" if old else "index", BaseDataElement=base, **names)
+    for dtype, length in (("bool", 2), ("int64", 3), ("bool", 3), ("float32", 2)):
+        index = Tensor(range(length))
+        index.dtype = dtype
+        wrong = dtype == "float32" or (dtype, length) == ("bool", 3)
+        with pytest.raises(AssertionError) if wrong else contextlib.nullcontext():
+            assert asked.InstanceData()[index] is index
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 def _broadcast_object_list(object_list, src=0, group=None):
+    object_tensor = packed(object_list)
     if current_device.type != "cpu":
         object_tensor = object_tensor.to(current_device)
     torch_dist.broadcast(object_tensor, src=src, group=group)
