@@ -305,10 +305,11 @@ def test_each_launcher_starts_the_card_of_its_rank_with_the_backend_for_it(modul
     assert (started, selected) == ([("mccl" if known == "musa" else BOTH, 3)], [1, 1] if known == "musa" else [1])
     assert utils.get_comm_device().type == ("cpu" if known == "musa" else "gcu")
     monkeypatch.delenv("LOCAL_RANK")
+    selected.clear()
     utils._init_dist_mpi("any")
-    assert (selected.pop(), os.environ.pop("LOCAL_RANK")) == (1, "1")
+    assert (selected, os.environ.pop("LOCAL_RANK")) == ([1], "1")
     utils._init_dist_slurm("any")
-    assert (selected.pop(), made.torch.cuda.selected) == (1, []), "3 of 2 cards"
+    assert (selected, made.torch.cuda.selected) == ([1, 1], []), "3 of 2 cards"
 
 
 @pytest.mark.parametrize(("case", "method", "args"), [("runner", "wrap_model", (None,)), ("runner", "wrap_model", ({},)), ("strategy", "_wrap_model", ())])
@@ -325,6 +326,19 @@ def test_each_place_gives_ddp_the_device_of_the_parameters_and_says_where_it_tra
     assert [given["device_ids"] for given in wrapped] == [[1]]
     line = json.loads(capfd.readouterr().out.partition(" ")[2])
     assert (line["event"], line["devices"], line["before"], line["idle"]) == ("trains", *[{str(there.parameters()[0].device): 2}] * 2, [])
+
+
+def test_a_rank_that_leaves_its_card_for_the_cpu_warns_and_one_that_is_told_to_does_not(module, monkeypatch, capfd):
+    monkeypatch.setenv("GCU_VISIBLE_DEVICES", "1")
+    there = model(("cpu",))
+    there.parameters = lambda: [parameter for _, parameter in there.named_parameters()]
+    monkeypatch.setattr(Device, "__str__", lambda device: device.type, raising=False)
+    for options, before, idle in (({}, ["gcu:0"], ["gcu"]), ({}, ["cpu"], ["xpu"]), ({"device": "cpu"}, ["gcu:0"], [])):
+        made = module(options=options, **({"xpu": card()} if idle == ["xpu"] else {}))
+        with pytest.warns(UserWarning, match=f"{idle[0]} stands idle; import .*--set device={idle[0]}") if idle else contextlib.nullcontext():
+            made.tell_device(there, before, "Here")
+        line = json.loads(capfd.readouterr().out.partition(" ")[2])
+        assert (line["idle"], line["visible"]) == (idle, {"GCU_VISIBLE_DEVICES": "1"})
 
 
 def test_autocast_lets_the_device_through_and_no_other(module):
@@ -364,8 +378,8 @@ def test_amp_is_for_a_device_with_its_own_scaler(module, monkeypatch, case):
 def test_objects_are_sent_from_the_card_where_their_sizes_are(module):
     none, sent = dict.fromkeys(("is_nccl_backend", "is_hccl_backend", "is_cncl_backend"), False), []
     group = SimpleNamespace(broadcast=lambda tensor, **_: sent.append(tensor))
+    packed = SimpleNamespace(to=lambda device: device.type)
     for kind in ("musa", "cpu"):
-        packed = SimpleNamespace(to=lambda device: device.type)
         scope = patched("payload", packed=lambda _: packed, current_device=Device(kind), torch_dist=group, **none)
         scope._broadcast_object_list([])
     assert sent == ["musa", packed]
