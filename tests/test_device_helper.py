@@ -74,8 +74,8 @@ def run(site, code, **more):
     return (ended.stdout if ended.returncode == 0 else ended.stderr).splitlines()[-1]
 
 
-def device_ids(site, code, *devices):
-    return run(site, WRAP.format(devices=devices) + code + "\nprint(given)")
+def device_ids(site, code, *devices, after="\nprint(given)", **more):
+    return run(site, WRAP.format(devices=devices) + code + after, **more)
 
 
 @pytest.mark.parametrize(("version", "code"), PLACES)
@@ -124,6 +124,33 @@ def test_parameters_that_ddp_is_told_to_ignore_do_not_count(tmp_path):
     code = ignore + "from mmengine.dist.utils import _sitepatch_takes_device_ids as takes; given = takes(model)"
     assert device_ids(tmp_path, code, "musa:1", "cpu") == "True"
     assert device_ids(tmp_path, code, "cpu", "musa:1") == "False"
+
+
+LEAVES = """
+import contextlib, io, sys, types, warnings
+{more}
+with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(io.StringIO()) as out:
+    warnings.simplefilter("always")
+    {code}
+print(out.getvalue().partition(" ")[2].strip(), [str(warning.message) for warning in caught], sep=" | ")
+"""
+MOVES = "models.BaseModel.to = lambda self, device: ([setattr(tensor, 'device', torch.Device('cpu')) for tensor in self.parameters()], self)[1]"
+STANDS_IDLE = "torch.gcu = type(torch)('gcu'); torch.gcu.set_device, torch.gcu.is_available = None, lambda: True"
+OF_ANOTHER = "sys.modules['mmengine.device.utils'] = types.SimpleNamespace(_sitepatch_own_device=None)"
+
+
+@pytest.mark.parametrize(("version", "code"), [place for place in PLACES if "type=" not in place[1]])
+def test_a_rank_that_trains_beside_its_card_says_so(version, code, tmp_path):
+    patched(version, tmp_path, DEVICE)
+    for more, device, idle in ((MOVES, "musa:1", ["musa"]), (STANDS_IDLE, "cpu", ["gcu"]), ("", "cpu", []), ("", "musa:1", [])):
+        said = device_ids(tmp_path, LEAVES.format(code=code, more=more), device, device, after="", GCU_VISIBLE_DEVICES="1")
+        facts, _, warned = said.partition(" | ")
+        expected = {"before": {device: 2}, "devices": {"cpu" if idle else device: 2}, "idle": idle, "rank": "3", "event": "trains",
+                    "env": {"LOCAL_RANK": "1", "WORLD_SIZE": None}, "visible": {"GCU_VISIBLE_DEVICES": "1"}}  # fmt: skip
+        assert expected.items() <= json.loads(facts).items()
+        cure = "this rank trains on the CPU, and {0} stands idle; to train there: sitepatch apply mmengine-device --set device={0}"
+        assert warned == str([f"{DEVICE}: {cure.format(*idle)}"] if idle else [])
+    assert device_ids(tmp_path, LEAVES.format(code=code, more=OF_ANOTHER), "cpu", "cpu", after="") == " | []", "it says it itself"
 
 
 LAUNCHERS = {
