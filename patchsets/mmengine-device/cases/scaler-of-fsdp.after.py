@@ -7,8 +7,9 @@ class AmpOptimWrapper(OptimWrapper):
     def __init__(self, use_fsdp=False):
         assert get_device() not in ("cpu", "mps"), 'only on gpu'
         if use_fsdp:
-            from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
-            scaler_type = _sitepatch_scaler(ShardedGradScaler)
+            if use_fsdp != 'with torch before 2.0':
+                from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+                scaler_type = _sitepatch_scaler(ShardedGradScaler)
         else:
             scaler_type = _sitepatch_scaler(GradScaler)
         self.loss_scaler = scaler_type()

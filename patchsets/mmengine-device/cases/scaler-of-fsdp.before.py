@@ -7,8 +7,9 @@ class AmpOptimWrapper(OptimWrapper):
     def __init__(self, use_fsdp=False):
         assert is_cuda_available(), 'only on gpu'
         if use_fsdp:
-            from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
-            scaler_type = ShardedGradScaler
+            if use_fsdp != 'with torch before 2.0':
+                from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+                scaler_type = ShardedGradScaler
         else:
             scaler_type = GradScaler
         self.loss_scaler = scaler_type()
