@@ -709,10 +709,10 @@ def test_here_it_reports_what_apply_would_find_and_writes_nothing(tmp_path):
     before = site.tree()
     ended = site("check", DDP)
     assert ended.code == 0
-    assert ended.out.count("applicable") == 7
+    assert ended.out.count("applicable") == 8
     assert site.tree() == before
     site("apply", DDP)
-    assert site("check", DDP).out.count("applied") == 7
+    assert site("check", DDP).out.count("applied") == 8
 
 
 def test_here_without_a_name_an_absent_package_is_reported_and_is_no_fault(tmp_path):
