@@ -137,13 +137,13 @@ def _patchsets(_: str) -> str:
 
 def _symptoms(locale: str) -> str:
     """What errors mean, each beginning with the error's own text."""
-    words = Catalog(locale).whole
+    word = Catalog(locale).word
     known: List[Tuple[str, Symptom]] = [(each.name, one) for each in _BUILT_IN for one in each.symptoms]
     known += [("", one) for one in general_symptoms(builtin_dir())]
     cure, stop = {"en": ("Cured by", "."), "zh": ("解决它的补丁：", "。")}[locale]
     parts = []
     for name, one in known:
-        meaning, advice = (with_tools(words.get(text, text)) for text in (one.meaning, one.advice))
+        meaning, advice = (with_tools(word(text)) for text in (one.meaning, one.advice))
         first, *others = [f"`{pattern.replace('*', '…').strip()}`" for pattern in one.patterns]
         cured = f"{cure} [`{name}`](patchsets.md#{name}){stop}" if name else ""
         told = " ".join(filter(None, [_sentence(meaning, stop), cured, _sentence(advice, stop)]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Type, TypeVar, Union
 
-from patcher.message import Message, joined
+from patcher.message import Message, joined, one_line
 
 _Error = TypeVar("_Error", bound="SitepatchError")
 
@@ -70,7 +70,7 @@ class SitepatchError(Exception):
     @property
     def brief(self) -> str:
         """The message in one line, beside those of others."""
-        first = self.first if "\n" not in self.first else self.first.split("\n")[0]
+        first = one_line(self.first)
         more = self.message.count("\n")
         return Message("{first} (and {more} more)", first=first, more=more) if more else self.message
 

@@ -63,12 +63,8 @@ class FileStatus(NamedTuple):
     def replacement(self) -> str:
         """What put another file in the place of the patched one."""
         name = self.receipt.distribution or self.receipt.package
-        newer = Message(
-            "{name} {installed} was installed over {version}",
-            name=name,
-            installed=self.installed,
-            version=self.receipt.version,
-        )
+        text = "{name} {installed} was installed over {version}"
+        newer = Message(text, name=name, installed=self.installed, version=self.receipt.version)
         return newer if self.replaced else Message("a reinstall replaced the file")
 
     @property
@@ -104,7 +100,7 @@ class FileStatus(NamedTuple):
                 "restore gives the edited file back"
             )
         if self.receipt.origin == "unrecorded":
-            return Message("no RECORD proves the file of before (unproven)"), Message("restore gives it back as it was found")
+            return Message("no RECORD proves the original file (unproven)"), Message("restore gives it back as it was found")
         return "", ""
 
 

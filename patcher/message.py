@@ -45,6 +45,14 @@ class Message(str):
         return (self.template,), self.fields
 
 
+def one_line(text: str) -> str:
+    """The first line of a message."""
+    if isinstance(text, Message):
+        fields = {name: one_line(field) if isinstance(field, Message) else field for name, field in text.fields.items()}
+        text = Message(text.template.split("\n")[0], **fields)
+    return text.split("\n")[0] if "\n" in text else text
+
+
 def joined(separator: str, parts: Iterable[str]) -> Message:
     """Several messages or other texts as one, with a separator between each two; empty ones are left out."""
     fields = {f"part{number}": part for number, part in enumerate(filter(None, parts))}

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import patcher
 from patcher import errors
+from patcher.verbs.commands import SECTIONS
 from patcher.verbs.styles import COLORS
 
 PACKAGE = Path(patcher.__file__).parent
 HOLE = "{}"
 ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.SitepatchError)}
+ERRORS |= {"NoPip", "NoWheel"}
 SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "engine/convert.py": "names of syntax",
     "engine/lex.py": "patterns",
@@ -21,10 +23,12 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "hook/backend.py": "run by pip, without the command line",
     "hook/boot.py": "run at the start of other programs",
     "ops/authoring/wheels.py": "metadata of a wheel",
+    "ranks/child.py": "exceptions of a rank, as Python shows them",
     "overlay/boot.py": "run at the start of other programs",
     "__init__.py": "what Python says",
     "text/highlight.py": "patterns",
 }
+BECOME = ("verify/child.py:",)  # modules without `Message`, whose sentences become messages in the process that reads them
 NOTHING_SAID = {  # what is no message, though it has two words
     "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.",
     "# edited by hand",
@@ -32,18 +36,18 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "DistributedDataParallel device_ids and output_device",
     "No module named 'torch'",
     "overlapping splices",
-    "{} case _: ...",
+    "case _: ...",
     "and as assert async await del elif else except finally for from if import in is lambda not or raise return while with",
     "apply NAME",
-    "async {}",
     "cat {}",
     "class {}:",
     "code    {} | {}",
     "default-src 'none'; {}; base-uri 'none'; form-action 'none'",
     "diff NAME",
     "echo '{}' >> {}",
-    "find {} -type f -exec sha256sum {} + -exec stat -c '%n %a %y' {} +",
     "import json",
+    "in {}",
+    "find {} -type f -exec sha256sum {} + -exec stat -c '%n %a %y' {} +",
     "pip install --force-reinstall --no-deps {}=={}",
     "restore NAME",
     "sha256 {}… mode {} mtime_ns {}",
@@ -52,10 +56,16 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "{ file = {} },",
     '{"format": {}, "texts": [',
     '], "results": {',
-    "{}, as the only line on stderr before the command runs",
+    ", as the only line on stderr before the command runs",
     "{}def {}({}):",
     "{} (sha256:{}, fetched {})",
-    "{}; script-src '{}'",
+    "; script-src '{}'",
+    "applied upstream:",
+    "commit {}",
+    "{} from",
+    "{} to",
+    "its version was compared",
+    "of {}",
 }
 _PARSES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "replace", "find", "get", "getenv", "index"}
 _CODE = re.compile(
@@ -77,6 +87,7 @@ _SPOKEN = {
     "note": _SECOND,
     "notes": _SECOND,
 }
+_TERMS = {*SECTIONS, " and ", " or ", " nor "}
 _UNSEEN = {"class_", "rel", "help", "transform", "epilog"}  # what a keyword is given that nobody sees, or that help says
 
 
@@ -91,18 +102,30 @@ def trees():
 
 @lru_cache(maxsize=None)
 def messages():
-    """Each line that has to be translated, with `{}` where something is filled in."""
+    """Each line that has to be translated, with `{}` where a field stands."""
     return {line for line in said() if is_message(line)} - NOTHING_SAID
 
 
 @lru_cache(maxsize=None)
 def said():
-    """Every line of a text in the code, but for those of files and programs."""
+    """Every line of a template in the code."""
+    texts = [text for path, tree in trees() if path.as_posix() not in SILENT for text in templates(tree)]
+    found = {bare_line(line) for text in texts for line in text.split("\n")}
+    return found | {text for place, text in plain() if place.startswith(BECOME)}
+
+
+@lru_cache(maxsize=None)
+def plain(all_of_them=False):
+    """(place, text) of each sentence in the code that is no template: nobody could say it in another language."""
     found = set()
     for path, tree in trees():
-        texts = [text for text in _texts(tree) if text.count("\n") < _LONG] if path.as_posix() not in SILENT else []
-        found |= {whole_line(line) for text in texts for line in text.split("\n")}
-        found |= {bare_line(line) for text in templates(tree) for line in text.split("\n")}
+        silent = {id(part) for node in ast.walk(tree) for part in _silent(node)}
+        for node in ast.walk(tree) if path.as_posix() not in SILENT else ():
+            for text in _spelled(node) if id(node) not in silent else ():
+                lines = {bare_line(line) for line in text.split("\n")} if text.count("\n") < _LONG else set()
+                ours = not _has_fields(node) and text not in _TERMS | words()
+                lines = {line for line in lines if all_of_them or (is_message(line) and line not in NOTHING_SAID)}
+                found |= {(f"{path}:{node.lineno}", line) for line in lines if ours}
     return found
 
 
@@ -112,10 +135,24 @@ def bare_line(line):
 
 
 def templates(tree):
-    """The template of each message that is made in a module."""
+    """The template of each message in a module: what is given to a message or an error, and any constant with fields."""
+    silent = {id(part) for node in ast.walk(tree) for part in _silent(node)}
     for node in ast.walk(tree):
         for argument in _templates(node):
             yield from (text for part in ast.walk(argument) for text in _spelled(part))
+        if _has_fields(node) and id(node) not in silent:
+            yield node.value
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("count", "_count") and len(node.args) == 2:
+            yield from (f"{{}} {node.args[1].value}{s}" for s in ("", "s") if isinstance(node.args[1], ast.Constant))
+
+
+def _has_fields(node):
+    return (
+        _is_text(node)
+        and "\n" not in node.value
+        and bool(re.search(r"\{[a-z]\w*[\w.]*(?::,)?\}", node.value))
+        and " " in node.value
+    )
 
 
 def _templates(node):
@@ -133,9 +170,12 @@ def _said_by(node):
         return node.args[:1]
     if name.endswith(".at") and owner in ERRORS:
         return node.args[1:3]
+    if name == "self._wrong":
+        return node.args[1:2]
     return node.args[:2] if name == "console.note" or name in ERRORS else []
 
 
+@lru_cache(maxsize=None)
 def words():
     """What stands by itself: states, kinds of remarks, names of checks, titles."""
     found = set(COLORS)
@@ -157,29 +197,9 @@ def _is_text(node):
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def whole_line(line):
-    """A line with a hole before a piece that continues another text, or after one that another text continues."""
-    line = re.sub(rf"({_FIELD.pattern})+", HOLE, line)
-    before = HOLE if re.match(r" *[,;.:)]| [a-z(]", line) else ""
-    after = HOLE if re.search(r"\S +$", line) else ""
-    return (before + line + after).strip()
-
-
 def is_message(line):
     """Whether a line has a word of ours beside other things: it is no command, no pattern and no code."""
     return " " in line and line[:10] != "sitepatch " and not _CODE.search(line) and bool(_OURS.search(line))
-
-
-def _texts(tree):
-    skipped = set()
-    for node in ast.walk(tree):
-        skipped |= {id(part) for part in _silent(node)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("count", "_count") and len(node.args) == 2:
-            noun = node.args[1]
-            yield from (f"{{}} {noun.value}{s}" for s in ("", "s") if isinstance(noun, ast.Constant))
-        if id(node) not in skipped:
-            yield from _spelled(node)
 
 
 def _silent(node):

@@ -182,21 +182,21 @@ def test_every_release_in_the_range_has_one_line_oldest_first(told):
 @pytest.mark.parametrize(
     ("version", "state", "text"),
     [
-        ("1.0", "applies", r"demo/share\.py:2"),
+        ("1.0", "applicable", r"demo/share\.py:2"),
         ("1.1", "not found", r"demo/share\.py: share: `share` is there, but the code to change is not"),
-        ("1.2 (yanked)", "applies", r"demo/share\.py:4"),
+        ("1.2 (yanked)", "applicable", r"demo/share\.py:4"),
         ("1.3", "no wheel", r"it has no wheel for .*, at most a source distribution"),
         ("1.4", "not found", r"demo/share\.py: share: demo 1\.4 has no such file"),
         ("1.5", "not fetched", r"demo-1\.5-py3-none-any\.whl: demo/share\.py is not the file that its RECORD lists \(another sha256\)"),
         ("1.6", "upstream", r"demo/share\.py:2"),
         ("1.7", "not found", r"demo is not installed in the wheel"),
         ("1.8", "not fetched", r".*demo-1\.8-py3-none-any\.whl.*"),
-        ("2.0rc1", "applies", r"demo/share\.py:2"),
-        ("2.0", "applies", r"demo/share\.py:4"),
-        ("2.0+cu121", "applies", r"demo/share\.py:2"),
-        ("2.1", "applies", r"demo/share\.py:2"),
-        ("2.2+cu118", "applies", r"demo/share\.py:2"),
-        ("2.2+cu121", "applies", r"demo/share\.py:2"),
+        ("2.0rc1", "applicable", r"demo/share\.py:2"),
+        ("2.0", "applicable", r"demo/share\.py:4"),
+        ("2.0+cu121", "applicable", r"demo/share\.py:2"),
+        ("2.1", "applicable", r"demo/share\.py:2"),
+        ("2.2+cu118", "applicable", r"demo/share\.py:2"),
+        ("2.2+cu121", "applicable", r"demo/share\.py:2"),
         ("2.10", "ambiguous", r"demo/share\.py: share: found 2 places in `share` \(lines 2, 4\), expected 1"),
     ],
 )
@@ -207,19 +207,19 @@ def test_what_is_said_of_a_release(told, version, state, text):
 
 
 OUTCOMES = (
-    ReleaseOutcome("demo", "1.0", "applies", ((SHARE, (2,)),)), ReleaseOutcome("demo", "1.1", "applies", ((SHARE, (4,)), ("demo/other.py", (1,))), yanked=True),
+    ReleaseOutcome("demo", "1.0", "applicable", ((SHARE, (2,)),)), ReleaseOutcome("demo", "1.1", "applicable", ((SHARE, (4,)), ("demo/other.py", (1,))), yanked=True),
     ReleaseOutcome("demo", "1.2", "not found", (), f"{SHARE}: gone", "look\nagain"), ReleaseOutcome("demo", "1.3", "not found", (), f"{SHARE}: gone"),
-    ReleaseOutcome("demo", "1.4", "no wheel"), ReleaseOutcome("demo", "1.5", "upstream"), ReleaseOutcome("demo", "1.6", "applies", ((SHARE, (2,)),)),
-    ReleaseOutcome("demo-lite", "1.6", "applies", ((SHARE, (2,)),)),
+    ReleaseOutcome("demo", "1.4", "no wheel"), ReleaseOutcome("demo", "1.5", "upstream"), ReleaseOutcome("demo", "1.6", "applicable", ((SHARE, (2,)),)),
+    ReleaseOutcome("demo-lite", "1.6", "applicable", ((SHARE, (2,)),)),
 )  # fmt: skip
 
 
 def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_reported_one_by_one(patchsets):
     checked = Checked(load_patchset(patchsets / "ask", "here"), OUTCOMES)
     assert [(row.word, row.cells[1:]) for row in checked_rows(checked, each=False)] == [
-        ("applies", ("1.0 to 1.1 (2 releases, 1 yanked)", f"{SHARE}  demo/other.py")),
+        ("applicable", ("1.0 to 1.1 (2 releases, 1 yanked)", f"{SHARE}  demo/other.py")),
         ("not found", ("1.2", f"{SHARE}: gone")), ("not found", ("1.3", f"{SHARE}: gone")), ("no wheel", ("1.4", "")), ("upstream", ("1.5", "")),
-        ("applies", ("1.6", f"{SHARE}:2")), ("applies", ("1.6", f"{SHARE}:2")),
+        ("applicable", ("1.6", f"{SHARE}:2")), ("applicable", ("1.6", f"{SHARE}:2")),
     ]  # fmt: skip
     assert len(checked_rows(checked, each=True)) == len(OUTCOMES)
 
@@ -227,7 +227,7 @@ def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_report
 def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told):
     ended = check("ask", "ask-many", "--against", "newest")
     assert ended.code == 1
-    assert "not found  demo  3.0  the patchset is for demo >=1,<3" in ended.out and "applies  many       2.0  many/share.py:2" in ended.out
+    assert "not found  demo  3.0  the patchset is for demo >=1,<3" in ended.out and "applicable  many       2.0  many/share.py:2" in ended.out
     assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
 
 
@@ -288,12 +288,12 @@ def test_ci_is_answered_in_annotations(patchsets, tmp_path):
     assert github([hostile], {}) == ["::error title=ask does not fit a%3Ab%2Cc::not found: 50%25%0D::error::\u241b[2J"]
     site = Site(tmp_path, "mmengine-0.10.7")
     assert "::notice title=sitepatch check::" in done(site("check", DDP, "--format", "github")).out
-    assert "'junit' is not one of" in done(site("check", DDP, "--format", "junit"), 2).err
+    assert '--format: found "junit", expected text or github' in done(site("check", DDP, "--format", "junit"), 2).err
     assert "--format github and --json: found both" in site("check", DDP, "--format", "github", "--json").err
 
 
 def test_the_heading_names_the_patchset_and_counts(told):
-    expected = "ask 1.0, 16 releases: applies 8, not found 3, no wheel 1, not fetched 2, upstream 1, ambiguous 1"
+    expected = "ask 1.0, 16 releases: applicable 8, not found 3, no wheel 1, not fetched 2, upstream 1, ambiguous 1"
     assert told.out.splitlines()[0] == expected
 
 
@@ -314,8 +314,8 @@ def test_another_patchset_of_the_package_needs_no_wheel_again(check, told, index
     fetched = len(index.fetched)
     ended = check("ask-clone", "--against", ">=2.0rc1")
     assert {version: state for version, (state, _) in lines(ended).items()} == {
-        "2.0rc1": "applies", "2.0": "applies", "2.0+cu121": "applies", "2.1": "applies",
-        "2.2+cu118": "applies", "2.2+cu121": "applies", "2.10": "applies",
+        "2.0rc1": "applicable", "2.0": "applicable", "2.0+cu121": "applicable", "2.1": "applicable",
+        "2.2+cu118": "applicable", "2.2+cu121": "applicable", "2.10": "applicable",
         "3.0rc1": "out of range", "3.0": "out of range",
     }  # fmt: skip
     assert len(index.fetched) == fetched
@@ -334,14 +334,14 @@ def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_pat
                 lay_out(fixture, site)
             there = try_release(requested, Located(package, str(site), package, version, ""))
             here = plan_apply(discover(None, str(site)), [requested])
-            states = [answer.state.value.replace("applicable", "applies") for answer in here.answers]
+            states = [answer.state.value for answer in here.answers]
             assert [there.word] == states, there
             places = () if here.failed else tuple((one.path, one.places) for one in here.answers if one.places)
             assert there.places == places
             words.setdefault(name, []).append(there.word)
-    guard = ["not needed", "not needed", "applies", "not needed"]
-    libcuda = ["applies", "not found", "not found"]
-    mmengine = [["applies"] * 3] * 2
+    guard = ["not needed", "not needed", "applicable", "not needed"]
+    libcuda = ["applicable", "not found", "not found"]
+    mmengine = [["applicable"] * 3] * 2
     assert list(words.values()) == [mmengine[0], guard, mmengine[0], libcuda, libcuda, mmengine[0], ["conflict"] * 3]
 
 
@@ -356,7 +356,7 @@ def test_a_release_outside_of_the_range_is_reported_and_is_no_failure(check, tol
     fetched = len(index.fetched)
     ended = check("ask", "--against", "3.0", "--against", "1.0")
     assert ended.code == 0
-    assert lines(ended) == {"1.0": ("applies", "demo/share.py:2"), "3.0": ("out of range", "the patchset is for demo >=1,<3")}
+    assert lines(ended) == {"1.0": ("applicable", "demo/share.py:2"), "3.0": ("out of range", "the patchset is for demo >=1,<3")}
     assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
     assert len(index.fetched) == fetched
 
@@ -365,7 +365,7 @@ def test_all_releases_in_a_range_are_accounted_for_also_those_that_the_patchset_
     ended = check("ask", "--against", ">2.0,<4", "--against", "<1.1")
     assert list(lines(ended)) == ["1.0", "2.1", "2.2+cu118", "2.2+cu121", "2.10", "3.0rc1", "3.0"]
     assert lines(ended)["3.0"] == ("out of range", "the patchset is for demo >=1,<3")
-    assert ended.out.startswith("ask 1.0, 7 releases: applies")
+    assert ended.out.startswith("ask 1.0, 7 releases: applicable")
     assert "out of range 2" in ended.out.splitlines()[0]
     assert [line for line in ended.err.splitlines() if "update" in line] == ["hint: does it hold for it? sitepatch update ask --to 3.0"]
 
@@ -379,7 +379,7 @@ def test_a_release_that_is_not_there_has_its_line_and_the_others_theirs(check, t
     ended = check("ask", "--against", "9.9", "--against", "1.0", "--against", ">=9")
     assert ended.code == 1
     assert lines(ended) == {
-        "1.0": ("applies", "demo/share.py:2"),
+        "1.0": ("applicable", "demo/share.py:2"),
         "9.9": ("no release", "the index has no such release for macOS or Linux"),
         ">=9": ("no release", "the index has none in >=1,<3"),
     }
@@ -390,9 +390,9 @@ def test_every_distribution_that_provides_the_package_is_checked(check):
     ended = check("ask-many", "--against", "all", "--against", "1.0")
     assert ended.code == 0
     assert ended.out.splitlines()[1:] == [
-        "applies  many       1.0  many/share.py:2",
-        "applies  many       2.0  many/share.py:2",
-        "applies  many-lite  2.0  many/share.py:4",
+        "applicable  many       1.0  many/share.py:2",
+        "applicable  many       2.0  many/share.py:2",
+        "applicable  many-lite  2.0  many/share.py:4",
     ]
 
 
@@ -406,14 +406,14 @@ def test_a_constraint_that_pip_is_configured_with_forbids_no_release(check, tmp_
     (tmp_path / "constraints.txt").write_text("demo==1.1\n")
     (tmp_path / "pip.conf").write_text(f"[global]\nconstraint = {tmp_path / 'constraints.txt'}\n")
     ended = check("ask", *against("2.1"), PIP_CONFIG_FILE=str(tmp_path / "pip.conf"), SITEPATCH_CACHE=str(tmp_path / "cache"))
-    assert lines(ended)["2.1"][0] == "applies", ended
+    assert lines(ended)["2.1"][0] == "applicable", ended
 
 
 def test_a_project_that_the_index_does_not_have(check):
     ended = check("ask-nobody", "ask", "--against", "1.0")
     assert ended.code == 1
     assert "no release  nobody  1.0  pip found no release at all of that name" in ended.out
-    assert "applies  demo  1.0  demo/share.py:2" in ended.out
+    assert "applicable  demo  1.0  demo/share.py:2" in ended.out
 
 
 def test_wrong_values_are_reported_all_at_once_before_anything_is_done(check, index):
@@ -531,7 +531,7 @@ def test_of_a_large_wheel_the_parts_are_fetched(patchsets, tmp_path):
         ended = sitepatch(*words, cwd=tmp_path, **index.variables(tmp_path / "cache"))
     finally:
         index.close()
-    assert ended.code == 0 and "applies  demo  1.0  demo/share.py:2" in ended.out
+    assert ended.code == 0 and "applicable  demo  1.0  demo/share.py:2" in ended.out
     assert len(index.fetched) == len(index.parts), "what is fetched without a part is the whole wheel"
     fetched = [1 + int(last) - int(first) for first, last in (re.search(r"(\d+)-(\d+)/", part).groups() for part in index.parts)]
     assert sum(fetched) < 1 << 20
@@ -594,8 +594,8 @@ def test_without_a_network_each_distribution_has_one_line_and_kept_releases_are_
     nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple/"}
     ended = check("ask", "--against", "1.0", "--against", "1.1", **nowhere)
     assert ended.code == 1
-    assert "applies    demo  1.0  demo/share.py:2" in ended.out
-    assert "not found  demo  1.1" in ended.out
+    assert "applicable  demo  1.0  demo/share.py:2" in ended.out
+    assert "not found   demo  1.1" in ended.out
     assert "Traceback" not in ended.err
     ended = check("ask", "--against", "all", **nowhere, SITEPATCH_CACHE=str(tmp_path))
     assert ended.code == 1
@@ -609,7 +609,7 @@ def test_a_kept_file_that_was_damaged_is_fetched_again(check, told, cache, index
     (kept,) = (cache / "releases" / "demo" / "1.0").glob("*/" + SHARE)
     kept.write_text("def share(storage):\n    return storage.is_musa\n")
     fetched = len(index.fetched)
-    assert lines(check("ask", "--against", "1.0")) == {"1.0": ("applies", "demo/share.py:2")}
+    assert lines(check("ask", "--against", "1.0")) == {"1.0": ("applicable", "demo/share.py:2")}
     assert index.fetched[fetched:] == ["demo-1.0-py3-none-any.whl"]
     assert kept.read_text() == PLAIN
 
@@ -620,7 +620,7 @@ def test_two_at_once_do_not_disturb_each_other(index, patchsets, tmp_path):
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, env=variables, cwd=str(tmp_path)) for _ in range(2)]
     first, second = (child.communicate()[0] for child in both)
     assert first == second
-    assert first.startswith(b"ask 1.0, 2 releases: applies 1, not found 1\n")
+    assert first.startswith(b"ask 1.0, 2 releases: applicable 1, not found 1\n")
     for version in ("1.0", "1.1"):
         assert len(list((tmp_path / "cache/releases/demo" / version).iterdir())) == 1, "one of the two is kept, nothing else"
 
@@ -753,7 +753,7 @@ def test_a_compatibility_table_is_no_part_of_the_patchset(patchsets, tmp_path):
     folder = tmp_path / "ask"
     shutil.copytree(patchsets / "ask", folder)
     before = load_patchset(folder, "here")
-    (folder / "compatibility.txt").write_text("ask 1.0, 1 release: applies 1\n")
+    (folder / "compatibility.txt").write_text("ask 1.0, 1 release: applicable 1\n")
     assert load_patchset(folder, "here") == before
 
 
@@ -762,9 +762,9 @@ def test_a_built_in_patchset_fits_every_release_in_its_table_which_is_of_its_ver
     heading, *rows = (folder / "compatibility.txt").read_text(encoding="utf-8").splitlines()
     patchset = load_patchset(folder, "built in")
     assert heading.startswith(f"{patchset.name} {patchset.version}, {len(rows)} release")
-    assert {re.split("  +", row)[0] for row in rows} <= {"applies", "upstream", "not needed"}
+    assert {re.split("  +", row)[0] for row in rows} <= {"applicable", "upstream", "not needed"}
     told = sitepatch("show", folder.name, cwd=tmp_path).out
-    shown = re.findall(r"^  ([\w-]+ \S+)(?: to \S+ \((\d+) releases\))?: (applies|upstream|not needed)$", told, re.M)
+    shown = re.findall(r"^  ([\w-]+ \S+)(?: to \S+ \((\d+) releases\))?: (applicable|upstream|not needed)$", told, re.M)
     assert sum(int(number or 1) for _, number, _ in shown) == len(rows)
     assert "\nIt changes nothing " in told, "for whom: tests/real/test_unchanged.py shows it"
 

@@ -76,7 +76,7 @@ def test_advice_is_given_once_and_not_after_every_apply_nor_for_every_file(site)
     assert again.code == 0 and "applied  " in again.out
     assert "processes that are running" not in again.err
     assert "processes that are running" in site("apply", DDP, "-v").err
-    assert "processes that are running" in site("restore").err
+    assert "processes that are running" not in site("restore").err
 
 
 def test_the_order_of_applying_and_restoring_makes_no_difference(musa):
@@ -244,7 +244,7 @@ def refused(site, code, words, *texts):
 
 @pytest.mark.parametrize("command", ["apply", "diff", "restore"])
 def test_an_unknown_patchset_is_refused_with_a_suggestion(site, command):
-    done = refused(site, 2, [command, "mmengine-dpp-debug"], f'did you mean "{DDP}"?', "hint: known patchsets: ")
+    done = refused(site, 2, [command, "mmengine-dpp-debug"], f'did you mean "{DDP}"?', "hint: all patchsets: sitepatch list")
     assert done.err.startswith('error: there is no patchset "mmengine-dpp-debug"')
 
 
@@ -253,13 +253,13 @@ def test_what_was_meant_by_a_diff_a_directory_or_a_package_is_said(site, command
     folder = site.source(DDP).rename(site.cwd / "patchsets" / "mine")
     (site.cwd / "a fix.diff").write_text("--- a/x.py\n+++ b/x.py\n")
     for word, meant in (
-        ("a fix.diff", "a fix.diff is a file; a patchset is made of a diff with: sitepatch import 'a fix.diff' --name NAME"),
-        ("./patchsets/mine", "write the name and the directory that it lies in: mine --patch-dir patchsets\n"),
-        ("patchsets/", "write the name and the directory that it lies in: mine --patch-dir patchsets\n"),
-        (f"{folder}/patchset.toml", f"write the name and the directory that it lies in: mine --patch-dir {folder.parent}\n"),
-        ("triton", "triton is a package, it is patched by triton-libcuda-path\n"),
+        ("a fix.diff", "it is a diff\nhint: a diff becomes a patchset with: sitepatch import 'a fix.diff' --name NAME\n"),
+        ("./patchsets/mine", "hint: write its name: mine\n"),
+        ("patchsets/", "hint: write its name: mine\n"),
+        (f"{folder}/patchset.toml", "hint: write its name: mine\n"),
+        ("triton", "it is a package\nhint: it is patched by triton-libcuda-path; what is for it: sitepatch list triton\n"),
         ("flash-attn", "a patchset for a package is made with: sitepatch edit PACKAGE --name NAME\n"),
-        ("./patchsets/nothing", f"{site.cwd}/patchsets/nothing: there is no such folder\n"),
+        ("./patchsets/nothing", "there is no such folder\n"),
     ):
         refused(site, 2, [command, word], f'error: there is no patchset "{word}"', meant)
 
@@ -526,11 +526,11 @@ def test_list_shows_every_patchset_what_fits_first_and_where_it_is_from(musa):
         every = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
         assert sorted(line[1] for line in lines) == every
         words = [line[0] for line in lines]
-        assert list(dict.fromkeys(words)) == [*(["applied"] if state == "applied" else []), "available", "out of range", "absent"]
+        assert list(dict.fromkeys(words)) == [*(["applied"] if state == "applied" else []), "applicable", "out of range", "absent"]
         assert next(line for line in lines if line[1] == DDP)[0] == state
-        assert ["available", DYNAMO, "1.0", "default", "torch 2.7.1", "built in"] in lines
-        assert ["absent", "accelerate-ddp-hygiene", "1.3", "default", "accelerate >=0.25,<0.33, accelerate >=0.33", "built in"] in lines
-        assert ["out of range", "mmengine-device", "1.5", "fix", "mmengine >=0.1,<1", "built in"] in lines
+        assert ["applicable", DYNAMO, "1.0", "default", "torch 2.7.1"] in lines
+        assert ["absent", "accelerate-ddp-hygiene", "1.3", "default", "accelerate >=0.25,<0.33, …"] in lines
+        assert ["out of range", "mmengine-device", "1.5", "fix", "mmengine >=0.1,<1"] in lines
         assert musa("restore").code == 0
 
 

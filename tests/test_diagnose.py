@@ -26,7 +26,7 @@ from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseRequest, KnownSymptoms
 from patcher.text.listed import ranks
-from patcher.verbs.fit import APPLIES, Fit
+from patcher.verbs.fit import APPLICABLE, Fit
 from patcher.verbs.place import Place
 from tests.command import DDP, Site, environ, sitepatch
 
@@ -73,10 +73,10 @@ def test_an_error_that_nobody_knows_is_named_and_is_no_success(tmp_path):
     assert done.code == 1
     assert done.out.split("\n")[0].split("  ") == ["not known", "log:7"]
     assert "shop.cart.CartError: no such card: 7\n" in done.out and "/srv/job/train.py:31 in <module>\n" in done.out
-    assert "nothing that is known is wrong" not in done.out
+    assert "no known problem" not in done.out
     (tmp_path / "log").write_text(quiet)
     done = sitepatch("diagnose", "log", cwd=tmp_path)
-    assert (done.code, done.out) == (0, "nothing that is known is wrong in 1 line of 1 log\n")
+    assert (done.code, done.out) == (0, "no known problem in 1 line of 1 log\n")
 
 
 def test_an_unknown_error_is_named_once_with_its_ranks_also_beside_a_known_one(known, tmp_path):
@@ -590,7 +590,7 @@ def test_the_command_that_is_told_can_be_run_and_then_it_is_applied(tmp_path, kn
                 if one and one.name == name and symptom.name in heading.split())  # fmt: skip
     answer = told(site, text)
     (one,) = answer["findings"]
-    assert (one["patchset"], one["fit"]) == (name, "applies"), one
+    assert (one["patchset"], one["fit"]) == (name, "applicable"), one
     assert answer["cure"] == f"sitepatch apply {name} --target {site.path}"
     assert sitepatch(*shlex.split(answer["cure"])[1:], cwd=tmp_path).code == 0
     answer = told(site, text)
@@ -647,7 +647,7 @@ def test_a_card_that_the_text_speaks_of_is_the_device_that_is_set(known, said, k
     (finding,) = found(known, f"{said}\n{FRAME}{REFUSED}")
     assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": kind})
     assert "sitepatch apply mmengine-ddp-device" in finding.symptom.advice, "how to train on the CPU on purpose"
-    fitting = finding._replace(fit=Fit(APPLIES, "", (f"device={kind}",)))
+    fitting = finding._replace(fit=Fit(APPLICABLE, "", (f"device={kind}",)))
     assert ops._cure([fitting]) == ("apply", "mmengine-device", "--set", f"mmengine-device.device={kind}")
     assert [each.symptom.name for each in found(known, FRAME + REFUSED)] == ["ddp-refuses-device-ids"], "a text without a card"
 
@@ -703,7 +703,7 @@ def test_an_error_that_a_text_merely_speaks_of_is_mentioned_and_nothing_is_wrong
     done = site("diagnose", "job.log")
     assert (done.code, done.err) == (0, "") and "run  " not in done.out
     first, *mentioned = done.out.splitlines()
-    assert first == "nothing that is known is wrong in 5 lines of 1 log"
+    assert first == "no known problem in 5 lines of 1 log"
     assert [" ".join(line.split())[:48] for line in mentioned] == [
         "also in the text job.log:1", title.strip()[:48], "also in the text job.log:3", REFUSED[:48],
     ]  # fmt: skip
@@ -750,7 +750,7 @@ def test_what_is_reported(tmp_path):
     done = site("diagnose", "job.log")
     assert (done.code, done.err) == (1, "")
     first, *details, run = done.out.splitlines()
-    assert first == "applies  ddp-refuses-device-ids  job.log:1, ranks 0-2,5, 4 lines"
+    assert first == "applicable  ddp-refuses-device-ids  job.log:1, ranks 0-2,5, 4 lines"
     assert [line.split()[0] for line in details] == ["[rank0]:", "it", "cured", "hint:"]
     assert run == f"run  sitepatch apply {DEVICE} --target {site.path}"
 

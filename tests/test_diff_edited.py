@@ -1,4 +1,4 @@
-"""`diff` names what people edited by hand, and shows it apart from what patchsets changed where the text of before can be had."""
+"""`diff` names what people edited by hand, and shows it apart from what patchsets changed where the original text can be had."""
 
 import re
 import shutil
@@ -46,7 +46,7 @@ def test_a_file_is_named_even_where_nothing_has_the_text_of_before(world):
     cache = {"SITEPATCH_CACHE": str(world.cwd / "cache")}
     ended = done(world("diff", "--exit-code", **cache), 1)
     for path in ("demo/m.py", "demo/n.py"):
-        assert f"{path}: edited by hand (demo 1.0), and nothing here has the text of before" in ended.err
+        assert f"{path}: edited by hand (demo 1.0), and the original text is not on this machine" in ended.err
     assert "sitepatch diff --edited --fetch demo/m.py" in ended.err and ended.out == ""
     assert world.tree() == before
     assert "fetching" not in ended.err, "the index is asked where that is asked for"

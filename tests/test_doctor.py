@@ -23,7 +23,7 @@ from patcher.verbs.demo import lay_out
 from patcher.verbs.examination import NOTE, OK, PROBLEM, Check, Examination, examine
 from patcher.verbs.hook import installed_hooks
 from patcher.verbs.troubles import TROUBLES
-from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
+from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
 from tests.test_races import held, site_of, told, venv_of
 
 pytestmark = pytest.mark.once
@@ -93,7 +93,8 @@ def test_a_libcst_that_cannot_be_imported_is_named_with_what_to_install(site, br
 
 def test_in_a_clean_environment_everything_is_ok_and_nothing_is_written(site):
     before = site.tree()
-    ended = site("doctor")
+    assert done(site("doctor")).out == f"0 problems in {site.path}\n"
+    ended = site("doctor", "-v")
     assert ended.code == 0
     assert [line.split()[0] for line in ended.out.splitlines()] == ["ok"] * len((*CHECKS, *TROUBLES)) + ["0"]
     assert doctor(site) == []

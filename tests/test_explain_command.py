@@ -121,7 +121,7 @@ def test_upstream_reports_where_the_after_side_stands(musa):
     (hunk,) = hunks(musa, GUARD, code=0)
     assert (hunk["state"], hunk["places"]) == ("upstream", [31])
     assert hunk["matches"][0]["text"] == 'elif getattr(storage, "is_musa", False):'
-    assert "the after side stands there already" in told(musa, GUARD, code=0).out
+    assert "the code of the `+` lines is there already" in told(musa, GUARD, code=0).out
 
 
 def test_not_needed_reports_what_is_absent_and_what_is_nearly_it(tmp_path):

@@ -381,13 +381,13 @@ def test_where_an_index_is_down_half_way_the_others_are_reported_and_kept_and_no
     write_patchset(tmp_path, "ask")
     patchset = load_patchset(tmp_path / "ask", "test")
     (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [], 2)
-    assert [(one.version, one.word) for one in checked.outcomes] == [("1.0", "applies"), ("1.1", "not fetched"), ("1.2", "not fetched")]
+    assert [(one.version, one.word) for one in checked.outcomes] == [("1.0", "applicable"), ("1.1", "not fetched"), ("1.2", "not fetched")]
     assert all(one.problem.startswith("pip could not fetch it: ") and "is there a network" in one.hint for one in checked.outcomes[1:])
     assert [path.name for path in (tmp_path / "cache/releases/demo").iterdir()] == ["1.0"]
     index.acts.clear()
     index.fetched.clear()
     (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [], 2)
-    assert [one.word for one in checked.outcomes] == ["applies"] * 3 and NAME not in index.fetched
+    assert [one.word for one in checked.outcomes] == ["applicable"] * 3 and NAME not in index.fetched
     assert not list(tmp_path.rglob(".part-*"))
 
 

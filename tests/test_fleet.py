@@ -36,7 +36,7 @@ def test_hosts_that_are_alike_are_one_line_and_what_is_astray_is_reported(folder
     ended = done(report(folder), 1)
     same, other = ended.out.splitlines()[0], ended.out.splitlines()[1:]
     assert re.sub(" +", " ", same) == "applied 5 hosts: n0, n1, n2, 2 more two 1.0 lang=en value=2, other 1.0 demo 1.0"
-    assert other[0].startswith("outdated  1 host: n3") and "is another one than is applied" in other[1]
+    assert other[0].startswith("outdated  1 host: n3") and "differs from the one that is applied" in other[1]
     assert "n0, n1, n2, n4, n5" in report(folder, "-v").out
 
 

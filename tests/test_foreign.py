@@ -98,7 +98,7 @@ def test_a_file_that_nothing_is_recorded_for_is_patched_and_reported_as_unproven
     before = site.tree()
     assert "no hash is recorded for it" in done(site("apply", DDP)).err
     told = done(site("status", "--check"))
-    assert told.out.count("no RECORD proves the file of before (unproven)") == 1
+    assert told.out.count("no RECORD proves the original file (unproven)") == 1
     done(site("restore"))
     assert site.tree() == before
 

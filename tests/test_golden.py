@@ -182,8 +182,6 @@ def normalizer(world):
         (r"\d+\.\d [kM]B", "<size>"),
         (r"user \d+", "user <uid>"),
         (r"\d+\.\d\d s in all", "<seconds> s in all"),
-        (r"(No such option).*", r"\1 <as click says it>"),
-        (r"-h' for help", "--help' for help"),
     ]
 
     def normal(value, key=""):

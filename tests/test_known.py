@@ -411,14 +411,14 @@ def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_avai
 
     stock, vendor = Site(tmp_path / "stock", "torch-2.9.0"), Site(tmp_path / "vendor", "torch-2.7.1-musa")
     shipped = {name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()}) for name in (GUARD, DYNAMO)}
-    assert [state(stock, GUARD), state(vendor, GUARD)] == ["available", "available"]  # stand-ins are in no table
+    assert [state(stock, GUARD), state(vendor, GUARD)] == ["applicable", "applicable"]  # stand-ins are in no table
     monkeypatch.setattr("patcher.verbs.list.builtin_table", shipped.get)
     monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(shipped[name]))
-    assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == ["not needed", "available", "available", "available"]
+    assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == ["not needed", "applicable", "applicable", "applicable"]
     path = stock.file("torch/multiprocessing/reductions.py")
     text = path.read_bytes()
     path.write_bytes(text + b"# edited\n")
-    assert state(stock, GUARD) == "available"
+    assert state(stock, GUARD) == "applicable"
     path.write_bytes(text)
     monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(b""))  # of another request for the same text
-    assert state(stock, GUARD) == "available"
+    assert state(stock, GUARD) == "applicable"

@@ -10,7 +10,7 @@ from patcher.text.diffs import diff_texts
 from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason
 from patcher.verbs.pages import releases, review
 from patcher.verbs.pages.html import Html, join, tag
-from patcher.verbs.releases.outcome import APPLIES, Checked, ReleaseOutcome
+from patcher.verbs.releases.outcome import APPLICABLE, Checked, ReleaseOutcome
 from tests.pages import whole
 
 pytestmark = pytest.mark.once
@@ -64,11 +64,11 @@ def test_hostile_text_in_every_field_is_text():
 
 def test_the_top_of_a_review_says_what_where_which_release_and_why():
     diffs = differing(("pkg/m.py", b"a = None\n", b"a = 30\n"))
-    page = review.review_page("sitepatch diff p", DiffOutcome(ENV, planned=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applies 3\nrow")])
+    page = review.review_page("sitepatch diff p", DiffOutcome(ENV, planned=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applicable 3\nrow")])
     read = whole(page)
     text = read.text("main")
     for said in ("1 file that patchsets would change", "pkg 1.0", "/site", "A summary", "Why it is.", "can go when", "it is fixed",
-                 "limit=7", "how many (default 5)", "proven on p 1.0, 3 releases: applies 3", "fix, not applied yet", diffs[0].before, "0" * 64):  # fmt: skip
+                 "limit=7", "how many (default 5)", "proven on p 1.0, 3 releases: applicable 3", "fix, not applied yet", diffs[0].before, "0" * 64):  # fmt: skip
         assert said in text, said
     assert ("a", {"href": "https://example.org/x", "rel": "noreferrer noopener"}) in read.elements
     assert read.text("mark") == "None30", "the words that differ"
@@ -88,7 +88,7 @@ def test_what_people_edited_is_shown_apart_and_a_text_that_nothing_gives_is_name
     read = whole(page)
     assert [each["id"] for name, each in read.elements if name == "section" and "id" in each] == ["m.py", "edited:m.py"]
     assert "Edited by hand" in read.text("h2") and "edited by hand, compared with what p made of it" in read.text("summary")
-    assert "lost.py: edited by hand (pkg 1.0), and nothing here has the text of before" in read.text("li")
+    assert "lost.py: edited by hand (pkg 1.0), and the original text is not on this machine" in read.text("li")
 
 
 def test_the_places_of_a_page_keep_their_names_when_lines_move():
@@ -140,7 +140,7 @@ def releases_page():
         old = b"# %d\n" % minor * 9 + code(3)
         diffs = differing(("pkg/m.py", old, old.replace(b"return 1\n", b"return 2\n")))
         fits = minor % 10 != 3
-        outcome = ReleaseOutcome("pkg", f"1.{minor}", APPLIES, yanked=minor == 5, diffs=diffs, answers=(answer,))
+        outcome = ReleaseOutcome("pkg", f"1.{minor}", APPLICABLE, yanked=minor == 5, diffs=diffs, answers=(answer,))
         outcomes.append(outcome if fits else outcome._replace(word="not found", diffs=(), answers=(lost,)))
     return releases.releases_page("t", [Checked(WHY, (*outcomes, ReleaseOutcome("pkg", "9.0", "no wheel", problem="it has none")))])
 
@@ -148,7 +148,7 @@ def releases_page():
 def test_the_table_of_releases_has_each_reason_and_each_change_once():
     read = whole(releases_page())
     cells = read.text("td").replace(" ", "")
-    assert (cells.count("✓applies"), cells.count("✗notfoundreason1"), cells.count("✗nowheelreason2")) == (36, 4, 1)
+    assert (cells.count("✓applicable"), cells.count("✗notfoundreason1"), cells.count("✗nowheelreason2")) == (36, 4, 1)
     assert read.text("main").count("there is no `f` in this file") == 1
     assert "4 releases: pkg 1.3, 1.13, 1.23, 1.33" in read.text("li")
     assert read.text("main").count("shown as in") == 1 and "36 releases: pkg 1.0 to 1.2, 1.4 to 1.12" in read.text("p")

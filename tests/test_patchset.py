@@ -439,12 +439,15 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path):
     with pytest.raises(UsageError) as caught:
         patchset.find_patchset("demo-fux", [], tmp_path)
     assert caught.value.message == 'there is no patchset "demo-fux"; did you mean "demo-fix"?'
-    known, searched = caught.value.hint.split("\n")
-    assert "demo-fix" in known
+    assert caught.value.hint == "all patchsets: sitepatch list"
+    with pytest.raises(UsageError) as caught:
+        patchset.find_patchset("else", [], tmp_path)
+    made, known, searched = caught.value.hint.split("\n")
+    assert "sitepatch edit" in made and "demo-fix" in known
     assert searched.startswith(f"searched: {tmp_path / 'patchsets'} (./patchsets of the current directory), ")
     assert searched.endswith(f"{places.builtin_dir()} (built in)")
     with pytest.raises(UsageError) as caught:
-        patchset.find_patchset("demo-fux", [tmp_path / "patchsets"], tmp_path / "elsewhere")
+        patchset.find_patchset("else", [tmp_path / "patchsets"], tmp_path / "elsewhere")
     named, local = caught.value.hint.partition("searched: ")[2].split(", ", 1)
     assert named == f"{tmp_path / 'patchsets'} (--patch-dir {tmp_path / 'patchsets'})"
     assert local.startswith(f"{tmp_path / 'elsewhere/patchsets'} (./patchsets of the current directory, not there), ")

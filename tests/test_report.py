@@ -10,6 +10,7 @@ from patcher.model import Answer, State
 from patcher.text.diffs import diff_texts
 from patcher.verbs.diff import stat_table
 from patcher.verbs.rows import answer_rows, diff_json
+from patcher.verbs.styles import table_lines
 
 TEXTS = [
     b"",
@@ -114,4 +115,5 @@ def test_a_failed_answer_is_explained_below_its_row():
     (row,) = answer_rows([Answer("p", "m.py", "f", State.AMBIGUOUS, (3, 9), "two\nplaces", "say count=2")])
     assert row.word == "ambiguous"
     assert row.cells == ("p", "m.py:3,9", "f")
-    assert row.details == ("two", "places", "hint: say count=2")
+    assert row.details == ("two\nplaces", "hint: say count=2")
+    assert [line.split() for line in table_lines([row])][1:] == [["two"], ["places"], ["hint:", "say", "count=2"]]

@@ -121,9 +121,9 @@ def test_check_has_a_row_for_each_patch_and_a_column_for_each_release(world):
     lines = [line.split() for line in told.out.splitlines()]
     assert [line for line in lines if line[:1] in (["patch"], ["one"], ["two"], ["three"], ["total"])] == [
         ["patch", "0.9", "1.1", "1.2", "1.3"],
-        ["one", "applies", "upstream", "upstream", "not", "found"],
-        ["two", "applies", "applies", "applies", "not", "found"],
-        ["three", "applies", "applies", "not", "found", "not", "found"],
+        ["one", "applicable", "upstream", "upstream", "not", "found"],
+        ["two", "applicable", "applicable", "applicable", "not", "found"],
+        ["three", "applicable", "applicable", "not", "found", "not", "found"],
         ["total", "3", "of", "3", "3", "of", "3", "2", "of", "3", "0", "of", "3"],
     ]
     assert "closest, " in told.out and 'ValueError("none")' in told.out
@@ -136,7 +136,7 @@ def test_check_says_since_when_a_patch_is_upstream_in_json_and_as_a_page(world):
     (checked,) = answer["releases"]
     assert checked["upstream_since"] == {"one": "demo 1.1"}
     assert [[patch["state"] for patch in release["patches"]] for release in checked["releases"]] == [
-        ["applies", "applies", "applies"], ["upstream", "applies", "applies"], ["upstream", "applies", "not found"],
+        ["applicable", "applicable", "applicable"], ["upstream", "applicable", "applicable"], ["upstream", "applicable", "not found"],
     ]  # fmt: skip
     (failed,) = checked["releases"][2]["patches"][2]["hunks"]
     assert failed["scope"] == "check" and "none" in json.dumps(failed)

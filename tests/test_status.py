@@ -133,7 +133,7 @@ ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of 
         (Condition.MISSING, "1.0", "recorded", "the file is not there any more; restore forgets it"),
         (Condition.ASTRAY, "2", "recorded", ANOTHER + REINSTALL),
         (Condition.APPLIED, "1.0", "edited", "the file was edited by hand before it was patched (unproven)"),
-        (Condition.APPLIED, "1.0", "unrecorded", "no RECORD proves the file of before (unproven)"),
+        (Condition.APPLIED, "1.0", "unrecorded", "no RECORD proves the original file (unproven)"),
     ],
 )
 def test_what_a_condition_means(tmp_path, condition, installed, origin, said):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError
+from patcher.message import Message, joined
 from patcher.model import Answer, Patchset, State, Variant
 from patcher.patchset.results import Request, rewrite_uncached
 from patcher.patchset.sources import matching_variants, resolve_options
@@ -31,7 +32,7 @@ AFTER, UPSTREAM, NOT_NEEDED, REFUSED = "after", "upstream", "not-needed", "refus
 SUFFIXES = {".before.py": AFTER, f".{UPSTREAM}.py": UPSTREAM, f".{NOT_NEEDED}.py": NOT_NEEDED, f".{REFUSED}.py": REFUSED}
 """How the name of a case ends, and what is expected of it."""
 _HEAD = b"# case:"
-_FORM = "expected as the first line: # case: PATH [RELEASE] [OPTION=VALUE]..."
+_FORM = Message("expected as the first line: # case: PATH [RELEASE] [OPTION=VALUE]...")
 
 
 class Case(NamedTuple):
@@ -70,7 +71,7 @@ def find_cases(folder: Path) -> List[Path]:
     if names - known:
         ends = ", ".join(f"NAME{suffix}" for suffix in SUFFIXES)
         stray = Location(str(folder / FOLDER / min(names - known)))
-        raise PatchError.at(stray, "belongs to no case", f"cases are called {ends}")
+        raise PatchError.at(stray, "belongs to no case", "cases are called {ends}", ends=ends)
     return [folder / FOLDER / name for name in cases]
 
 
@@ -85,10 +86,11 @@ def read_case(path: Path) -> Case:
     expected = next(expected for suffix, expected in SUFFIXES.items() if path.name.endswith(suffix))
     head, text = _split(read_file(path, TEXT))
     if not head:
-        raise PatchError.at(Location(str(path), 1), f"found no path, {_FORM}")
+        raise PatchError.at(Location(str(path), 1), "found no path, {form}", form=_FORM)
     other = path.with_name(path.name.replace(".before.py", ".after.py"))
     if expected == AFTER and not other.exists():
-        raise PatchError.at(Location(str(path)), f"found no {other.name} beside it, expected what it is to become")
+        where = Location(str(path))
+        raise PatchError.at(where, "found no {name} beside it, expected the text after the patch", name=other.name)
     return Case(path, expected, head, text, _split(read_file(other, TEXT))[1] if expected == AFTER else b"")
 
 
@@ -118,7 +120,7 @@ def run_case(patchset: Patchset, case: Case) -> CaseResult:
     problem = _problem(case, answers)
     if not problem and case.expected == AFTER and made.data != case.result:
         diff = diff_texts("", path, case.result, made.data).text
-        return CaseResult(case, path, "it becomes another text than expected", diff)
+        return CaseResult(case, path, Message("it becomes another text than expected"), diff)
     return CaseResult(case, path, problem)
 
 
@@ -134,30 +136,30 @@ def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
     """
     wrong = next((release for release in releases if not is_version(release)), "")
     if wrong or len(releases) > 1:
-        raise PatchError(f"found {wrong or ' '.join(releases)}, {_FORM}")
+        raise PatchError("found {words}, {form}", words=wrong or " ".join(releases), form=_FORM)
     named = [each for each in patchset.variants if any(path in patch.paths for patch in each.patches)]
     found = matching_variants(named, releases[0]) if releases else named
     if len(found) != 1:
         known: Dict[str, None] = {path: None for each in patchset.variants for patch in each.patches for path in patch.paths}
-        ranges = " and ".join(each.versions or "any release" for each in named)
+        ranges = joined(" and ", (each.versions or Message("any release") for each in named))
         if named:
-            raise PatchError(f"{path} is patched in {ranges}: name a release of one of them")
-        raise PatchError(f"found {path}, expected one of {', '.join(known)}")
+            raise PatchError("{path} is patched in {ranges}: name a release of one of them", path=path, ranges=ranges)
+        raise PatchError("found {path}, expected one of {names}", path=path, names=", ".join(known))
     return found[0]
 
 
 def _problem(case: Case, answers: Sequence[Answer]) -> str:
     """How the answers differ from what is expected, "" where they do not."""
     failed: Optional[Answer] = next((answer for answer in answers if answer.state.failed), None)
-    states = ", ".join(dict.fromkeys(answer.state.value for answer in answers))
+    states = joined(", ", dict.fromkeys(Message(answer.state.value) for answer in answers))
     if case.expected == REFUSED:
-        return "" if failed else f"expected to be refused, and it is {states}"
+        return "" if failed else Message("expected to be refused, and it is {states}", states=states)
     if failed:
-        return f"{failed.scope}: {failed.state.value}: {failed.problem}"
+        return joined(": ", (failed.scope, Message(failed.state.value), failed.problem))
     good = {
         AFTER: any(answer.state is State.APPLICABLE for answer in answers),
         UPSTREAM: {State.UPSTREAM} <= {answer.state for answer in answers} <= {State.UPSTREAM, State.NOT_NEEDED},
         NOT_NEEDED: all(answer.state is State.NOT_NEEDED for answer in answers),
     }[case.expected]
-    wanted = State.APPLICABLE.value if case.expected == AFTER else case.expected.replace("-", " ")
-    return "" if good else f"expected {wanted}, and it is {states}"
+    wanted = Message(State.APPLICABLE.value if case.expected == AFTER else case.expected.replace("-", " "))
+    return "" if good else Message("expected {wanted}, and it is {states}", wanted=wanted, states=states)

@@ -10,6 +10,7 @@ from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optiona
 from patcher.author.draft import package_of
 from patcher.errors import AbsentError, Location, SitepatchError, UsageError
 from patcher.facts import Condition, FileStatus
+from patcher.message import Message, joined
 from patcher.model import Located, Progress, Receipt
 from patcher.store.receipt import path_problem
 from patcher.store.status import classify
@@ -19,7 +20,7 @@ from patcher.target.distribution import installed_distributions
 from patcher.target.environment import locate
 from patcher.target.interpreter import Environment
 from patcher.target.record import RecordRow, recorded_sources
-from patcher.text.listed import normalized, shortened
+from patcher.text.listed import listed, normalized, shortened
 
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
 _BATCH = 200  # files between two reports of progress
@@ -93,8 +94,8 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
                     found += [item] if item else []
                     remarks.setdefault(note, []).append(one.path)
                 looked += len(batch)
-                progress(looked, total, "files compared with what was installed")
-    notes += [f"{shortened(paths, 3)}: {note}" for note, paths in remarks.items() if note]
+                progress(looked, total, Message("files compared with what was installed"))
+    notes += [Message("{paths}: {note}", paths=shortened(paths, 3), note=note) for note, paths in remarks.items() if note]
     notes += _new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every)
     return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes))
 
@@ -114,10 +115,12 @@ def _listed(site: Path, notes: List[str]) -> _Site:
                 one = found.get(row.path) or InstalledFile(located, row.path)
                 found[row.path] = one._replace(recorded=(*one.recorded, row))
     if editable:
-        notes.append(f"not looked at, as an editable install is edited where its files lie: {', '.join(editable)}")
+        text = "not looked at, as an editable install is edited where its files lie: {editable}"
+        notes.append(Message(text, editable=", ".join(editable)))
     if bare:
-        how = "name a file of it, and give what was installed with --pristine"
-        notes.append(f"not looked at, as there is no RECORD that says what was installed: {', '.join(bare)}; {how}")
+        how = Message("name a file of it, and give what was installed with --pristine")
+        problem = "not looked at, as there is no RECORD that says what was installed: {bare}; {how}"
+        notes.append(Message(problem, bare=", ".join(bare), how=how))
     return found
 
 
@@ -131,8 +134,9 @@ def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, 
             if not unproven and not any(path in every[site] for path in paths):
                 raise SitepatchError.at(
                     Location(word),
-                    f"no RECORD in {site} lists it, so nothing tells what was installed",
-                    "give the text of before with --pristine: a file, a wheel or a directory",
+                    "no RECORD in {site} lists it, so nothing tells what was installed",
+                    "give the original with --pristine: a file, a wheel or a directory",
+                    site=site,
                 )
             if unproven:
                 home = home_of(env, paths[0])._replace(site=site)
@@ -143,7 +147,7 @@ def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, 
     if problems:
         kind = UsageError if any(isinstance(error, UsageError) for error in problems) else SitepatchError
         hints = dict.fromkeys(error.hint for error in problems if error.hint)
-        raise kind.joined(problems, "\n".join(hints))
+        raise kind.joined(problems, joined("\n", hints))
     return chosen
 
 
@@ -169,9 +173,9 @@ def named_file(word: str, every: Mapping[str, Container[str]]) -> Tuple[str, Lis
             return site, [given.relative_to(top).as_posix()]
         if not path_problem(word) and ((top / word).is_file() or word in every[site]):
             return site, [word]
-    sites = " or ".join(every)
-    hint = "name it as `mmengine/runner/runner.py`, or by its path"
-    raise UsageError.at(Location(word), f"found no such Python file in {sites}", hint)
+    sites = listed(list(every), "or")
+    hint = Message("name it as `mmengine/runner/runner.py`, or by its path")
+    raise UsageError.at(Location(word), "found no such Python file in {sites}", hint, sites=sites)
 
 
 def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:
@@ -188,7 +192,9 @@ def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str,
                 return site, paths
         raise
     if site not in every:
-        raise SitepatchError(f"{word}: lies in {site}, which this environment shares with others", "see --system")
+        raise SitepatchError(
+            "{word}: lies in {site}, which this environment shares with others", "see --system", word=word, site=site
+        )
     return site, named[site] or python_files(site, word)
 
 
@@ -209,28 +215,32 @@ def _look(one: InstalledFile, receipt: Optional[Receipt]) -> Tuple[Optional[Inst
         if item.is_pristine(item.data):
             return None, ""
     except (FileNotFoundError, NotADirectoryError):
-        return None, "is not there any more; that a file was deleted cannot be put into a patchset"
+        return None, Message("is not there any more; that a file was deleted cannot be put into a patchset")
     except (OSError, SitepatchError) as error:
-        return None, f"could not be read: {error}"
+        return None, Message("could not be read: {error}", error=error)
     if receipt is None:
         return item, ""
     status = classify(one.site, receipt, item.data)
     if status.condition is Condition.APPLIED:
         edited = receipt.origin == "edited"
-        how = "was edited before it was patched with --force: `sitepatch restore` gives that text back, capture it then"
+        how = Message(
+            "was edited before it was patched with --force: `sitepatch restore` gives that text back, capture it then"
+        )
         return None, how if edited else ""
     if status.condition is Condition.ASTRAY:
-        return None, "; ".join(status.why)
+        return None, joined("; ", status.why)
     return item._replace(status=status if status.condition is Condition.EDITED else None), ""
 
 
 def _new_files(packages: Iterable[Tuple[str, str]], every: Dict[str, _Site]) -> List[str]:
     """A remark for each edited package with Python files that were not installed."""
-    notes = []
+    notes: List[str] = []
     for site, package in sorted(packages):
         new = [path for path in python_files(site, package) if path not in every[site]]
         if new and any(path.startswith(f"{package}/") for path in every[site]):
-            notes.append(f"{shortened(new, 3)}: new, and no part of a patchset, which changes files that are installed")
+            notes.append(
+                Message("{new}: new, and no part of a patchset, which changes files that are installed", new=shortened(new, 3))
+            )
     return notes
 
 

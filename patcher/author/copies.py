@@ -11,6 +11,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 from patcher.author.changed import InstalledFile, find_changed, home_of, named_file, python_files
 from patcher.author.pristine import Original
 from patcher.errors import Location, SitepatchError, UsageError
+from patcher.message import Message
 from patcher.model import Located
 from patcher.store.status import read_installed
 from patcher.system.decode import Reader, Values, decode_json, sha256_hex
@@ -51,8 +52,9 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
         names = [path.rpartition("/")[2] for path in every]
         alike = nearest(file.rpartition("/")[2], sorted(set(names)), 3)
         near = [path for name in alike for path, other in zip(every, names) if name == other][:3]
-        hint = f"expected one of {', '.join(near)}" if near else "name it as `runner/runner.py`, from the package on"
-        raise UsageError.at(Location(file or package), f"found no such Python file in {located.site}", hint)
+        text = "expected one of {near}" if near else "name it as `{package}/runner.py`, from the package on"
+        hint = Message(text, near=", ".join(near), package=package)
+        raise UsageError.at(Location(file or package), "found no such Python file in {site}", hint, site=located.site)
     _check_clean(env, paths)
     texts = {path: read_file(Path(located.site) / path) for path in paths}
     copies = laid_out(located, texts)
@@ -77,7 +79,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
         SitepatchError: nothing in it was edited, or an installed file was changed since it was copied.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: found no such directory", "name the one that `sitepatch edit` made")
+        raise UsageError("{folder}: found no such directory", "name the one that `sitepatch edit` made", folder=folder)
     hashes = _hashes(folder)
     found: List[Tuple[InstalledFile, Original]] = []
     problems: List[SitepatchError] = []
@@ -86,19 +88,21 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
         located = home_of(env, path)
         installed = read_installed(located.site, path)
         if installed is None:
-            what = "is not installed; a new file is no part of a patchset, which changes files that are"
+            what = Message("is not installed; a new file is no part of a patchset, which changes files that are")
             problems.append(SitepatchError.at(here, what))
         elif hashes.get(path, "") not in ("", sha256(installed).hexdigest()):
-            problems.append(SitepatchError.at(here, f"was changed in {located.site} since it was copied"))
+            problems.append(SitepatchError.at(here, "was changed in {site} since it was copied", site=located.site))
         elif data != installed:
-            found.append((InstalledFile(located, path, (), data), Original(installed, "the installed file", installed)))
+            found.append(
+                (InstalledFile(located, path, (), data), Original(installed, Message("the installed file"), installed))
+            )
     gone = [path for path in sorted(hashes) if not (folder / path).is_file()]
-    what = "was deleted here; that a file is deleted cannot be put into a patchset"
+    what = Message("was deleted here; that a file is deleted cannot be put into a patchset")
     problems += [SitepatchError.at(Location(path), what) for path in gone]
     if problems:
-        raise SitepatchError.joined(problems, f"what was edited is still in {folder}")
+        raise SitepatchError.joined(problems, Message("what was edited is still in {folder}", folder=folder))
     if not found:
-        raise SitepatchError(f"{folder}: nothing was edited", "save the file in the editor")
+        raise SitepatchError("{folder}: nothing was edited", "save the file in the editor", folder=folder)
     _check_clean(env, [one.path for one, _ in found])
     return found
 
@@ -108,12 +112,14 @@ def _hashes(folder: Path) -> Dict[str, str]:
     data = read_installed(str(folder), _STATE)
     if data is None:
         return {}
-    where, hint = folder / _STATE, "remove it to go on; that an installed file was changed since is not noticed then"
+    where, hint = folder / _STATE, Message("remove it to go on; that an installed file was changed since is not noticed then")
     reader = Reader(where)
     try:
         found: Dict[str, str] = reader.read(decode_json(data), Values(sha256_hex))
     except ValueError as error:
-        raise SitepatchError.at(Location(str(where)), f"is not the JSON that sitepatch writes: {error}", hint) from None
+        raise SitepatchError.at(
+            Location(str(where)), "is not the JSON that sitepatch writes: {error}", hint, error=error
+        ) from None
     reader.stop(SitepatchError, hint)
     return found
 
@@ -122,5 +128,5 @@ def _check_clean(env: Environment, paths: Sequence[str]) -> None:
     edited = find_changed(env, paths, lambda done, total, what: None, unproven=True).files
     names = [each.path for each in edited if each.recorded or each.status]
     if names:
-        hint = f"capture that first: sitepatch capture {' '.join(names)} --name NAME --adopt"
-        raise SitepatchError(f"{', '.join(names)}: was edited by hand where it is installed", hint)
+        hint = Message("capture that first: sitepatch capture {names} --name NAME --adopt", names=" ".join(names))
+        raise SitepatchError("{names}: was edited by hand where it is installed", hint, names=", ".join(names))

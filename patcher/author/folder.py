@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.author.draft import Draft, package_of
 from patcher.author.ranges import with_variant, with_versions
 from patcher.errors import UsageError
+from patcher.message import Message
 from patcher.model import Patchset, PatchsetSource
 from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
-from patcher.patchset.places import MANIFEST
+from patcher.patchset.places import MANIFEST, builtin_dir
 from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
 from patcher.system.output import write_output
@@ -40,16 +41,18 @@ class PackageRange(NamedTuple):
     versions: str
 
 
-def output_folder(name: str, output: Optional[str] = None) -> Path:
+def output_folder(name: str, output: Optional[str] = None, note: Callable[[str], None] = lambda text: None) -> Path:
     """The folder of a new patchset: in the directory `output` (default `./patchsets`), or that itself if it is called `name`.
 
     Raises:
         UsageError: the name is not valid, or something is there already.
     """
     if not re.fullmatch(NAME, name):
-        raise UsageError(f"found the name {shown_value(name)}, expected {NAME_FORM}")
+        raise UsageError("found the name {name}, expected {form}", name=shown_value(name), form=NAME_FORM)
     folder = _folder(name, output)
     _check_free(folder)
+    if (Path(builtin_dir()) / name).is_dir():
+        note(Message('a built-in patchset is called "{name}", too; this one is taken instead where both are found', name=name))
     return folder
 
 
@@ -93,10 +96,10 @@ def find_series(name: str, output: Optional[str] = None) -> Optional[SeriesFolde
 
 def _check_free(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise UsageError(f"{folder}: found something that is no directory, expected none or an empty one")
+        raise UsageError("{folder}: found something that is no directory, expected none or an empty one", folder=folder)
     if folder.is_dir() and any(folder.iterdir()):
-        hint = f"name another patchset, or widen this one: sitepatch update {folder.name}"
-        raise UsageError(f"{folder}: found a directory that is not empty, expected none or an empty one", hint)
+        hint = Message("name another patchset, or widen this one: sitepatch update {name}", name=folder.name)
+        raise UsageError("{folder}: found a directory that is not empty, expected none or an empty one", hint, folder=folder)
 
 
 def patchset_files(head: Head, draft: Draft, targets: Sequence[PackageRange]) -> Dict[str, str]:

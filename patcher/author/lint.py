@@ -17,6 +17,7 @@ from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.side import Hunk
 from patcher.errors import PatchError, SitepatchError
+from patcher.message import Message
 from patcher.model import FilePatch, HunkText, OptionValue, Patchset
 from patcher.patchset.places import MANIFEST
 from patcher.target.versions import overlap
@@ -52,27 +53,28 @@ def lint(patchset: Patchset, folder: Path) -> List[LintFinding]:
 
 def _manifest(patchset: Patchset, folder: Path) -> Iterator[LintFinding]:
     if not patchset.provenance.get("remove_when"):
-        hint = 'add to [provenance]: remove_when = "upstream ..."'
-        yield LintFinding(ADVICE, MANIFEST, 0, "remove-when", "nothing says when it can be removed", hint)
+        hint = Message('add to [provenance]: remove_when = "upstream ..."')
+        yield LintFinding(ADVICE, MANIFEST, 0, "remove-when", Message("nothing says when it can be removed"), hint)
     if not {"author", "origin", "bug"} & set(patchset.provenance):
-        hint = "add one of author, origin and bug to [provenance]"
-        yield LintFinding(ADVICE, MANIFEST, 0, "provenance", "nothing says where it comes from", hint)
+        hint = Message("add one of author, origin and bug to [provenance]")
+        yield LintFinding(ADVICE, MANIFEST, 0, "provenance", Message("nothing says where it comes from"), hint)
     if not (folder / FOLDER).is_dir():
-        yield LintFinding(NOTE, MANIFEST, 0, "cases", "it has no cases", "see `sitepatch check --help`")
+        yield LintFinding(NOTE, MANIFEST, 0, "cases", Message("it has no cases"), Message("see `sitepatch check --help`"))
 
 
 def _ranges(patchset: Patchset) -> Iterator[LintFinding]:
     for variant in patchset.variants:
         if overlap(variant.versions, "") is None:
-            yield LintFinding(ERROR, MANIFEST, 0, "unreachable", f'no release is in the range "{variant.versions}"')
+            text = Message('no release is in the range "{versions}"', versions=variant.versions)
+            yield LintFinding(ERROR, MANIFEST, 0, "unreachable", text)
 
 
 def _options(patchset: Patchset, patches: Sequence[FilePatch]) -> Iterator[LintFinding]:
     used = {name for patch in patches for hunk in patch.hunks for form in hunk.forms for name in _holes(form)}
     for option in patchset.options:
         if option.name not in used:
-            hint = f"remove [options.{option.name}]"
-            yield LintFinding(ERROR, MANIFEST, 0, "unused-option", f"no hunk writes ${option.name}", hint)
+            hint = Message("remove [options.{name}]", name=option.name)
+            yield LintFinding(ERROR, MANIFEST, 0, "unused-option", Message("no hunk writes ${name}", name=option.name), hint)
 
 
 def _holes(form: HunkText) -> List[str]:
@@ -94,7 +96,8 @@ def _patch(
 ) -> Iterator[LintFinding]:
     """The findings about the hunks for one file; `cases` are texts that they change."""
     for path in sorted({path for path in patch.paths if patch.paths.count(path) > 1}):
-        yield LintFinding(ERROR, file, line, "unreachable", f"{path} is named twice", "remove one of the two `---` lines")
+        twice, remove = Message("{path} is named twice", path=path), Message("remove one of the two `---` lines")
+        yield LintFinding(ERROR, file, line, "unreachable", twice, remove)
     try:
         rewrite(b"", patch.hunks, options)  # what is wrong with them together is seen with any text
         compiled = compile_hunks(patch.hunks, options)
@@ -107,8 +110,8 @@ def _patch(
             yield LintFinding(level, file, hunk.text.line, rule, text, hint)
     for one, other in ((one, other) for one in compiled for other in compiled if one is not other):
         if one.text.scope == other.text.scope and _meet(one, other):
-            text = f"it changes code that the hunk in line {other.text.line} changes too"
-            yield LintFinding(ERROR, file, one.text.line, "overlap", text, "write one hunk for both")
+            text = Message("it changes code that the hunk in line {line} changes too", line=other.text.line)
+            yield LintFinding(ERROR, file, one.text.line, "overlap", text, Message("write one hunk for both"))
 
 
 _Found = Iterator[Tuple[str, str, str, str]]  # rule, level, text, hint
@@ -119,15 +122,17 @@ def _general(hunk: Hunk) -> _Found:
     runs = all(node.role == "run" for node in hunk.before.nodes)
     strings = [node for node in nodes if node.kind == "String" and not node.role]
     if not (runs or strings or frozenset().union(*hunk.before.identifiers())):
-        hint = "write a name or a string that only this place has"
-        yield "too-general", ADVICE, "it is looked for by placeholders alone, which stand for any code", hint
+        hint = Message("write a name or a string that only this place has")
+        yield "too-general", ADVICE, Message("it is looked for by placeholders alone, which stand for any code"), hint
 
 
 def _specific(hunk: Hunk) -> _Found:
     kept = [text for tag, text, _ in hunk.text.lines if tag == " " and text.strip()]
     if len(kept) > _MANY_LINES and not any([*notation.holes(text)] or "..." in text for text in kept):
-        text = f"{len(kept)} lines of context are written out: a release that changes one of them is refused"
-        yield "too-specific", ADVICE, text, "keep the line that names the place; `...` stands for others"
+        text = Message(
+            "{number} lines of context are written out: a release that changes one of them is refused", number=len(kept)
+        )
+        yield "too-specific", ADVICE, text, Message("keep the line that names the place; `...` stands for others")
     for call in _calls(hunk.before.nodes):
         for other in _calls(hunk.after.nodes):
             args = call.items("args")
@@ -136,8 +141,9 @@ def _specific(hunk: Hunk) -> _Found:
             names = [each for each in args[:last] if is_identity(each)]  # they say which call it is
             stays = [each for each in stays if each not in names and not any(part.role for part in each.walk())]
             if same(call.node("func"), other.node("func")) and len(stays) >= _MANY_ARGUMENTS:
-                text = f"{len(stays)} arguments that stay are written out: a release that changes one of them is refused"
-                yield "too-specific", ADVICE, text, "write `...` for those that do not matter"
+                stay = "{number} arguments that stay are written out: a release that changes one of them is refused"
+                text = Message(stay, number=len(stays))
+                yield "too-specific", ADVICE, text, Message("write `...` for those that do not matter")
                 return
 
 
@@ -152,17 +158,19 @@ def _literals(hunk: Hunk) -> _Found:
         written = str(literal.fields["value"])
         if node.kind == "Keyword":
             name = node.node("arg").fields.get("value")
-            text = f"the value of `{name}` stays {written}: a release with another one is refused"
-            yield "needless-literal", ADVICE, text, f"write `{name}=$_`, or `...` for the argument"
+            text = Message(
+                "the value of `{name}` stays {written}: a release with another one is refused", name=name, written=written
+            )
+            yield "needless-literal", ADVICE, text, Message("write `{name}=$_`, or `...` for the argument", name=name)
         elif len(written) > _LONG:
-            text = "a long string stays as it is: a release that words it anew is refused"
-            yield "needless-literal", ADVICE, text, "write `$_`"
+            text = Message("a long string stays as it is: a release that words it anew is refused")
+            yield "needless-literal", ADVICE, text, Message("write `$_`")
 
 
 def _unmarked(hunk: Hunk) -> _Found:
     tags = {tag for tag, text, _ in hunk.text.lines if text.strip()}
     if "-" not in tags and not any("# sitepatch" in text for tag, text, _ in hunk.text.lines if tag == "+"):
-        yield "mark", NOTE, "inserted statements are not marked as such", "add a comment: # sitepatch: NAME"
+        yield "mark", NOTE, Message("inserted statements are not marked as such"), Message("add a comment: # sitepatch: NAME")
 
 
 def _unguarded(hunk: Hunk, cases: Sequence[Source]) -> _Found:
@@ -171,8 +179,8 @@ def _unguarded(hunk: Hunk, cases: Sequence[Source]) -> _Found:
     if alone and hunk.text.inside is None and len(frozenset().union(*hunk.before.identifiers())) <= _FEW_NAMES:
         made = {inside for source in cases for _, inside in surroundings(source, hunk)}
         if len(made) == 1 and made != {()}:
-            text = "one statement is its place, in whatever branch or loop of the scope a release has it"
-            yield "unguarded", NOTE, text, f"write `{inside_flag(made.pop())}` to hold it where it stands"
+            text = Message("one statement is its place, in whatever branch or loop of the scope a release has it")
+            yield "unguarded", NOTE, text, Message("write `{flag}` to hold it where it stands", flag=inside_flag(made.pop()))
 
 
 def _calls(nodes: Sequence[Node]) -> List[Node]:

@@ -13,6 +13,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, 
 
 from patcher.author.changed import InstalledFile
 from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.message import Message, joined
 from patcher.model import apply_splices
 from patcher.store.store import Store
 from patcher.system import ownership
@@ -22,8 +23,9 @@ from patcher.system.reading import read_file
 from patcher.target.distribution import origin
 from patcher.target.index import Pip
 from patcher.target.releases import cached_release, fetch_release
+from patcher.text.listed import listed
 
-_FIRST = "install the same release elsewhere (pip install --no-deps --target DIR {0}=={1}) and name that with --pristine DIR"
+_FIRST = "install the same release elsewhere (pip install --no-deps --target DIR {release}) and name that with --pristine DIR"
 
 
 class Original(NamedTuple):
@@ -69,9 +71,11 @@ def find_originals(files: Sequence[InstalledFile], given: str, report: Callable[
     """
     found, missing = search_pristine(files, report, given)
     if missing:
-        lines = [line for one in missing for line in (f"{one.file.path}: found nowhere what it was before", *one.tried)]
-        hints = dict.fromkeys(_FIRST.format(one.file.located.distribution, one.file.located.version) for one in missing)
-        raise SitepatchError("\n".join(lines), "\n".join(hints))
+        head = "{path}: found nowhere what it was before"
+        lines = [line for one in missing for line in (Message(head, path=one.file.path), *one.tried)]
+        homes = dict.fromkeys((one.file.located.distribution, one.file.located.version) for one in missing)
+        hints = [Message(_FIRST, release=f"{name}=={version}") for name, version in homes]
+        raise SitepatchError(joined("\n", lines), joined("\n", hints))
     return [found[file.site, file.path] for file in files]
 
 
@@ -130,12 +134,17 @@ def _given(given: str, count: int, file: InstalledFile) -> Union[Original, str]:
         data = _member(place, file.path)
     elif place.is_file():
         if count > 1:
-            raise UsageError(f"--pristine {given}: found one file, and {count} are edited", "name the one that is meant")
+            text = "--pristine {given}: found one file, and {count} are edited"
+            raise UsageError(text, "name the one that is meant", given=given, count=count)
         data = read_file(place)
     else:
-        raise UsageError(f"--pristine {given}: found no such file or directory", "name a file, a wheel or a directory")
+        raise UsageError(
+            "--pristine {given}: found no such file or directory", "name a file, a wheel or a directory", given=given
+        )
     if data is None:
-        raise SitepatchError(f"--pristine {given}: has no {file.path}", "name the release that is installed")
+        raise SitepatchError(
+            "--pristine {given}: has no {path}", "name the release that is installed", given=given, path=file.path
+        )
     return Original(data, given, data, file.is_pristine(data))
 
 
@@ -152,13 +161,13 @@ def _stored(file: InstalledFile) -> Union[Original, str]:
         pristine = data = store.pristine(receipt.pristine)
         for step in receipt.steps:
             data = apply_splices(data, step.splices)
-        names = " and ".join(step.patchset for step in receipt.steps)
-        return Original(data, f"what {names} made of it", pristine, receipt.origin == "recorded")
+        names = listed([step.patchset for step in receipt.steps])
+        return Original(data, Message("what {names} made of it", names=names), pristine, receipt.origin == "recorded")
     for row in file.recorded:
         with suppress(StoreError):
             data = store.pristine(row.digest)
-            return Original(data, "the pristine copy in the store", data)
-    return f"the store, {file.site}/.sitepatch: has no copy of it"
+            return Original(data, Message("the pristine copy in the store"), data)
+    return Message("the store, {site}/.sitepatch: has no copy of it", site=file.site)
 
 
 def _beside(file: InstalledFile) -> Union[Original, str]:
@@ -170,8 +179,8 @@ def _beside(file: InstalledFile) -> Union[Original, str]:
             if path.is_file() and (path.stat().st_size in sizes or -1 in sizes):
                 data = read_file(path)
                 if file.is_pristine(data):
-                    return Original(data, f"{path.name} beside it", data)
-    return f"the files beside it: none in {folder} has the sha256 that RECORD gives"
+                    return Original(data, Message("{name} beside it", name=path.name), data)
+    return Message("the files beside it: none in {folder} has the sha256 that RECORD gives", folder=folder)
 
 
 def _where_installed_from(file: InstalledFile) -> Union[Original, str]:
@@ -182,7 +191,7 @@ def _where_installed_from(file: InstalledFile) -> Union[Original, str]:
     data = _member(wheel, file.path) if wheel.is_file() else None
     if data is not None and file.is_pristine(data):
         return Original(data, str(wheel), data)
-    return f"where it was installed from, {wheel}: is not there, or has another text"
+    return Message("where it was installed from, {wheel}: is not there, or has another text", wheel=wheel)
 
 
 def _of_release(folder: Union[Path, str], file: InstalledFile) -> Union[Original, str]:
@@ -192,9 +201,9 @@ def _of_release(folder: Union[Path, str], file: InstalledFile) -> Union[Original
     path = folder / file.path
     data = read_file(path) if path.is_file() else None
     if data is not None and file.is_pristine(data):
-        return Original(data, f"{file.release} of the index", data)
-    what = "has no such file" if data is None else "has another text than was installed (its sha256 differs)"
-    return f"{file.release} in the index: {what}"
+        return Original(data, Message("{release} of the index", release=file.release), data)
+    what = Message("has no such file" if data is None else "has another text than was installed (its sha256 differs)")
+    return Message("{release} in the index: {problem}", release=file.release, problem=what)
 
 
 def _release(files: Sequence[InstalledFile], report: Optional[Callable[[str], None]]) -> Union[Path, str]:
@@ -203,14 +212,14 @@ def _release(files: Sequence[InstalledFile], report: Optional[Callable[[str], No
     name, version = located.distribution, located.version
     if report is None:
         folder = cached_release(cache, name, version, paths)
-        return folder or "the releases that were fetched: this one was not, or without this file"
+        return folder or Message("the releases that were fetched: this one was not, or without this file")
     try:
-        ownership.refuse_shared(str(cache), "set SITEPATCH_CACHE to a directory of your own")
+        ownership.refuse_shared(str(cache), Message("set SITEPATCH_CACHE to a directory of your own"))
         with Pip() as pip, in_use(cache):
             folder = cached_release(cache, name, version, paths)
             if folder is None:
-                report(f"fetching {name} {version}, to see what was installed")
+                report(Message("fetching {name} {version}, to see what was installed", name=name, version=version))
                 folder = fetch_release(pip, cache, name, version, paths, pip.listing(name))
             return folder
     except (SitepatchError, OSError) as error:
-        return f"{files[0].release} in the index: {error}"
+        return Message("{release} in the index: {error}", release=files[0].release, error=error)

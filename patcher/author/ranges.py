@@ -6,6 +6,7 @@ import re
 from typing import Iterable, List, Sequence, Tuple
 
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.patchset.toml import written_toml
 from patcher.target.versions import accepts, oldest_first, says_nothing
 
@@ -107,8 +108,8 @@ def with_versions(manifest: str, number: int, versions: str) -> str:
         if found:
             lines[at] = f"{found['key']}{written_toml(versions)}{lines[at][found.end() :]}"
             return "".join(lines)
-    what = f"variant[{number}]: found no line `versions = ...` below a line [[variant]] of the manifest"
-    raise SitepatchError(what, f"write it there by hand: versions = {written_toml(versions)}")
+    what = Message("variant[{number}]: found no line `versions = ...` below a line [[variant]] of the manifest", number=number)
+    raise SitepatchError(what, "write it there by hand: versions = {versions}", versions=written_toml(versions))
 
 
 def with_variant(manifest: str, variant: str) -> str:

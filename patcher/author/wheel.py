@@ -13,6 +13,7 @@ from typing import IO, Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.author.export import PatchedFile
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.system.archive import archive_errors, member
 from patcher.text.listed import normalized
 
@@ -57,7 +58,9 @@ def open_wheel(path: Path) -> OpenWheel:
     infos = [name[: -len("/RECORD")] for name in names if re.fullmatch(r"[^/]+\.dist-info/RECORD", name)]
     if len(infos) != 1 or len(set(names)) < len(names) or len(path.stem.split("-")) not in (5, 6):
         archive.close()
-        raise SitepatchError(f"{path}: found no wheel, which has one RECORD and the name NAME-VERSION-PYTHON-ABI-PLATFORM.whl")
+        raise SitepatchError(
+            "{path}: found no wheel, which has one RECORD and the name NAME-VERSION-PYTHON-ABI-PLATFORM.whl", path=path
+        )
     members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     return OpenWheel(path.name, archive, infos[0], members)
 
@@ -92,7 +95,8 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
     stem = wheel.info[: -len(".dist-info")]
     compiled = {f"{parts[0]}{parts[1]}__pycache__/{parts[2][:-3]}." for parts in (name.rpartition("/") for name in changed)}
     rows: List[Tuple[str, str, str]] = []
-    with archive_errors(wheel.name, "fetch the wheel again"), zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+    hint = Message("fetch the wheel again")
+    with archive_errors(wheel.name, hint), zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(wheel.members, key=lambda name: (name.startswith(f"{wheel.info}/"), name)):
             inside = name[len(wheel.info) + 1 :] if name.startswith(f"{wheel.info}/") else ""
             if inside in ("RECORD", *_SIGNATURES) or any(name.startswith(each) and name.endswith(".pyc") for each in compiled):
@@ -114,14 +118,21 @@ def _member(wheel: OpenWheel, file: PatchedFile) -> str:
     """The member that is installed as this file."""
     data = f"{wheel.info[: -len('.dist-info')]}.data"
     version = re.search(rb"^Version:[ \t]*(\S+)", wheel.read("METADATA"), re.MULTILINE | re.IGNORECASE)
-    found = version.group(1).decode("utf-8", "replace") if version else "none"
+    found = version.group(1).decode("utf-8", "replace") if version else Message("none")
     if normalized(wheel.name.split("-")[0]) != normalized(file.distribution) or found != file.version:
-        problem = f"{wheel.name}: found {wheel.name.split('-')[0]} {found}, expected {file.distribution} {file.version}"
+        problem = Message(
+            "{name}: found {other} {found}, expected {distribution} {version}",
+            name=wheel.name,
+            other=wheel.name.split("-")[0],
+            found=found,
+            distribution=file.distribution,
+            version=file.version,
+        )
         raise SitepatchError(problem, "the wheel has to be the one of the release that is installed")
     for name in (file.path, f"{data}/purelib/{file.path}", f"{data}/platlib/{file.path}"):
         if name in wheel.members and wheel.text(name) == file.before:
             return name
-    problem = f"{wheel.name}: its {file.path} is not the one that is installed"
+    problem = Message("{name}: its {path} is not the one that is installed", name=wheel.name, path=file.path)
     raise SitepatchError(problem, "name the wheel of the same build with --wheel")
 
 

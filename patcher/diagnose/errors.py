@@ -84,7 +84,8 @@ _RETRIED = Worded(
     re.IGNORECASE,
 )
 _OWN = (
-    *(b"applies  ", b"applied  ", b"advice  ", b"follows  ", b"absent  ", b"not known  ", b"not needed  ", b"does not fit  "),
+    *(b"applicable  ", b"applied  ", b"advice  ", b"follows  ", b"absent  ", b"not known  ", b"not needed  "),
+    b"does not fit  ",
     *(b"failed  ", b"waited  ", b"late  "),
 )
 _RAISED = re.compile(rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$")

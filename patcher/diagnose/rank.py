@@ -221,10 +221,10 @@ def buffers_elsewhere(row: Report) -> Optional[Finding]:
     if not device_names(row.parameters) or set(device_names(row.buffers)) <= set(device_names(row.parameters)):
         return None
     here, there = listed(kinds_of(row.parameters)), listed(kinds_of(row.buffers))
-    hint = "a tensor that was registered after the model was moved, or moved by hand; DDP broadcasts the buffers"
+    hint = Message("a tensor that was registered after the model was moved, or moved by hand; DDP broadcasts the buffers")
     if there == here:
-        return Message("buffers are on another device than the parameters"), Message(hint)
-    return Message("the parameters are on {here}, buffers on {there}", here=here, there=there), Message(hint)
+        return Message("buffers are on another device than the parameters"), hint
+    return Message("the parameters are on {here}, buffers on {there}", here=here, there=there), hint
 
 
 # what can be wrong about the wrapper -------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from patcher.patchset.symptoms import general_symptoms
 from patcher.store.retry import settled
 from patcher.store.status import statuses
 from patcher.target.interpreter import Environment
-from patcher.verbs.fit import APPLIES, UNKNOWN, Fit, fit_of
+from patcher.verbs.fit import APPLICABLE, UNKNOWN, Fit, fit_of
 from patcher.verbs.place import SILENT, Events, Place
 
 _STDIN = Message("standard input")
@@ -347,7 +347,7 @@ def _most_specific(findings: Sequence[FoundSymptom]) -> List[FoundSymptom]:
 def _cure(findings: Sequence[FoundSymptom]) -> Tuple[str, ...]:
     """The words of the one command that cures what can be cured here; beside a cause, not what hides its consequences."""
     causes = [each for each in findings if not each.symptom.follows] or findings
-    able = [each for each in causes if each.fit and each.fit.word == APPLIES]
+    able = [each for each in causes if each.fit and each.fit.word == APPLICABLE]
     pairs = [(each.patchset.name, each.fit.settings) for each in able if each.patchset and each.fit]
     names = dict.fromkeys(name for name, _ in pairs)
     settings = dict.fromkeys(f"{name}.{text}" for name, texts in pairs for text in texts)

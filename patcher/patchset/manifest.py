@@ -131,7 +131,8 @@ def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mappi
     cured = decode_symptoms(reader, top.get("symptom", ()), options)
     reader.stop(PatchError)
     prose = "\n\n".join(text.strip("\n") for text, _ in parsed.values() if text.strip())
-    head = {key: top[key] for key in ("name", "version", "kind", "summary")}
+    head = {key: top[key] for key in ("name", "version", "kind")}
+    head["summary"] = Message.whole(top["summary"])
     return Patchset(
         **head,
         prose=prose,
@@ -151,12 +152,8 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
         reader.wrong("schema", str(top["schema"]), Message("1 (a newer sitepatch may know more)"))
     name = top.get("name", folder)
     good = re.fullmatch(NAME, name)
-    reader.check(
-        "name",
-        name,
-        good and name == folder,
-        Message('"{folder}", the name of its folder', folder=folder) if good else NAME_FORM,
-    )
+    text = '"{folder}", the name of its folder'
+    reader.check("name", name, good and name == folder, Message(text, folder=folder) if good else NAME_FORM)
     reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), Message("one sentence"))
     if not (_short(top.get("version", "1")) and is_version(top.get("version", "1"))):
         reader.wrong("version", shown_value(top["version"]), Message('a PEP 440 version such as "1.0"'))
@@ -191,7 +188,7 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Optional[Op
             shown_value(typed[0]),
             Message("one of {choices}", choices=", ".join(map(shown_value, typed[1:]))),
         )
-    return Option(name, kind, typed[0], table["help"], tuple(typed[1:]))
+    return Option(name, kind, typed[0], Message.whole(table["help"]), tuple(typed[1:]))
 
 
 def _variant(
@@ -244,12 +241,8 @@ def _variant(
                     ahead, _, rest = path.partition("/")
                     if ahead in ("a", "b") and ahead != package and rest.startswith(f"{package}/"):
                         here = Location(str(reader.folder / name), line)
-                        problem = Message(
-                            "found {finding}, expected {expectation}: without git's `{ahead}/`",
-                            finding=shown_value(path),
-                            expectation=shown_value(rest),
-                            ahead=ahead,
-                        )
+                        text = "found {finding}, expected {expectation}: without git's `{ahead}/`"
+                        problem = Message(text, finding=shown_value(path), expectation=shown_value(rest), ahead=ahead)
                         reader.problems.append(PatchError.at(here, problem))
                     elif "package" in table and ahead not in (package, f"{package}.py"):
                         reader.wrong(
@@ -269,12 +262,8 @@ def _check_name(reader: _Reader, where: str, text: str, expected: str, parts: Se
     """Refuse parts that are no Python names, and such as look like another name."""
     why = next(filter(None, map(look_alike, parts)), "")
     good = all(part.isidentifier() for part in parts) and not why
-    reader.check(
-        where,
-        text,
-        good,
-        Message("{expected}, which looks like no other: {why}", expected=expected, why=why) if why else expected,
-    )
+    problem = "{expected}, which looks like no other: {why}"
+    reader.check(where, text, good, Message(problem, expected=expected, why=why) if why else expected)
 
 
 def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:

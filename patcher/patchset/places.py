@@ -165,12 +165,8 @@ def _parsed(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchE
         parser.read_string(data.decode("utf-8"))
     except (UnicodeDecodeError, configparser.Error) as error:
         words = str(error).split("\n")[0]
-        yield (
-            path,
-            SitepatchError.at(
-                Location(path), "found no valid entry points ({words})", Message("reinstall that distribution"), words=words
-            ),
-        )
+        text = "found no valid entry points ({words})"
+        yield (path, SitepatchError.at(Location(path), text, Message("reinstall that distribution"), words=words))
         return
     for name, value in parser[GROUP].items() if GROUP in parser else ():
         parts = value.split(":")[0].strip().split(".")

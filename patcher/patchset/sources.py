@@ -77,51 +77,54 @@ def find_patchsets(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Fo
 
 
 def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> UsageError:
-    """The error for a name that no place has: the nearest name, what was meant, all names, and where was searched."""
+    """The error for a name that no place has: what it is, or the nearest name; else all names, and where was searched."""
     known = sorted(known)
     places, broken = search_places(patch_dirs, cwd)
-    looked = []
-    for place, source in places:
-        state = "" if Path(place).is_dir() else Message(", not there")
-        which = (
-            Message("{source} of the current directory{state}", source=source, state=state) if source == LOCAL else str(source)
-        )
-        looked.append(Message("{absolute} ({which})", absolute=Path(place).absolute(), which=which))
-    names = Message("known patchsets: {names}; what each is for: sitepatch list", names=", ".join(known) or "none")
-    near, meant = suggest(name, known), _meant(name, patch_dirs, cwd)
-    if not near and not meant:
-        meant = [Message("a patchset for a package is made with: sitepatch edit PACKAGE --name NAME")]
-    hints = [*meant, names, Message("searched: {places}", places=joined(", ", looked))]
-    hints += [error.message for error in broken.values()]
-    return UsageError(Message('there is no patchset "{name}"{suggestion}', name=name, suggestion=near), joined("\n", hints))
+    near, (problem, hint) = suggest(name, known), _meant(name, patch_dirs, cwd)
+    hints = [hint, *(error.message for error in broken.values())]
+    if near or problem:
+        hints.append(Message("all patchsets: sitepatch list"))
+    else:
+        looked = []
+        for place, source in places:
+            state = "" if Path(place).is_dir() else Message(", not there")
+            text = "{source} of the current directory{state}" if source == LOCAL else "{source}"
+            which = Message(text, source=source if source == LOCAL else str(source), state=state)
+            looked.append(Message("{absolute} ({which})", absolute=Path(place).absolute(), which=which))
+        names = ", ".join(known) or Message("none")
+        hints = [
+            Message("a patchset for a package is made with: sitepatch edit PACKAGE --name NAME"),
+            Message("known patchsets: {names}; what each is for: sitepatch list", names=names),
+            Message("searched: {places}", places=joined(", ", looked)),
+            *hints,
+        ]
+    text = 'there is no patchset "{name}"{suggestion}' if near or not problem else 'there is no patchset "{name}": {problem}'
+    return UsageError(Message(text, name=name, suggestion=near, problem=problem), joined("\n", hints))
 
 
-def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[str]:
-    """What to write where the name is that of a file, of a directory, or of a package."""
+def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[str, str]:
+    """What a name is that is no patchset's (a file, a directory, a package), and what to write; "" for neither."""
     path = Path(name)
     path = path.parent if path.name == MANIFEST or path.suffix == ".spatch" else path
     inside = folders_by_name([(str(Path(cwd, path)), LOCAL)])
     if inside:
         folder = path.parent if Path(cwd, path, MANIFEST).is_file() else path
-        words = f"{' '.join(inside)} --patch-dir {shlex.quote(str(folder))}"
-        return [
-            Message("{name} is no name, write the name and the directory that it lies in: {words}", name=name, words=words)
-        ]
+        places = folders_by_name(search_places(patch_dirs, cwd)[0])
+        named = all(name in places and Path(places[name][0][0]).samefile(inside[name][0][0]) for name in inside)
+        words = " ".join(inside) if named else f"{' '.join(inside)} --patch-dir {shlex.quote(str(folder))}"
+        one, several = Message("it is the folder of a patchset"), Message("it is a folder of patchsets")
+        return one if len(inside) == 1 else several, Message("write its name: {words}", words=words)
     if Path(cwd, name).is_file():
-        return [
-            Message(
-                "{name} is a file; a patchset is made of a diff with: sitepatch import {file} --name NAME",
-                name=name,
-                file=shlex.quote(name),
-            )
-        ]
+        what = Message("it is a diff" if path.suffix in (".diff", ".patch") else "it is a file")
+        return what, Message("a diff becomes a patchset with: sitepatch import {file} --name NAME", file=shlex.quote(name))
     if "/" in name:
-        return [Message("{path}: there is no such folder", path=Path(cwd, name))]
+        return Message("there is no such folder"), Message("name a patchset, and its directory with --patch-dir")
     every, _ = find_patchsets(patch_dirs, cwd)
     variants = ((each.patchset.name, variant) for each in every for variant in each.patchset.variants)
     targets = {(patchset, target) for patchset, variant in variants for target in (variant.package, *variant.distributions)}
-    names = {patchset for patchset, target in targets if normalized(target) == normalized(name)}
-    return [Message("{name} is a package, it is patched by {names}", name=name, names=listed(sorted(names)))] if names else []
+    names = sorted({patchset for patchset, target in targets if normalized(target) == normalized(name)})
+    text = "it is patched by {names}; what is for it: sitepatch list {name}"
+    return (Message("it is a package"), Message(text, names=listed(names), name=name)) if names else ("", "")
 
 
 def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
@@ -180,15 +183,8 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
             kind = options[name].type
             values_text = listed([*map(option_text, choices)], "or") if choices else Message("of type {kind}", kind=kind)
             near = suggest(text, map(option_text, choices)) if choices else ""
-            problems.append(
-                Message(
-                    "--set {key}: found {finding}, expected a value {values_text}{near}",
-                    key=key,
-                    finding=shown_value(text),
-                    values_text=values_text,
-                    near=near,
-                )
-            )
+            problem = "--set {key}: found {finding}, expected a value {values_text}{near}"
+            problems.append(Message(problem, key=key, finding=shown_value(text), values_text=values_text, near=near))
         else:
             values[name] = value
     if problems:

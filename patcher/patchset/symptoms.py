@@ -99,10 +99,6 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
 def _check_pattern(reader: Reader, where: str, pattern: str) -> None:
     good = pattern.isprintable() and len(pattern) <= _MOST and pattern.count("*") <= _STARS
     longest = max(len(part.encode()) for part in pattern.split("*"))
-    expected = Message(
-        'text of one line, at most {limit} characters and {stars} "*", with {least} bytes or more of it in one piece',
-        limit=_MOST,
-        stars=_STARS,
-        least=_LEAST,
-    )
+    text = 'text of one line, at most {limit} characters and {stars} "*", with {least} bytes or more of it in one piece'
+    expected = Message(text, limit=_MOST, stars=_STARS, least=_LEAST)
     reader.check(where, pattern, good and longest >= _LEAST and pattern.strip("*") == pattern, expected)

@@ -73,8 +73,8 @@ def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         line, column = (int(place.group(1)), int(place.group(2))) if place else (len(lines), len(lines[-1]) + 1)
         shown = marked(lines[line - 1], column - 1, column)
-        problem = Message("{name}\n{shown}", name=str(error).split(" (at ")[0], shown=shown)
-        raise PatchError.at(Location(str(origin), line, column), problem) from None
+        problem = Message("no valid TOML: {reason}\n{shown}", reason=str(error).split(" (at ")[0], shown=shown)
+        raise PatchError.at(Location(str(origin), line, column), problem, "texts stand in quotes: version = \"1.0\"") from None
     except RecursionError:
         raise PatchError.at(Location(str(origin)), _TOO_DEEP) from None
     except ValueError:  # the limit of Python on the digits of an integer

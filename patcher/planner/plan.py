@@ -131,7 +131,7 @@ def reconciled(answers: Sequence[Answer]) -> List[Answer]:
     """
     answers = _deleted(answers)
     changing = {_owner(answer) for answer in answers if answer.state is State.APPLICABLE}
-    problem = Message("this part of the patchset stands there already and other parts do not: upstream did it another way")
+    problem = Message("this part of the patchset is in the file already, other parts are not: upstream did it another way")
     hint = Message("compare the release with the patchset; mark hunks that may be there with `when-present`")
     return [
         answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
@@ -150,7 +150,7 @@ def _deleted(answers: Sequence[Answer]) -> List[Answer]:
     """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
     there = {_owner(answer) for answer in answers if answer.state is State.UPSTREAM}
     there -= {_owner(one) for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
-    problem = Message("the code to delete is gone, and every other change of the patchset stands there already")
+    problem = Message("the code to delete is gone, and every other change of the patchset is in the file already")
     return [
         answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and _owner(answer) in there else answer
         for answer in answers

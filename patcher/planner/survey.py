@@ -171,11 +171,8 @@ def _read(
         return file._replace(origin="unrecorded")
     if recorded != sha256(data):
         if force:
-            kept = Message(
-                "{path}: was edited by hand; restore gives the edited file back, the store keeps it as {place}",
-                path=path,
-                place=f"{site}/{HOME}/pristine/{sha256(data)}",
-            )
+            text = "{path}: was edited by hand; restore gives the edited file back, the store keeps it as {place}"
+            kept = Message(text, path=path, place=f"{site}/{HOME}/pristine/{sha256(data)}")
             return file._replace(origin="edited", if_changed=kept)
         what, hint = edited_message(located, path)
         raise SitepatchError(what, Message("{hint}; or keep it: --force", hint=hint))

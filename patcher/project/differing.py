@@ -53,14 +53,8 @@ def same_result(lock: Lock, now: Lock) -> List[str]:
     found: List[str] = []
     for old, new in ((pinned[new.name], new) for new in now.patchsets if new.name in pinned):
         if new.sha256 == old.sha256 and new.distribution != old.distribution:
-            found.append(
-                Message(
-                    "{name}: found it in {place}, the lock has {locked}",
-                    name=new.name,
-                    place=_shown(new.distribution),
-                    locked=_shown(old.distribution),
-                )
-            )
+            text = "{name}: found it in {place}, the lock has {locked}"
+            found.append(Message(text, name=new.name, place=_shown(new.distribution), locked=_shown(old.distribution)))
     return found
 
 
@@ -75,25 +69,14 @@ def _by_path(target: Target) -> Dict[str, LockedFile]:
 def changed(old: Pinned, new: Pinned) -> List[str]:
     """How a patchset differs from the lock, one line each."""
     found: List[str] = []
-    here, there = (f" of {' '.join(one.distribution[:2])}" if one.distribution else "" for one in (new, old))
+    releases = (" ".join(pinned.distribution[:2]) if pinned.distribution else "" for pinned in (new, old))
+    here, there = (Message(" of {release}", release=release) if release else "" for release in releases)
     if new.version != old.version:
-        found.append(
-            Message(
-                "{new.name}: found version {new.version}{here}, the lock has {old.version}{there}",
-                new=new,
-                here=here,
-                old=old,
-                there=there,
-            )
-        )
+        text = "{new.name}: found version {new.version}{here}, the lock has {old.version}{there}"
+        found.append(Message(text, new=new, here=here, old=old, there=there))
     elif new.sha256 != old.sha256:
-        files = Message(
-            "found other files (sha256 {sha256}){here}, the lock has {old.sha256}{there}",
-            sha256=new.sha256,
-            here=here,
-            old=old,
-            there=there,
-        )
+        problem = "found other files (sha256 {sha256}){here}, the lock has {old.sha256}{there}"
+        files = Message(problem, sha256=new.sha256, here=here, old=old, there=there)
         found.append(Message("{new.name} {new.version}: {files}", new=new, files=files))
     for key in sorted({*old.options, *new.options}):
         is_now, was = (
@@ -118,25 +101,11 @@ def _files(
             if complete and same:
                 found.append(Message("{name}: {path} is in the lock, and no patchset is for it", name=name, path=path))
         elif new[path].before != old[path].before:
-            found.append(
-                Message(
-                    "{name}: {path}: found sha256 {new_before} before patching, the lock has {old_before}",
-                    name=name,
-                    path=path,
-                    new_before=new[path].before,
-                    old_before=old[path].before,
-                )
-            )
+            text = "{name}: {path}: found sha256 {new_before} before patching, the lock has {old_before}"
+            found.append(Message(text, name=name, path=path, new_before=new[path].before, old_before=old[path].before))
         elif same and new[path].after != old[path].after:
-            found.append(
-                Message(
-                    "{name}: {path} would become sha256 {new_after}, the lock has {old_after}",
-                    name=name,
-                    path=path,
-                    new_after=new[path].after,
-                    old_after=old[path].after,
-                )
-            )
+            problem = "{name}: {path} would become sha256 {new_after}, the lock has {old_after}"
+            found.append(Message(problem, name=name, path=path, new_after=new[path].after, old_after=old[path].after))
     return found
 
 

@@ -190,7 +190,7 @@ def load_lock(path: Path) -> Lock:
             if isinstance(number, int) and number > LOCK_FORMAT
             else _ANEW
         )
-        found = "nothing" if number is None else shown_value(number)
+        found = Message("nothing") if number is None else shown_value(number)
         raise UsageError.at(
             here, Message("format: found {found}, expected {lock_format}", found=found, lock_format=LOCK_FORMAT), hint
         )

@@ -70,18 +70,11 @@ def parse_entry(text: str, location: Location, field: str = "") -> ProjectEntry:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(
-            "{origin}: found {text} ({error}), {form}",
-            location=location,
-            origin=origin,
-            text=text,
-            error=str(error).lower(),
-            form=_FORM,
-        ) from None
+        template = "{origin}: found {text} ({error}), {form}"
+        raise UsageError(template, location=location, origin=origin, text=text, error=str(error).lower(), form=_FORM) from None
     if not words or "=" in words[0]:
-        raise UsageError(
-            "{origin}: found {text}, {form}", location=location, origin=origin, text=text.strip() or "nothing", form=_FORM
-        )
+        said = "{origin}: found {text}, {form}"
+        raise UsageError(said, location=location, origin=origin, text=text.strip() or Message("nothing"), form=_FORM)
     for word in words[1:]:
         name, equals, _ = word.partition("=")
         if word != OPTIONAL and not (name and equals):
@@ -140,14 +133,8 @@ def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[
         for option, _, value in (text.partition("=") for text in entry.settings):
             if settings[entry.name].setdefault(option, value) != value:
                 was = settings[entry.name][option]
-                both = Message(
-                    "{name} {option}={value}: {origins} has {option}={was}",
-                    name=entry.name,
-                    option=option,
-                    value=value,
-                    origins=origins[entry.name],
-                    was=was,
-                )
+                problem = "{name} {option}={value}: {origins} has {option}={was}"
+                both = Message(problem, name=entry.name, option=option, value=value, origins=origins[entry.name], was=was)
                 errors.append(UsageError("{origin}: {both}", location=entry.location, origin=entry.origin, both=both))
         origins[entry.name] = (
             Message("{origins}, {origin}", origins=origins[entry.name], origin=entry.origin)

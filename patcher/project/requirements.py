@@ -61,11 +61,8 @@ def _follow(path: str, asked_by: Optional[Location], found: _Found) -> None:
         )
     except UnicodeDecodeError as error:
         byte = f"0x{error.object[error.start]:02x}"
-        text = Message(
-            "found the byte {byte}, which is not {encoding}, expected the text of a requirements file",
-            byte=byte,
-            encoding=error.encoding,
-        )
+        said = "found the byte {byte}, which is not {encoding}, expected the text of a requirements file"
+        text = Message(said, byte=byte, encoding=error.encoding)
         problem = UsageError.at(where, text)
     except (LookupError, ValueError) as error:
         problem = UsageError.at(where, "found {error}, expected the text of a requirements file", error=error)
@@ -97,11 +94,8 @@ def _read(path: str, found: _Found) -> None:
         elif isinstance(line, OptionLine):
             for name in [*line.options.get("requirements", ()), *line.options.get("constraints", ())]:
                 if re.match("[a-z]+://", name, re.IGNORECASE):
-                    found.notes.append(
-                        Message(
-                            "{origin}: {name} is not looked at for what it asks for; only files are", origin=origin, name=name
-                        )
-                    )
+                    text = "{origin}: {name} is not looked at for what it asks for; only files are"
+                    found.notes.append(Message(text, origin=origin, name=name))
                 else:
                     _follow(_beside(path, name), origin, found)
 
@@ -133,15 +127,8 @@ def _comment(text: str, origin: Location, path: str, found: _Found) -> None:
         except UsageError as error:
             found.errors.append(error)
         except ValueError as error:
-            found.errors.append(
-                UsageError.at(
-                    origin,
-                    "found {request} ({error}), expected {patch_dir} DIR",
-                    request=request,
-                    error=error,
-                    patch_dir=_PATCH_DIR,
-                )
-            )
+            problem = "found {request} ({error}), expected {patch_dir} DIR"
+            found.errors.append(UsageError.at(origin, problem, request=request, error=error, patch_dir=_PATCH_DIR))
 
 
 def _beside(path: str, name: str) -> str:

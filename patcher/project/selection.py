@@ -48,10 +48,8 @@ def find_all(
 
 def shadow_notes(found: FoundPatchset) -> List[str]:
     """The remarks about patchsets that are hidden by one of the same name."""
-    return [
-        Message("{found.patchset.name} ({found.patchset.source}) is used; it hides {other}", found=found, other=other)
-        for other in found.shadows
-    ]
+    text = "{found.patchset.name} ({found.patchset.source}) is used; it hides {other}"
+    return [Message(text, found=found, other=other) for other in found.shadows]
 
 
 def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
@@ -135,14 +133,8 @@ def read_settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
             )
         elif name not in names:
             known = Message("one of {names}{suggestion}", names=", ".join(names), suggestion=suggest(name, names))
-            errors.append(
-                UsageError(
-                    '--set {text}: found "{name}", a patchset that is not named, expected {known}',
-                    text=text,
-                    name=name,
-                    known=known,
-                )
-            )
+            problem = '--set {text}: found "{name}", a patchset that is not named, expected {known}'
+            errors.append(UsageError(problem, text=text, name=name, known=known))
         else:
             settings[key] = value
     raise_all(errors)
@@ -156,7 +148,10 @@ def check_names(names: Iterable[str], applied: Iterable[str], patch_dirs: Sequen
         UsageError: with the nearest name for each of them.
     """
     known = {*applied, *patchset_folders(patch_dirs, os.getcwd())}
-    raise_all([unknown_patchset(name, known, patch_dirs, os.getcwd()) for name in dict.fromkeys(names) if name not in known])
+    errors = [unknown_patchset(name, known, patch_dirs, os.getcwd()) for name in dict.fromkeys(names) if name not in known]
+    for error in errors:
+        error.hint = joined("\n", (error.hint, Message("what is applied: sitepatch status")))
+    raise_all(errors)
 
 
 def probe_trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
@@ -183,12 +178,8 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
     """
     hint = Message("read it; if you trust it, name its directory, in the same version, with --patch-dir")
     bad = [one for one in patchsets if one.verify.probe and not probe_trusted(one, patch_dirs)]
-    raise_all(
-        [
-            UsageError(Message("{one.name} ({one.source}): its probe is code, and is not run from there", one=one), hint)
-            for one in bad
-        ]
-    )
+    text = "{one.name} ({one.source}): its probe is code, and is not run from there"
+    raise_all([UsageError(Message(text, one=one), hint) for one in bad])
 
 
 def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[str]) -> List[str]:

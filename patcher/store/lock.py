@@ -238,4 +238,4 @@ def _other_machine(path: str) -> str:
 
 def _noted(fd: int) -> str:
     """The process that wrote its number into our lock file, for where the kernel does not list it."""
-    return Message("process {number}", number=os.read(fd, 100).decode("ascii", "replace").strip() or "unknown")
+    return Message("process {number}", number=os.read(fd, 100).decode("ascii", "replace").strip() or Message("unknown"))

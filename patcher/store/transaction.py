@@ -21,6 +21,7 @@ from patcher.store.lock import locked
 from patcher.store.store import Store, claimed_names, explained
 from patcher.system.decode import is_sha256
 from patcher.system.signals import ignored
+from patcher.text.listed import listed
 
 UNTOUCHED = Message("nothing was changed")
 FINISHED = Message("the run was finished all the same, every file is as it meant it to be")
@@ -57,7 +58,7 @@ def transaction(sites: Iterable[str], timeout: Optional[float] = None) -> Iterat
                 run.rescue()
                 raise
     except KeyboardInterrupt as error:
-        raise KeyboardInterrupt(Message("{sites}: {ended}", sites=" and ".join(paths.values()), ended=run.ended)) from error
+        raise KeyboardInterrupt(Message("{sites}: {ended}", sites=listed(list(paths.values())), ended=run.ended)) from error
 
 
 def recover(site: str, timeout: Optional[float] = None) -> str:
@@ -160,7 +161,7 @@ class Transaction:
             raise StoreError(
                 "{names}: changed by somebody else while sitepatch was at work",
                 Message("see what `sitepatch status` says, then run the command again"),
-                names=" and ".join(left_alone),
+                names=listed(left_alone),
             )
 
     @contextmanager

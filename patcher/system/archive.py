@@ -35,17 +35,9 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes:
     """
     info = archive.getinfo(name)
     if info.file_size > FILE:
-        raise zipfile.BadZipFile(
-            Message(
-                "{name} has {file_size:,} bytes, expected at most {file:,}", name=name, file_size=info.file_size, file=FILE
-            )
-        )
+        text = "{name} has {file_size:,} bytes, expected at most {file:,}"
+        raise zipfile.BadZipFile(Message(text, name=name, file_size=info.file_size, file=FILE))
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others raise errors of their own
-        raise zipfile.BadZipFile(
-            Message(
-                "{name} is compressed by method {compress_type}, expected deflate or none",
-                name=name,
-                compress_type=info.compress_type,
-            )
-        )
+        problem = "{name} is compressed by method {compress_type}, expected deflate or none"
+        raise zipfile.BadZipFile(Message(problem, name=name, compress_type=info.compress_type))
     return archive.read(info)

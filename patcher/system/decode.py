@@ -106,12 +106,8 @@ class Reader:
 
     def wrong(self, where: str, found: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
-        problem = Message(
-            "{place}: found {found}, expected {expected}",
-            place=clip(where, _WIDEST) or Message("the file"),
-            found=found,
-            expected=expected,
-        )
+        text = "{place}: found {found}, expected {expected}"
+        problem = Message(text, place=clip(where, _WIDEST) or Message("the file"), found=found, expected=expected)
         self.problems.append(SitepatchError.at(Location(str(self.origin)), problem))
 
     def check(self, where: str, value: object, good: object, expected: str) -> None:
@@ -162,7 +158,7 @@ class Reader:
                 )
         for key, each in kind.keys.items():
             if key not in value and key not in kind.optional:
-                self.wrong(_where((*path, key)), "nothing", _expected(each, _MISSING))
+                self.wrong(_where((*path, key)), Message("nothing"), _expected(each, _MISSING))
         return _right({key: self.read(each, kind.keys[key], *path, key) for key, each in value.items() if key in kind.keys})
 
 

@@ -68,11 +68,8 @@ def own_locks(path: str, table: str) -> str:
     if mount.kind != "fuse.sshfs" and not options:
         return ""
     which = Message("{kind} mounted with {options}", kind=mount.kind, options=options[0]) if options else "sshfs"
-    return Message(
-        "{path} is on {which}: a lock there holds on this machine alone, and a sitepatch on another one is not waited for",
-        path=path,
-        which=which,
-    )
+    text = "{path} is on {which}: locks there hold on this machine alone: sitepatch on another machine does not wait"
+    return Message(text, path=path, which=which)
 
 
 def untried(path: str, table: str) -> str:

@@ -68,12 +68,8 @@ def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[st
     except FileNotFoundError:
         return
     if info.st_uid not in users:
-        yield Message(
-            "{path}: belongs to user {owner}, who could change what user {uid} is about to use",
-            path=path,
-            owner=info.st_uid,
-            uid=os.geteuid(),
-        )
+        text = "{path}: belongs to user {owner}, who could change what user {uid} is about to use"
+        yield Message(text, path=path, owner=info.st_uid, uid=os.geteuid())
     mode = 0 if stat.S_ISLNK(info.st_mode) or (sticky and info.st_mode & stat.S_ISVTX) else info.st_mode
     shared = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and info.st_gid != 0 and not _alone_in(info.st_gid))
     if shared and not os.statvfs(path).f_flag & os.ST_RDONLY:  # as a volume of Kubernetes is, whatever its mode
@@ -117,11 +113,8 @@ def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) 
     own = uid in ({0, os.geteuid()} if public else {0, os.geteuid(), site.st_uid})
     what = ""
     if not own and not shared:
-        what = Message(
-            "belongs to user {uid}, not to user {os_uid}, root or the owner of its site directory",
-            uid=uid,
-            os_uid=os.geteuid(),
-        )
+        text = "belongs to user {uid}, not to user {os_uid}, root or the owner of its site directory"
+        what = Message(text, uid=uid, os_uid=os.geteuid())
     elif mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not shared and gid != 0):
         what = Message("others may write to it (mode {mode:o})", mode=mode)
     if what:

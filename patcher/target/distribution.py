@@ -82,16 +82,8 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
             owned_by=owned_by,
         )
     others = [path.name for path in owners if str(path) != found[0].dist_info]
-    note = (
-        Message(
-            "{package} is also listed by {names}; its files are those of {name}",
-            package=package,
-            names=", ".join(others),
-            name=best[0].name,
-        )
-        if others
-        else ""
-    )
+    text = "{package} is also listed by {names}; its files are those of {name}"
+    note = Message(text, package=package, names=", ".join(others), name=best[0].name) if others else ""
     return found[0]._replace(note=note)
 
 
@@ -109,17 +101,11 @@ def reinstall_command(site: str, name: str, version: str) -> str:
 def edited_message(located: Located, path: str) -> Tuple[str, str]:
     """The message and the hint for a file that differs from what its distribution installed."""
     name = located.distribution or located.package
-    what = Message(
-        "the file is not what {name} {version} installed: somebody edited it (its sha256 differs from RECORD)",
-        name=name,
-        version=located.version,
-    )
+    text = "the file is not what {name} {version} installed: somebody edited it (its sha256 differs from RECORD)"
+    what = Message(text, name=name, version=located.version)
     keep = Message("make a patchset of the edit: sitepatch capture {path} --name NAME --adopt", path=path)
-    return what, Message(
-        "{keep}; or put it back first: {reinstall_command}",
-        keep=keep,
-        reinstall_command=reinstall_command(located.site, name, located.version),
-    )
+    problem = "{keep}; or put it back first: {reinstall_command}"
+    return what, Message(problem, keep=keep, reinstall_command=reinstall_command(located.site, name, located.version))
 
 
 class Origin(NamedTuple):
@@ -177,11 +163,8 @@ def read_headers(path: Union[str, Path]) -> Tuple[str, str]:
 
 def _unrecorded(site: Path, package: str, dist_infos: Sequence[str]) -> Owner:
     """The owner by egg-info, Debian's metadata or the files of a checkout, where no RECORD lists the package."""
-    note = Message(
-        "no RECORD lists {package} in {site}: nothing proves that its files are as upstream shipped them",
-        package=package,
-        site=site,
-    )
+    text = "no RECORD lists {package} in {site}: nothing proves that its files are as upstream shipped them"
+    note = Message(text, package=package, site=site)
     for name, version, folder in _sources(site, package, dist_infos):
         if version:
             return Owner(name or package, version, folder, note=note)

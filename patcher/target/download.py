@@ -60,11 +60,6 @@ def download(url: str, digest: str = "") -> bytes:
         )
     there = sha256(data).hexdigest()
     if digest and there != digest.lower():
-        raise SitepatchError(
-            "{url}: found sha256:{there}, expected sha256:{digest}",
-            "what is there has changed: look at it",
-            url=url,
-            there=there,
-            digest=digest,
-        )
+        text = "{url}: found sha256:{there}, expected sha256:{digest}"
+        raise SitepatchError(text, "what is there has changed: look at it", url=url, there=there, digest=digest)
     return data

@@ -37,12 +37,8 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
     loose = [place for place in env.sites if (Path(place) / package).is_dir() and place not in found]
     zipped = [place for place in env.search if _zip_holds(Path(place), package)]
     if zipped and (not found or env.search.index(zipped[0]) < env.search.index(found[0])):
-        raise SitepatchError(
-            "{package} lies inside the archive {archive}",
-            Message("install it with pip, which unpacks it"),
-            package=package,
-            archive=zipped[0],
-        )
+        text = "{package} lies inside the archive {archive}"
+        raise SitepatchError(text, Message("install it with pip, which unpacks it"), package=package, archive=zipped[0])
     site = found[0] if found else loose[0] if loose else ""
     editable = "" if targeted or (found and site in env.sites) else _editable(env, package)
     if editable:
@@ -67,15 +63,8 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
             "{package} is imported from {site}, which is no site directory", "use --target {site}", package=package, site=site
         )
     if len(found) > 1:
-        notes.insert(
-            0,
-            Message(
-                "{package} is found twice: in {place}; {site} comes first and is patched",
-                package=package,
-                place=listed(found, "in"),
-                site=site,
-            ),
-        )
+        problem = "{package} is found twice: in {place}; {site} comes first and is patched"
+        notes.insert(0, Message(problem, package=package, place=listed(found, "in"), site=site))
     return Located(package, site, owned.name, owned.version, owned.dist_info, tuple(notes), owned.recorded)
 
 
@@ -134,10 +123,8 @@ def check_not_shared(located: Located, path: str, env: Environment) -> None:
     """
     if located.site in env.outer:
         what = release_name(located.package, located.distribution, located.version)
-        hint = Message(
-            "install {package} into the environment, or patch it there, for all who use it, with --system",
-            package=located.package,
-        )
+        text = "install {package} into the environment, or patch it there, for all who use it, with --system"
+        hint = Message(text, package=located.package)
         other = next((each for each in Path(located.site).parents if (each / "pyvenv.cfg").is_file()), None)
         raise SitepatchError(
             Message(
@@ -236,16 +223,9 @@ def _similar(env: Environment, package: str) -> str:
             tops = {row.path.split("/")[0] for row in recorded_sources(info)}
             found = sorted(filter(str.isidentifier, (top[: -len(".py")] if top.endswith(".py") else top for top in tops)))
             if found and package not in found:
-                return Message(
-                    "the distribution {package} is imported as {modules}: name that; {other}",
-                    package=package,
-                    modules=listed(found, "or"),
-                    other=other,
-                )
+                problem = "the distribution {package} is imported as {modules}: name that; {other}"
+                return Message(problem, package=package, modules=listed(found, "or"), other=other)
     names = {each.name.split(".")[0] for each in every}
     near = nearest(package, sorted(name for name in names if name.isidentifier()), 3, 0.7)
-    return (
-        Message("did you mean {names}? {other}", names=listed(near, "or"), other=other)
-        if near
-        else Message("install it, {other}", other=other)
-    )
+    text = "did you mean {names}? {other}"
+    return Message(text, names=listed(near, "or"), other=other) if near else Message("install it, {other}", other=other)

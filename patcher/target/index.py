@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.system.reading import open_file
 from patcher.target.remote import LARGE, open_parts
 from patcher.target.session import Session, start_session
@@ -28,9 +29,9 @@ _WHEEL = re.compile(r"([^-/]+)-([^-/]+)(?:-\d[^-/]*)?-[^-/]+-[^-/]+-([^-/]+)\.wh
 _UNREACHED = r"Could not fetch URL (?!.*: \d+ (Client|Server) Error)"
 _PASSED_OVER = r"Could not fetch URL (?!.*: 404 Client Error)|Skipping page |The repository located at "
 """What pip says of an index that it goes on without; one that does not know a project answers 404."""
-AGAIN = "fetched again it may be sound; else tell who runs the index"
+AGAIN = Message("fetched again it may be sound; else tell who runs the index")
 """What to do about a file that is not the one that was expected."""
-_OFFLINE = "is there a network, and a proxy or an index that pip has to be told of? see: pip config list"
+_OFFLINE = Message("is there a network, and a proxy or an index that pip has to be told of? see: pip config list")
 
 
 class WheelLink(NamedTuple):
@@ -106,7 +107,8 @@ class Pip:
             except pip.errors as error:
                 problem = [f"{type(error).__name__}: {error}"]
         if problem:
-            reason = f"pip could not list the releases of {distribution}: {_reason(problem[-1])}"
+            text = "pip could not list the releases of {distribution}: {reason}"
+            reason = Message(text, distribution=distribution, reason=_reason(problem[-1]))
             raise SitepatchError(reason, _hint("\n".join([*said, *problem])))
         return _listing(candidates)
 
@@ -159,11 +161,12 @@ class Pip:
             with pip.requests.get(url, headers=headers, stream=True) as answer:
                 yield answer
         except pip.errors as error:
-            raise SitepatchError(f"pip could not fetch it: {_reason(str(error))}", _hint(str(error))) from None
+            raise SitepatchError("pip could not fetch it: {reason}", _hint(str(error)), reason=_reason(str(error))) from None
 
     def _saved(self, wheel: WheelLink, answer: Any) -> Path:
         if answer.status_code != 200:
-            raise SitepatchError(f"pip could not fetch it: {answer.status_code} {answer.reason} for {wheel.name}", _OFFLINE)
+            problem = "pip could not fetch it: {answer.status_code} {answer.reason} for {name}"
+            raise SitepatchError(problem, _OFFLINE, answer=answer, name=wheel.name)
         path = Path(tempfile.mkdtemp(dir=self._scratch.name)) / wheel.name
         with path.open("xb") as file:
             for chunk in answer.iter_content(1 << 20):
@@ -183,7 +186,8 @@ class Pip:
                     if len(data) >= stop - start or self.stopped:
                         break
         if len(data) != stop - start:
-            raise SitepatchError(f"found {len(data)} bytes of the part {part} ({answer.status_code}, {sent})")
+            problem = "found {number} bytes of the part {part} ({code}, {sent})"
+            raise SitepatchError(problem, number=len(data), part=part, code=answer.status_code, sent=sent)
         return bytes(data)
 
 
@@ -225,7 +229,9 @@ def _checked(wheel: WheelLink, path: Path) -> Path:
         for chunk in iter(lambda: file.read(1 << 20), b"") if expected else ():
             digest.update(chunk)
     if expected and digest.hexdigest() != expected:
-        raise SitepatchError(f"{wheel.name}: is not the file that its index lists (another {algorithm})", AGAIN)
+        raise SitepatchError(
+            "{name}: is not the file that its index lists (another {algorithm})", AGAIN, name=wheel.name, algorithm=algorithm
+        )
     return path
 
 
@@ -239,6 +245,7 @@ def _reason(line: str) -> str:
 def _hint(said: str) -> str:
     untrusted = re.search(r"The repository located at (\S+) is not a trusted or secure host", said)
     if untrusted:
-        return f"give pip an https:// URL of it, or trust the host: pip config set global.trusted-host {untrusted[1]}"
+        text = "give pip an https:// URL of it, or trust the host: pip config set global.trusted-host {host}"
+        return Message(text, host=untrusted[1])
     offline = re.search(r"onnection|Could not fetch URL|Retrying|Max retries exceeded|timed out", said)
     return _OFFLINE if offline else ""

@@ -150,18 +150,11 @@ def _interpreter(given: str, python: str) -> Environment:
     path = os.path.abspath(path)
     if not os.path.isfile(path):
         if os.path.islink(path):
-            what = Message(
-                "{given} {python}: found no interpreter at {path}, which {detail} links to",
-                given=given,
-                python=python,
-                path=os.path.realpath(path),
-                detail=path,
-            )
+            text = "{given} {python}: found no interpreter at {path}, which {detail} links to"
+            what = Message(text, given=given, python=python, path=os.path.realpath(path), detail=path)
             packages = os.path.join(os.path.dirname(os.path.dirname(path)), "lib/python*/site-packages")
-            raise UsageError(
-                what,
-                Message("make the environment anew; to restore what is patched in it: --target {packages}", packages=packages),
-            )
+            problem = "make the environment anew; to restore what is patched in it: --target {packages}"
+            raise UsageError(what, Message(problem, packages=packages))
         hint = Message("name a python executable or a venv")
         if not given.startswith("--"):
             hint = Message("unset {given}, activate an environment that is there, or use --python or --target", given=given)
@@ -203,20 +196,12 @@ def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
         )
     except subprocess.TimeoutExpired:
         hint = Message("see what holds it up: {path} -I -c 0", path=path)
-        raise UsageError(
-            Message(
-                "{given} {python}: it gave no answer in {timeout:g} seconds", given=given, python=python, timeout=_TIMEOUT
-            ),
-            hint,
-        ) from None
+        text = "{given} {python}: it gave no answer in {timeout:g} seconds"
+        raise UsageError(Message(text, given=given, python=python, timeout=_TIMEOUT), hint) from None
     except OSError as error:
         hint = Message("name a python executable or the directory of a virtual environment")
-        raise UsageError(
-            Message(
-                "{given} {python}: it cannot be run ({error})", given=given, python=python, error=Message.whole(error.strerror)
-            ),
-            hint,
-        ) from None
+        problem = "{given} {python}: it cannot be run ({error})"
+        raise UsageError(Message(problem, given=given, python=python, error=Message.whole(error.strerror)), hint) from None
     try:
         found = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
     except (ValueError, IndexError):

@@ -20,6 +20,7 @@ from typing import IO, Dict, Iterable, List, Mapping, Optional, Sequence
 from urllib.parse import unquote
 
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.model import Located
 from patcher.system.archive import archive_errors, member
 from patcher.system.reading import files_digest, read_file
@@ -111,7 +112,9 @@ def _read(wheel: WheelLink, file: IO[bytes], paths: Sequence[str]) -> Dict[str, 
         raise
     metadata = next((data for path, data in members.items() if path.endswith(".dist-info/METADATA")), b"")
     if wheel.metadata and hashlib.sha256(metadata).hexdigest() != wheel.metadata:
-        raise SitepatchError(f"{wheel.name}: its METADATA is not the one that its index lists (another sha256)", AGAIN)
+        raise SitepatchError(
+            "{name}: its METADATA is not the one that its index lists (another sha256)", AGAIN, name=wheel.name
+        )
     return members
 
 
@@ -137,7 +140,7 @@ def _written(home: Path, name: str, members: Mapping[str, bytes], yanked: bool) 
                 (stage / path).write_bytes(data)
         problem = _damage(stage)
         if problem:
-            raise SitepatchError(f"{name}: {problem}", AGAIN)
+            raise SitepatchError("{name}: {problem}", AGAIN, name=name, problem=problem)
         key = home / _key(stage)
         try:
             stage.rename(key)
@@ -171,7 +174,7 @@ def fetch_wheel(pip: Pip, distribution: str, version: str, dist_info: Path) -> P
     wheels = _wheels(pip.listing(distribution), canonical(version))
     wheel = next((wheel for wheel in wheels if wheel.tags & set(tags)), None)
     if wheel is None:
-        raise NoWheel(f"it has no wheel for {', '.join(tags)}")
+        raise NoWheel("it has no wheel for {tags}", tags=", ".join(tags))
     return pip.save(wheel)
 
 
@@ -185,7 +188,7 @@ def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, byt
         names = set(archive.namelist())
         infos = [name for name in names if re.fullmatch(r"[^/]{1,200}\.dist-info/RECORD", name)]
         if len(infos) != 1:
-            raise SitepatchError(f"{wheel}: found {len(infos)} RECORD files in it, expected one")
+            raise SitepatchError("{wheel}: found {number} RECORD files in it, expected one", wheel=wheel, number=len(infos))
         info = infos[0].rpartition("/")[0]
         chosen = sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)})
         tops = {path.split("/")[0] + "/" for path in paths if "/" in path}
@@ -194,7 +197,7 @@ def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, byt
     there = {top: b"" for top in sorted(tops) if re.search(rb'^"?' + re.escape(top.encode()), record, re.MULTILINE)}
     lost = [path for path in paths if path not in members and recorded_in(record, path)]
     if lost:
-        raise SitepatchError(f"{wheel}: its RECORD lists {lost[0]}, and it has no such file", AGAIN)
+        raise SitepatchError("{wheel}: its RECORD lists {path}, and it has no such file", AGAIN, wheel=wheel, path=lost[0])
     return {**there, **members}
 
 
@@ -205,12 +208,12 @@ def _files(folder: Path) -> List[Path]:
 def _damage(folder: Path) -> str:
     """What is wrong with an unpacked release: no metadata, or a file that is not as its RECORD says; "" if nothing is."""
     if len(list(folder.glob("*.dist-info/METADATA"))) != 1:
-        return "it has no METADATA"
+        return Message("it has no METADATA")
     for file in _files(folder):
         path = file.relative_to(folder).as_posix()
         expected = _recorded(folder, path)
         if expected is not None and hashlib.sha256(file.read_bytes()).hexdigest() != expected:
-            return f"{path} is not the file that its RECORD lists (another sha256)"
+            return Message("{path} is not the file that its RECORD lists (another sha256)", path=path)
     return ""
 
 

@@ -108,7 +108,7 @@ class _Parts(io.RawIOBase):
     def _part(self, start: int, stop: int) -> bytes:
         self._left -= stop - start
         if self._left < 0:
-            raise SitepatchError(f"the parts of it that are needed have more than {_MOST:,} bytes")
+            raise SitepatchError("the parts of it that are needed have more than {most:,} bytes", most=_MOST)
         return self._fetch(start, stop)
 
 

@@ -50,38 +50,21 @@ def image(target: str) -> Optional[Image]:
     if not root or not os.path.isdir(directory):
         return None
     if not _inside(root, directory):
-        raise UsageError(
-            "--target {target}: found a link out of the image {root}, to {directory}",
-            target=target,
-            root=root,
-            directory=os.path.realpath(directory),
-        )
+        text = "--target {target}: found a link out of the image {root}, to {directory}"
+        raise UsageError(text, target=target, root=root, directory=os.path.realpath(directory))
     every = [] if _has_packages(directory) else list(_pythons(root, directory))
     if not every and directory == root:
         where = Message("usr/lib/python3/dist-packages, opt/conda/lib/python3.12/site-packages, a virtual environment")
-        raise UsageError(
-            "--target {target}: found an image without a Python in it",
-            "looked for as lib/python3*/site-packages or dist-packages: {where}; or name a directory of packages",
-            target=target,
-            where=where,
-        )
+        problem = "looked for as lib/python3*/site-packages or dist-packages: {where}; or name a directory of packages"
+        raise UsageError("--target {target}: found an image without a Python in it", problem, target=target, where=where)
     found = [one for one in every if any(map(_has_packages, one.sites))] or every
     if len(found) > 1:
         places = [site for one in found for site in one.sites if _has_packages(site)] or [one.sites[0] for one in found]
         names = shortened([os.path.relpath(place, root) for place in places], _SHOWN)
-        hint = Message(
-            "name one of these directories, as in: --target {target}",
-            target=os.path.join(target, os.path.relpath(places[0], directory)),
-        )
-        raise UsageError(
-            Message(
-                "--target {target}: found {number} Pythons in an image, with packages in {names}",
-                target=target,
-                number=len(found),
-                names=names,
-            ),
-            hint,
-        )
+        said = "name one of these directories, as in: --target {target}"
+        hint = Message(said, target=os.path.join(target, os.path.relpath(places[0], directory)))
+        template = "--target {target}: found {number} Pythons in an image, with packages in {names}"
+        raise UsageError(Message(template, target=target, number=len(found), names=names), hint)
     chosen = found[0] if found else Image(root, (directory,), _version(root, directory))
     for site in chosen.sites:
         links = [f"{os.path.relpath(link, root)} -> {os.readlink(link)}" for link in _leaving(root, site)]

@@ -19,9 +19,10 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from urllib.parse import quote
 
 from patcher.errors import SitepatchError
+from patcher.message import Message
 
 _PYPI = "https://pypi.org/simple"
-_OTHER_PIP = f"expected pip 22.0 to 26.3: {sys.executable} -m pip install --upgrade pip"
+_OTHER_PIP = Message("expected pip 22.0 to 26.3: {executable} -m pip install --upgrade pip", executable=sys.executable)
 
 
 class NoPip(SitepatchError):
@@ -89,14 +90,17 @@ def start_session() -> Session:
         return Session(finder, session, errors, _Log())
     except SystemExit:
         lines = said.getvalue().strip().splitlines()
-        raise SitepatchError(f"pip refuses its settings: {lines[-1] if lines else ''}", "see: pip config list") from None
+        raise SitepatchError(
+            "pip refuses its settings: {line}", "see: pip config list", line=lines[-1] if lines else ""
+        ) from None
     except ModuleNotFoundError as error:
         if error.name != "pip":
-            raise NoPip(f"this pip cannot fetch releases: {error}", _OTHER_PIP) from None
-        hint = f"releases are fetched with pip: {sys.executable} -m ensurepip, or in a uv environment: uv pip install pip"
-        raise NoPip(f"{sys.executable} has no pip", hint) from None
+            raise NoPip(Message("this pip cannot fetch releases: {error}", error=error), _OTHER_PIP) from None
+        text = "releases are fetched with pip: {executable} -m ensurepip, or in a uv environment: uv pip install pip"
+        hint = Message(text, executable=sys.executable)
+        raise NoPip(Message("{executable} has no pip", executable=sys.executable), hint) from None
     except (ImportError, AttributeError, TypeError) as error:
-        raise NoPip(f"this pip cannot fetch releases: {error}", _OTHER_PIP) from None
+        raise NoPip(Message("this pip cannot fetch releases: {error}", error=error), _OTHER_PIP) from None
 
 
 def _add_uv(options: Any, environ: Mapping[str, str]) -> None:

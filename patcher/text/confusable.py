@@ -37,11 +37,8 @@ def look_alike(name: str) -> str:
     if same != name:
         return Message("Python reads it as {same}", same=same)
     scripts = sorted({unicodedata.name(char, "").split(" ")[0] for char in name}.intersection(_SCRIPTS))
-    return (
-        Message("it mixes {scripts} letters", scripts=listed([script.capitalize() for script in scripts]))
-        if len(scripts) > 1
-        else ""
-    )
+    text = "it mixes {scripts} letters"
+    return Message(text, scripts=listed([script.capitalize() for script in scripts])) if len(scripts) > 1 else ""
 
 
 def remarks(one: Patchset) -> List[str]:
@@ -104,19 +101,10 @@ def _pointed(path: str, lines: Iterator[Tuple[int, str]]) -> List[str]:
         for char in dict.fromkeys(code):
             if unicodedata.category(char) in _HIDDEN and char not in "\t\f":
                 name = unicodedata.name(char, "").lower() or Message("a control character")
-                found.append(
-                    Message(
-                        "{where} U+{code:04X} ({name}), which hides or reorders what stands there",
-                        where=where,
-                        code=ord(char),
-                        name=name,
-                    )
-                )
+                problem = "{where} U+{code:04X} ({name}), which hides or reorders what stands there"
+                found.append(Message(problem, where=where, code=ord(char), name=name))
         for word in dict.fromkeys(_WORD.findall(code)):
             why = look_alike(word)
-            found += (
-                [Message("{where} the name {word}, which looks like another: {why}", where=where, word=word, why=why)]
-                if why
-                else []
-            )
+            text = "{where} the name {word}, which looks like another: {why}"
+            found += [Message(text, where=where, word=word, why=why)] if why else []
     return found

@@ -100,6 +100,8 @@ def beginning(text: str, columns: int) -> str:
 
 def wrapped(text: str, columns: int) -> List[str]:
     """A text in lines of at most `columns`, or of one longer word each."""
+    if width(text) <= columns:
+        return [text.strip()]
     lines = [""]
     for word in re.findall(_WORD, text):
         if lines[-1] and width(lines[-1] + word) > columns:

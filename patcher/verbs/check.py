@@ -26,6 +26,7 @@ from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.releases.outcome import is_absent
 from patcher.verbs.rows import answer_json, answer_rows
 from patcher.verbs.styles import Row, hint_lines
+from patcher.verbs.usage import Whole
 
 if TYPE_CHECKING:
     from patcher.author.cases import CaseResult
@@ -202,7 +203,7 @@ _KINDS = {"error": "error", "advice": "warning", "note": "notice"}
 @click.option("--explain", is_flag=True, help="Explain why each hunk of the one NAME does or does not fit here.")
 @click.option("--strict", is_flag=True, help="Exit with 1 on advice too.")
 @click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', all or newest; repeatable.")
-@click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=4, help="Releases fetched at a time (default 4).")
+@click.option("--jobs", metavar="N", type=Whole(1, 64), default=4, help="Releases fetched at a time (default 4).")
 @click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
 @common_options()
 @format_option("text", "github")

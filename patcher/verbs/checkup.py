@@ -48,11 +48,8 @@ def _space(case: Examination) -> _Found:
         disk = os.statvfs(site)
         if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM:
             left = disk.f_bavail * disk.f_frsize >> 10
-            yield (
-                PROBLEM,
-                Message("{site}: {left} KiB are left on its disk", site=site, left=left),
-                Message("free some space; a restore works without"),
-            )
+            text = "{site}: {left} KiB are left on its disk"
+            yield (PROBLEM, Message(text, site=site, left=left), Message("free some space; a restore works without"))
         if disk.f_files and not disk.f_favail:
             yield PROBLEM, Message("{site}: its disk can take no more files (inodes)", site=site), Message("remove some files")
 
@@ -78,13 +75,8 @@ def _backups(case: Examination) -> _Found:
     backups = proven_backups(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
     for one in backups:
         back = Message("put it back: sitepatch restore --from-backup {path}", path=one.path)
-        yield (
-            NOTE,
-            one.message,
-            Message(
-                "{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt", back=back, one=one
-            ),
-        )
+        text = "{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt"
+        yield (NOTE, one.message, Message(text, back=back, one=one))
     proven = {(one.site, one.path, one.name) for one in backups}
     for site, paths in case.sites.items():
         for path in paths:
@@ -102,11 +94,8 @@ def _installed(case: Examination) -> _Found:
     for error in case.unpatchable:
         yield PROBLEM, error.message, error.hint
     for package, folder in case.ghosts.items():
-        what = Message(
-            "{folder} holds no module: {package} is uninstalled, and `import {package}` still succeeds",
-            folder=folder,
-            package=package,
-        )
+        text = "{folder} holds no module: {package} is uninstalled, and `import {package}` still succeeds"
+        what = Message(text, folder=folder, package=package)
         yield PROBLEM, what, Message("remove that directory, or install the package again")
     for one in case.located:
         for note in one.notes:
@@ -120,12 +109,8 @@ def _twice(case: Examination) -> _Found:
             here.setdefault(normalized(path.name.split("-")[0]), []).append(path.name)
         name = normalized(one.distribution)
         if len(here.get(name, [])) > 1:
-            what = Message(
-                "{one.distribution} is recorded {number} times in {one.site}: {records}",
-                one=one,
-                number=len(here[name]),
-                records=", ".join(here[name]),
-            )
+            text = "{one.distribution} is recorded {number} times in {one.site}: {records}"
+            what = Message(text, one=one, number=len(here[name]), records=", ".join(here[name]))
             yield PROBLEM, what, Message("an install was interrupted: install it again, with --force-reinstall")
 
 
@@ -134,18 +119,10 @@ def _outside(case: Examination) -> _Found:
     if (prefix / "pyvenv.cfg").is_file() and case.env.search != case.env.sites:  # no --target
         for one in case.located:
             if one.site in case.env.sites and prefix.resolve() not in Path(one.site).resolve().parents:
-                what = Message(
-                    "{one.package} is not of the virtual environment: it would be patched in {one.site}, for everybody",
-                    one=one,
-                )
-                yield (
-                    NOTE,
-                    what,
-                    Message(
-                        "to patch it for this environment alone, install it here: {python} -m pip install",
-                        python=case.env.python,
-                    ),
-                )
+                text = "{one.package} is not of the virtual environment: it would be patched in {one.site}, for everybody"
+                what = Message(text, one=one)
+                problem = "to patch it for this environment alone, install it here: {python} -m pip install"
+                yield (NOTE, what, Message(problem, python=case.env.python))
 
 
 def _imported(case: Examination) -> _Found:
@@ -166,12 +143,8 @@ def _recorded(case: Examination) -> _Found:
         if (target.located.site, target.path) in patched or recorded in (None, sha256(read_file(target.file))):
             continue
         name, version = target.located.distribution, target.located.version
-        what = Message(
-            "{path} is not what {name} {version} installed: it was edited by hand",
-            path=target.path,
-            name=name,
-            version=version,
-        )
+        text = "{path} is not what {name} {version} installed: it was edited by hand"
+        what = Message(text, path=target.path, name=name, version=version)
         yield PROBLEM, what, edited_message(target.located, target.path)[1]
 
 
@@ -189,13 +162,9 @@ def _set_aside(case: Examination) -> _Found:
         paths = [Path(path) for path in Store(site).edited_copies()]
         if paths:
             size = sum(path.stat().st_size for path in paths)
-            what = Message(
-                "{folder} keeps {texts} set aside, {size:,} bytes",
-                folder=paths[0].parent,
-                texts=count(len(paths), "edited text"),
-                size=size,
-            )
-            yield NOTE, what, Message("when nobody needs them any more: rm -r {parent}", parent=paths[0].parent)
+            text = "{folder} keeps {texts} set aside, {size:,} bytes"
+            what = Message(text, folder=paths[0].parent, texts=count(len(paths), "edited text"), size=size)
+            yield NOTE, what, Message("when they are no longer needed: rm -r {parent}", parent=paths[0].parent)
 
 
 def _lock_holders(case: Examination) -> _Found:
@@ -212,11 +181,8 @@ def _mounts(case: Examination) -> _Found:
     for site in case.sites:
         what, kind = mounts.own_locks(site, table), mounts.untried(site, table)
         if not what and kind:
-            what = Message(
-                "{site} is on {kind}, on which nobody has tried whether a sitepatch on another machine is waited for",
-                site=site,
-                kind=kind,
-            )
+            text = "{site} is on {kind}, where it is untested whether locks hold for other machines"
+            what = Message(text, site=site, kind=kind)
         if what:
             yield NOTE, what, mounts.ONE_WRITER
 
@@ -232,11 +198,8 @@ def _left(case: Examination) -> _Found:
             for name in (temporary(target), backup(target)):
                 left = (Path(site) / target).parent / name
                 if os.path.lexists(left):
-                    yield (
-                        NOTE,
-                        Message("{left} was left by a run that ended too early", left=left),
-                        Message("it can be removed"),
-                    )
+                    text = "{left} was left by a run that ended too early"
+                    yield (NOTE, Message(text, left=left), Message("it can be removed"))
 
 
 def _bytecode(case: Examination) -> _Found:
@@ -257,11 +220,8 @@ def _bytecode(case: Examination) -> _Found:
     quiet = {**os.environ, "SITEPATCH_HOOK": "off"}
     done = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
     for path, pyc in json.loads(done.stdout.splitlines()[-1]):
-        yield (
-            PROBLEM,
-            Message("{pyc} is not of the {path} that stands there, and is what runs", pyc=pyc, path=path),
-            Message("remove that file"),
-        )
+        text = "{pyc} is not of the {path} that stands there, and is what runs"
+        yield (PROBLEM, Message(text, pyc=pyc, path=path), Message("remove that file"))
 
 
 def _hooks(case: Examination) -> _Found:
@@ -270,7 +230,7 @@ def _hooks(case: Examination) -> _Found:
             yield PROBLEM, status.message, status.hint
         elif not status.good:
             for message in status.messages:
-                yield PROBLEM, f"{status.hook.name}: {message}", Message("see: sitepatch hook status")
+                yield PROBLEM, joined(": ", (status.hook.name, message)), Message("see: sitepatch hook status")
 
 
 def _cache(case: Examination) -> _Found:
@@ -279,11 +239,8 @@ def _cache(case: Examination) -> _Found:
     except PermissionError:  # of another user, whose HOME is still set
         return
     if found:
-        what = Message(
-            "{size} of overlays, fetched releases and known results in {parent}",
-            size=cache.size(found),
-            parent=cache.cache_dir().parent,
-        )
+        text = "{size} of overlays, fetched releases and known results in {parent}"
+        what = Message(text, size=cache.size(found), parent=cache.cache_dir().parent)
         yield OK, Message("{what}; sitepatch doctor --clean-cache DAYS removes what was not used since", what=what), ""
 
 
@@ -300,9 +257,9 @@ def _sources(case: Examination) -> _Found:
 CHECKS = (
     Check("permissions", Message("everything that would be changed can be"), _writable),
     Check("space", Message("there is room"), _space),
-    Check("packages", Message("every package at hand can be patched"), _installed),
+    Check("packages", Message("every package can be patched"), _installed),
     Check("duplicates", Message("no package is recorded twice"), _twice),
-    Check("environment", Message("every package at hand is of this environment"), _outside),
+    Check("environment", Message("every package is of this environment"), _outside),
     Check("loader", Message("every target file is what is imported"), _imported),
     Check(Message("shared files"), Message("no target file is shared with a cache"), _links),
     Check(
@@ -315,9 +272,9 @@ CHECKS = (
     Check("bytecode", Message("no bytecode of an older source would run"), _bytecode),
     Check("leftovers", "none", _left),
     Check(Message("kept edits"), "none", _set_aside),
-    Check("hooks", Message("every hook that is installed finds its files as wanted, or there is none"), _hooks),
-    Check("locks", Message("nobody is at work here"), _lock_holders),
+    Check("hooks", Message("every installed hook finds its files patched, or there is no hook"), _hooks),
+    Check("locks", Message("no other process is changing this environment"), _lock_holders),
     Check("filesystem", Message("locks hold for every machine that can write here"), _mounts),
     Check("cache", "empty", _cache),
-    Check("patchsets", Message("every patchset at hand can be read, and only you can change it"), _sources),
+    Check("patchsets", Message("every patchset can be read, and only you can change it"), _sources),
 )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from gettext import gettext as _
 from typing import Iterable, List, Mapping, Optional, Tuple
 
 import click
 
 from patcher.message import Message
 from patcher.text.listed import suggest
-from patcher.verbs.translation import translated
 
 SECTIONS = {
     "Start here": {
@@ -72,8 +70,11 @@ class Group(click.Group):
                 else suggest(args[0], self.list_commands(ctx))
             )
             text = Message('there is no command "{args}"{meant}', args=args[0], meant=meant)
-            raise click.UsageError(translated(text), ctx)
-        return super().resolve_command(ctx, args)
+            raise click.UsageError(text, ctx)
+        name, command, left = super().resolve_command(ctx, args)
+        if command:
+            command.context_class, command.allow_extra_args = self.context_class, True  # `common_options` refuses them
+        return name, command, left
 
     def summary(self, ctx: click.Context, name: str) -> str:
         """The first sentence of a command's help."""
@@ -85,5 +86,5 @@ class Group(click.Group):
         names = self.list_commands(ctx)
         longest = max(map(len, names))
         for title, section in (self.sections or {"Commands": names}).items():
-            with formatter.section(_(title)):
+            with formatter.section(title):
                 formatter.write_dl([(f"{name:<{longest}}", self.summary(ctx, name)) for name in section])

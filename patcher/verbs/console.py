@@ -220,21 +220,6 @@ def requirement(path: str, digest: str = "") -> str:
     return (path if path.startswith(("/", ".")) else f"./{path}") + (f" --hash=sha256:{digest}" if digest else "")
 
 
-def answer_usage(error: click.ClickException) -> bool:
-    """Write a usage error of click as a JSON answer; returns whether stderr is to have nothing else."""
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context else "sitepatch"
-    console = Console("-".join(path.split()[1:]) or path, True, False, False, None)
-    console.kept_notes = [] if console.name == "run" else None
-    stopped = {
-        "message": error.format_message(),
-        "hint": Message("see: {path} --help", path=path),
-        "exit_code": error.exit_code,
-    }
-    console.answer(False, {"error": stopped})
-    return console.kept_notes is not None
-
-
 def exit_code(error: SitepatchError) -> int:
     """What a command that an error stops exits with: 127 and 126 are those of a shell."""
     codes = {NotFoundCommandError: 127, NotExecutableError: 126, UsageError: 2, PatchError: 2}

@@ -172,10 +172,8 @@ class Demo:
         self._prove(Message("our change is gone, the edit is there"), file.read_bytes() == pristine + f"{_EDIT}\n".encode())
         self._title(Message("Restore, and compare with before: bytes, mode, mtime."))
         self._do("restore", "-q", "--target", str(new))
-        self._prove(
-            Message("all {number} files and directories are the same, none more, none less", number=len(before)),
-            tree(new) == before,
-        )
+        text = "all {number} files and directories are the same, none more, none less"
+        self._prove(Message(text, number=len(before)), tree(new) == before)
 
     def _whole(self, site: Path) -> None:
         here = ["--target", str(site)]
@@ -203,10 +201,8 @@ class Demo:
             entry = after[path]
             shown = f"sha256 {entry.content[:16]}… mode {entry.mode & 0o7777:o} mtime_ns {entry.mtime_ns}"
             self._prove(Message("{path}: {shown}, as before", path=path, shown=shown), entry == before[path])
-        self._prove(
-            Message("all {number} files and directories are the same, none more, none less", number=len(before)),
-            after == before,
-        )
+        text = "all {number} files and directories are the same, none more, none less"
+        self._prove(Message(text, number=len(before)), after == before)
 
     def _fetch(self, version: str) -> Path:
         """Put a release of mmengine into a directory, whose path is returned."""
@@ -254,11 +250,8 @@ class Demo:
         self._command(" ".join(["sitepatch", *words]))
         color = [] if self.console.color_option is None else ["--color" if self.console.color_option else "--no-color"]
         code = self.run([*words, *color])
-        self._prove(
-            Message("exit code of sitepatch {words} is {code}", words=words[0], code=code),
-            code == 0,
-            show=self.console.verbose or code != 0,
-        )
+        text = "exit code of sitepatch {words} is {code}"
+        self._prove(Message(text, words=words[0], code=code), code == 0, show=self.console.verbose or code != 0)
 
     def _title(self, title: str, command: str = "") -> None:
         self.console.out("\n", style(f"# {translated(title)}", bold=True))

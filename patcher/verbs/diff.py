@@ -10,7 +10,7 @@ import click
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Condition, FileStatus, Wanted
-from patcher.message import Message
+from patcher.message import Message, joined
 from patcher.model import Patchset
 from patcher.patchset.places import folders_by_name, named_places
 from patcher.patchset.sources import find_patchsets
@@ -85,7 +85,8 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
         here = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
         found += [item] if here else []
         if here and item.condition is not Condition.APPLIED:
-            notes.append(Message("{item.receipt.path}: {item.condition.value}; see sitepatch status", item=item))
+            state = Message(item.condition.value)
+            notes.append(Message("{path}: {state}; see sitepatch status", path=item.receipt.path, state=state))
         if here and item.live:
             texts = before_and_after(item.site, item.receipt, here)
             diffs.append(diff_texts(item.site, item.receipt.path, *texts, here)._replace(release=item.release))
@@ -113,7 +114,7 @@ def _edited(outcome: DiffOutcome, words: Sequence[str], events: Events, *, named
     except SitepatchError as error:
         if named:
             raise
-        return outcome._replace(notes=(*outcome.notes, *error.message.split("\n")))
+        return outcome._replace(notes=(*outcome.notes, error.message))
     edits: List[HandEditDiff] = []
     notes = [*outcome.notes, *search.notes]
     if search.files:
@@ -259,9 +260,10 @@ def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
             how=how,
         )
     if fetched:
-        return Message("{what}, and nothing has the text of before", what=what)
+        return Message("{what}, and the original text was not found", what=what)
     how = console.command("diff", "--edited", "--fetch", edit.path)
-    return Message("{what}, and nothing here has the text of before; to fetch that from the index: {how}", what=what, how=how)
+    text = "{what}, and the original text is not on this machine; to fetch it from the index: {how}"
+    return Message(text, what=what, how=how)
 
 
 def _heading(edit: HandEditDiff) -> str:
@@ -288,9 +290,9 @@ def stat_table(diffs: Sequence[FileDiff]) -> str:
         lines.append(f" {padded(printable(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}")
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
     parts: List[str] = [Message("{files} changed", files=count(len(diffs), "file"))]
-    parts += [f"{count(added, 'insertion')}(+)"] if added else []
-    parts += [f"{count(removed, 'deletion')}(-)"] if removed else []
-    return "\n".join([*lines, " " + ", ".join(parts)]) + "\n"
+    parts += [Message("{insertions}(+)", insertions=count(added, "insertion"))] if added else []
+    parts += [Message("{deletions}(-)", deletions=count(removed, "deletion"))] if removed else []
+    return joined("\n", [*lines, Message(" {parts}", parts=joined(", ", parts))]) + "\n"
 
 
 def _write_page(console: Console, names: Sequence[str], outcome: DiffOutcome, path: str, *, edited: bool) -> None:

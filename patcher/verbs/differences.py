@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class HandEditDiff(NamedTuple):
-    """A file that somebody edited; `compared` is what the text of before is, `diff` None where nothing here gives that.
+    """A file that somebody edited; `compared` is what the original text is, `diff` None where nothing here gives that.
 
-    `release` is its distribution with the version, `proven` whether RECORD's sha256 is that of the text of before.
+    `release` is its distribution with the version, `proven` whether RECORD's sha256 is that of the original text.
     """
 
     site: str

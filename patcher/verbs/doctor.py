@@ -13,10 +13,11 @@ from patcher.system import cache
 from patcher.text.listed import count
 from patcher.verbs.console import Console
 from patcher.verbs.examination import OK, DoctorOutcome, Examination, examine
-from patcher.verbs.options import Number, common_options
+from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.styles import Row, hint_lines
-from patcher.verbs.translation import term
+from patcher.verbs.translation import term, translated_lines
+from patcher.verbs.usage import Number
 
 
 def doctor(*, place: Place = HERE, events: Events = SILENT) -> DoctorOutcome:
@@ -49,7 +50,7 @@ def command(console: Console, clean_cache: Optional[float]) -> int:
 
     It checks the files that known patchsets are for and what is applied, of other files only whether a backup lies beside
     them, so that it stays fast; and looks for known problems of PyTorch, MMEngine and triton. Exit code 1 if there is a
-    problem; a note is for information. Writes nothing. With -v all that a check found, else the first of many.
+    problem; a note is for information. Writes nothing. With -v also what is well, and all that a check found.
 
     --clean-cache removes from the cache (SITEPATCH_CACHE) what was not used for so many days, unless a process has it open.
     """
@@ -58,15 +59,14 @@ def command(console: Console, clean_cache: Optional[float]) -> int:
     outcome = doctor(place=console.place, events=console)
     rows = []
     for (severity, check), group in groupby(outcome.findings, key=lambda one: (one.severity, one.check)):
-        found = [] if console.quiet and severity == OK else list(group)
+        found = [] if severity == OK and not console.verbose else list(group)
         shown = found if console.verbose else found[:_SHOWN]
         for one in shown:
-            first, *more = one.what.split("\n")
-            rows.append(Row(severity, (term(check), term(first)), (*more, *hint_lines(one.hint))))
+            first, *more = translated_lines(one.what)
+            rows.append(Row(severity, (term(check), first), (*more, *hint_lines(one.hint))))
         if found[len(shown) :]:
-            rows.append(
-                Row(severity, (term(check), term(Message("and {number} more; -v shows all", number=len(found) - len(shown)))))
-            )
+            more_of_it = Message("and {number} more; -v shows all", number=len(found) - len(shown))
+            rows.append(Row(severity, (term(check), more_of_it)))
     console.rows(rows)
     sites = list(outcome.env.sites)
     console.info("{problems} in {sites}", problems=count(outcome.problems, "problem"), sites=", ".join(sites))

@@ -27,21 +27,11 @@ def open_editor(folder: Path, file: str = "") -> None:
     try:
         code = subprocess.call([*shlex.split(given), file or "."], cwd=str(folder))
     except (OSError, ValueError) as error:
-        raise SitepatchError(
-            "{variable}={given}: it could not be run: {error}",
-            "set {variable} to an editor",
-            variable=variable,
-            given=given,
-            error=error,
-        ) from None
+        problem = "{variable}={given}: it could not be run: {error}"
+        raise SitepatchError(problem, "set {variable} to an editor", variable=variable, given=given, error=error) from None
     if code:
-        raise SitepatchError(
-            "{variable}={given}: it ended with exit code {code}, nothing was captured",
-            "",
-            variable=variable,
-            given=given,
-            code=code,
-        )
+        text = "{variable}={given}: it ended with exit code {code}, nothing was captured"
+        raise SitepatchError(text, "", variable=variable, given=given, code=code)
 
 
 def edit_copies(console: Console, folder: Path, file: str, go_on: str, run: Callable[[], int]) -> int:

@@ -70,19 +70,11 @@ def examine(case: Examination, checks: Sequence[Check], progress: Progress = lam
             for severity, what, hint in check.look(case):  # one by one: what was found before it failed is kept
                 here.append(Finding(severity, check.name, what, hint))
         except SitepatchError as error:
-            here.append(
-                Finding(
-                    PROBLEM, check.name, Message("this could not be looked at: {message}", message=error.message), error.hint
-                )
-            )
+            text = "this could not be looked at: {message}"
+            here.append(Finding(PROBLEM, check.name, Message(text, message=error.message), error.hint))
         except Exception as error:  # whatever it is, it is reported, and the other checks are run
-            here.append(
-                Finding(
-                    PROBLEM,
-                    check.name,
-                    Message("this could not be looked at: {name}: {error}", name=type(error).__name__, error=error),
-                )
-            )
+            problem = "this could not be looked at: {name}: {error}"
+            here.append(Finding(PROBLEM, check.name, Message(problem, name=type(error).__name__, error=error)))
         found += list(dict.fromkeys(here)) or [Finding(OK, check.name, check.fine)]
         progress(number, len(checks), Message("checks done"))
     return found

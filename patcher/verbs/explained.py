@@ -59,11 +59,8 @@ def _other_forms(found: Explanation) -> List[str]:
     """The forms of a hunk that do not count: what each is here, and where none counts what is closest to it."""
     lines: List[str] = []
     for form in (form for form in found.forms if form.hunk.line != found.hunk.line):
-        lines += _wrapped(
-            Message(
-                "another form of it, line {line}: {problem}", line=form.hunk.line, problem=form.problem or form.state.value
-            )
-        )
+        text = "another form of it, line {line}: {problem}"
+        lines += _wrapped(Message(text, line=form.hunk.line, problem=form.problem or Message(form.state.value)))
         if found.state is State.NOT_FOUND:
             scope = "" if form.scopes or not form.near else form.near[0]
             lines += [*_scope(form), *(_closest(form.closest, scope) if form.closest is not None else ())]
@@ -74,10 +71,8 @@ def _diff(one: HunkExplanation, most: int) -> List[str]:
     lines: List[str] = [join_styled("  ", line) for line in color_diff(decoded(one.diff))[2:]]
     if len(lines) <= most:
         return lines
-    return [
-        *lines[:most],
-        Message("  … {number} more: sitepatch diff {patchset}", number=len(lines) - most, patchset=one.answer.patchset),
-    ]
+    text = "  … {number} more: sitepatch diff {patchset}"
+    return [*lines[:most], Message(text, number=len(lines) - most, patchset=one.answer.patchset)]
 
 
 def _scope(found: Explanation) -> List[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Sequence, Tuple
 
 from patcher.facts import FileStatus, Wanted
-from patcher.message import Message
+from patcher.message import Message, one_line
 from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import option_text
@@ -15,13 +15,13 @@ from patcher.target.interpreter import Environment
 from patcher.text.listed import listed, release_name
 from patcher.verbs.releases.outcome import is_absent, state_of
 
-APPLIES, APPLIED, ABSENT, MISFIT, UNKNOWN = "applies", "applied", "absent", Message("does not fit"), "unknown"
+APPLICABLE, APPLIED, ABSENT, MISFIT, UNKNOWN = "applicable", "applied", "absent", Message("does not fit"), "unknown"
 
 
 class Fit(NamedTuple):
     """Whether a patchset fits the environment.
 
-    `word` is APPLIES, APPLIED, ABSENT (its package is not installed), MISFIT, UNKNOWN (it could not be looked at), or the
+    `word` is APPLICABLE, APPLIED, ABSENT (its package is not installed), MISFIT, UNKNOWN (it could not be looked at), or the
     value of a State. `text` says it in words, `settings` are the options to be set (`option=VALUE`).
     """
 
@@ -49,7 +49,7 @@ def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
     if plan.failed:
         first = plan.failed[0]
         missing = is_absent(first)
-        problem = first.problem.split("\n")[0]
+        problem = one_line(first.problem)
         return (
             Fit(ABSENT, problem)
             if missing
@@ -58,7 +58,7 @@ def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
     state = state_of(plan)
     if state is State.APPLICABLE or steps:
         others = Message("it is applied here with other options than {settings}", settings=", ".join(settings))
-        return Fit(APPLIES, others if steps else _fits(plan), settings)
+        return Fit(APPLICABLE, others if steps else _fits(plan), settings)
     words = {
         State.UPSTREAM: Message("what it does is in the installed release already"),
         State.APPLIED: Message("it is applied here"),

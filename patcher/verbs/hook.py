@@ -95,12 +95,8 @@ def init_hook(
     before = read_directory(folder) or {"name": _default_name(folder), "mode": "repair", "patchsets": {}}
     mode, name = mode or before["mode"], name or before["name"]
     if mode not in MODES:
-        raise UsageError(
-            '--mode: found "{mode}", expected {modes}{suggestion}',
-            mode=mode,
-            modes=listed(MODES, "or"),
-            suggestion=suggest(mode, MODES),
-        )
+        problem = '--mode: found "{mode}", expected {modes}{suggestion}'
+        raise UsageError(problem, mode=mode, modes=listed(MODES, "or"), suggestion=suggest(mode, MODES))
     if not is_name(name):
         raise UsageError('--name: found "{name}", expected {rule}', name=name, rule=NAME_RULE)
     entries, folders = _entries(folder, names, settings, patch_dirs, before["patchsets"])
@@ -110,7 +106,7 @@ def init_hook(
     if notes and any(str(Path(item.patchset.source.name).resolve()) == copies for item in requested):
         words = [word for entry in entries for text in entry.settings for word in ("--set", f"{entry.name}.{text}")]
         again = ["sitepatch", "hook", "init", directory, *(entry.name for entry in entries), *words]
-        notes.append(Message("those of elsewhere are taken where they are named: {names}", names=shlex.join(again)))
+        notes.append(Message("patchsets of other places are used only where they are named: {names}", names=shlex.join(again)))
     version, written = write_directory(folder, name, mode, requested)
     kept = tuple(item.patchset.name for item in requested)
     return HookOutcome(name, version, mode, kept, tuple(written), _own_source(), tuple(notes))
@@ -281,12 +277,8 @@ def init_command(
     outcome = init_hook(directory, names, settings, patch_dirs=console.place.patch_dirs, mode=mode, name=name)
     console.notes(outcome.notes)
     lines = [*filter(None, [outcome.source]), requirement(directory)]
-    console.info(
-        "{outcome.name} {outcome.version} in {directory}: {patchsets}",
-        outcome=outcome,
-        directory=directory,
-        patchsets=", ".join(outcome.patchsets),
-    )
+    text = "{outcome.name} {outcome.version} in {directory}: {patchsets}"
+    console.info(text, outcome=outcome, directory=directory, patchsets=", ".join(outcome.patchsets))
     console.info("for requirements.txt:")
     for line in lines:
         console.out(line)

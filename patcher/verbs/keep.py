@@ -16,7 +16,7 @@ from patcher.errors import BusyError, SitepatchError
 from patcher.hook.boot import recorded_problems, signature, write_stderr
 from patcher.hook.installed import Hook, load_hook, loaded_hooks
 from patcher.hook.places import HOOK
-from patcher.message import Message
+from patcher.message import Message, joined
 from patcher.model import Requested
 from patcher.patchset.sources import pick_variants
 from patcher.store import patience
@@ -136,11 +136,8 @@ def _check(hook: Hook, *, write: bool) -> List[str]:
             break
     else:
         raise BusyError("{site}: somebody keeps changing files there", site=hook.site)
-    reasons = [
-        look.problem or Message("{name} is not applied in {site}", name=look.name, site=hook.site)
-        for look in looks
-        if look.problem or look.files
-    ]
+    text = "{name} is not applied in {site}"
+    reasons = [look.problem or Message(text, name=look.name, site=hook.site) for look in looks if look.problem or look.files]
     reasons = list(dict.fromkeys(" ".join(reason.split()) for reason in reasons))
     if all(look.certain for look in looks):
         engine = _engine(hook.site) if any(look.problem for look in looks) else []
@@ -165,12 +162,8 @@ def keep(hook: Hook, *, write: bool) -> List[Look]:
 def _keep(hook: Hook, item: Requested, rival: str, *, write: bool) -> Look:
     name = item.patchset.name
     if rival:
-        problem = Message(
-            "{name}: {rival} keeps it applied in another version or with other options; uninstall {rival} or {hook.name}",
-            name=name,
-            rival=rival,
-            hook=hook,
-        )
+        said = "{name}: {rival} keeps it applied in another version or with other options; uninstall {rival} or {hook.name}"
+        problem = Message(said, name=name, rival=rival, hook=hook)
         return Look(name, problem=problem)
     try:
         with patience(_PATIENCE, lambda text: None):
@@ -185,20 +178,15 @@ def _keep(hook: Hook, item: Requested, rival: str, *, write: bool) -> Look:
         )
     files = len(outcome.changed)
     if outcome.written:
-        write_stderr(
-            Message(
-                "applied {name} to {files}; processes that are running keep the code they have loaded",
-                name=name,
-                files=count(files, "file"),
-            )
-        )
+        template = "applied {name} to {files}; processes that are running keep the code they have loaded"
+        write_stderr(Message(template, name=name, files=count(files, "file")))
     return Look(name, files, outcome.written, _problem(name, outcome))
 
 
 def _problem(name: str, outcome: Outcome) -> str:
     for answer in outcome.plan.failed:
-        return f"{name}: {answer.path}: {answer.state.value}: {answer.problem}"
-    return "" if outcome.ok else Message("{name}: what it makes of the files does not compile", name=name)
+        return joined(": ", (name, answer.path, Message(answer.state.value), answer.problem))
+    return "" if outcome.ok else Message("{name}: the patched files do not compile", name=name)
 
 
 class _Recoveries(Events):

@@ -10,9 +10,9 @@ import click
 
 from patcher.diagnose.patterns import matches_pattern, with_tools
 from patcher.errors import SitepatchError
-from patcher.message import Message
+from patcher.message import Message, joined
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
-from patcher.patchset.places import builtin_dir, builtin_table
+from patcher.patchset.places import BUILT_IN, builtin_dir, builtin_table
 from patcher.patchset.sources import find_patchsets, matching_variants, pick_variants, resolve_options
 from patcher.patchset.symptoms import general_symptoms
 from patcher.project.selection import shadow_notes
@@ -28,7 +28,7 @@ from patcher.verbs.status import applied_states
 from patcher.verbs.styles import Row, hint_lines
 from patcher.verbs.translation import Verbatim, translated
 
-AVAILABLE, OUT_OF_RANGE, ABSENT = "available", Message("out of range"), "absent"
+APPLICABLE, OUT_OF_RANGE, ABSENT = "applicable", Message("out of range"), "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
 
 
@@ -50,7 +50,7 @@ class Availability(NamedTuple):
     @property
     def rank(self) -> int:
         """The lower, the nearer to what is installed."""
-        return 0 if self.here else (AVAILABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT).index(self.state) + 1
+        return 0 if self.here else (APPLICABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT).index(self.state) + 1
 
 
 class ListOutcome(NamedTuple):
@@ -145,18 +145,18 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[
             found = find_file(located, patch.paths)
             absent = not found and not all(hunk.when_present for hunk in patch.hunks)
             if absent or len(found) > 1 or len(variants) > 1:  # which of them is meant takes the engine
-                return AVAILABLE
+                return APPLICABLE
             hunks.update({path: hunks.get(path, ()) + patch.hunks for path in found})
         for path, several in hunks.items():
             data = read_installed(located.site, path) or b""
             if sha256(data).hexdigest().encode() not in table:
-                return AVAILABLE
+                return APPLICABLE
             from patcher.patchset.results import request_of, shipped_result  # with json, for a text that is in the table
 
             made = shipped_result(data, request_of(requested, several, variants[0].names))
             states |= {answer.state for answer in made.answers} if made else {State.APPLICABLE}
     if not states <= {State.UPSTREAM, State.NOT_NEEDED}:
-        return AVAILABLE
+        return APPLICABLE
     return UPSTREAM if State.UPSTREAM in states else NOT_NEEDED
 
 
@@ -166,7 +166,7 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[
 def command(console: Console, text: Tuple[str, ...]) -> int:
     """List the patchsets that can be named, first those for what is installed.
 
-    Each with its state here (applied, or as `sitepatch status` says; available: it is for the installed release, upstream or
+    Each with its state here (applied, or as `sitepatch status` says; applicable: it is for the installed release, upstream or
     not needed: that release is known to do without, out of range, absent: its package is not installed), its kind, releases,
     and where it was found.
     With TEXT, words or an error message, those that it is about, and what it means; exit code 1 if there is nothing.
@@ -176,7 +176,8 @@ def command(console: Console, text: Tuple[str, ...]) -> int:
     console.rows([*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *_symptom_rows(outcome.symptoms)])
     nothing = text and not (outcome.patchsets or outcome.symptoms)
     if nothing:
-        console.info("nothing that is known is about {text}", text=text)
+        template = 'no patchset and no known error is about "{text}"; all patchsets: sitepatch list'
+        console.info(template, text=" ".join(text))
     console.notes(outcome.notes)
     ok = not (outcome.broken or nothing)
     listed = [{**patchset_json(one), **_availability_json(here)} for one, here in outcome.patchsets]
@@ -189,8 +190,10 @@ def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
     rows = []
     for one, here in listed:
         installed = ", ".join(release_name(each.package, each.distribution, each.version) for each in here.installed)
-        ranges = installed if here.in_range else release_ranges(one.variants)
-        rows.append(Row(here.state, (one.name, one.version, one.kind, ranges, str(one.source)), (one.summary,)))
+        ranges = installed if here.in_range else release_range(one.variants[0])
+        more = Message(", …") if one.variants[1:] and not here.in_range else ""
+        source = "" if one.source == BUILT_IN else str(one.source)
+        rows.append(Row(here.state, (one.name, one.version, one.kind, ranges + more, source), (one.summary,)))
     return rows
 
 
@@ -224,12 +227,12 @@ def _meaning(symptom: Symptom) -> Dict[str, str]:
 
 def release_range(variant: Variant) -> str:
     """The package of a variant and the releases that it is for: `mmengine >=0.1,<1`."""
-    return f"{variant.package} {variant.versions or '(any version)'}"
+    return Message("{package} {versions}", package=variant.package, versions=variant.versions or Message("(any version)"))
 
 
 def release_ranges(variants: Iterable[Variant]) -> str:
     """Those of several variants."""
-    return ", ".join(map(release_range, variants))
+    return joined(", ", map(release_range, variants))
 
 
 def broken_rows(broken: Mapping[str, SitepatchError]) -> List[Row]:

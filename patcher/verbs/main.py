@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
-from io import StringIO, TextIOWrapper
+from io import TextIOWrapper
 from typing import List, Optional
 
 import click
@@ -15,7 +15,6 @@ import click
 from patcher import __version__
 from patcher.message import Message
 from patcher.system.signals import drop_output, end_interrupted
-from patcher.text.terminal import printable_lines
 from patcher.verbs.commands import SECTIONS, Group
 from patcher.verbs.translation import label, translated
 
@@ -53,10 +52,12 @@ class _Commands(Group):
         return _COMMANDS[name]
 
 
-_EPILOG = "\b\nThe whole story, on a throw-away copy:\n  sitepatch demo"
-
-
-@click.group(cls=_Commands, invoke_without_command=True, context_settings=_SETTINGS, epilog=_EPILOG)
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings=_SETTINGS,
+    epilog="\b\nThe whole story, on a throw-away copy:\n  sitepatch demo",
+)
 @click.version_option(__version__, prog_name="sitepatch")
 @click.pass_context
 def commands(ctx: click.Context) -> Optional[int]:
@@ -88,20 +89,22 @@ def main() -> None:
     if language := "" if as_json else _language():  # what a program reads is English
         from patcher.verbs.language import set_language
 
-        set_language(language)
+        if set_language(language):
+            from patcher.verbs.help import Context
+
+            commands.context_class = Context
     try:
         code = commands.main(prog_name="sitepatch", standalone_mode=False)
         sys.stdout.flush()
     except click.Abort as end:  # what click makes of Ctrl-C; the store says what became of the files
         code = end_interrupted(translated(str(end.__cause__ or "")), label("interrupted"))
     except click.ClickException as error:
-        code, shown = error.exit_code, StringIO()
-        error.show(shown)
-        if as_json:
-            from patcher.verbs.console import answer_usage
-        if not (as_json and answer_usage(error)):
+        from patcher.verbs import usage
+
+        code = error.exit_code
+        if not (as_json and usage.answer(error)):
             with suppress(OSError):
-                click.echo(printable_lines(shown.getvalue()), nl=False, err=True)
+                click.echo(usage.text(error), err=True)
     except OSError as error:  # of the standard output: what a command itself could not read or write has been told
         code = 1
         drop_output(sys.stdout)

@@ -15,7 +15,7 @@ from patcher.store import patience
 from patcher.store.status import applied_names, statuses
 from patcher.verbs.console import Console
 from patcher.verbs.place import Place
-from patcher.verbs.translation import translated
+from patcher.verbs.usage import Choice, Number
 
 CommandFunction = Callable[..., int]
 """The function of a command: takes a Console and its options, and returns the exit code."""
@@ -55,6 +55,8 @@ def common_options(
             where = {name: rest.pop(name) for name in ("python", "target", "system") if name in rest}
             console.place = Place(patch_dirs=tuple(rest.pop("patch_dir", ())), **where)
             try:
+                if extra := click.get_current_context().args:
+                    raise UsageError("found more than {command} takes: {words}", command=console.name, words=" ".join(extra))
                 return function(console, **rest)
             except BrokenPipeError:
                 raise
@@ -63,7 +65,7 @@ def common_options(
             except SitepatchError as error:
                 return console.fail(error)
             except OSError as error:
-                return console.fail(SitepatchError(str(error)))
+                return console.fail(SitepatchError("{error}", error=error))
             finally:
                 console.end_progress()
 
@@ -92,20 +94,9 @@ def format_option(*forms: str) -> Callable[[CommandFunction], CommandFunction]:
                     console.out(of_error(f"sitepatch {console.name}", error))
                 raise
 
-        return click.option("--format", "form", type=click.Choice(forms), default=forms[0], help="Form of the answer.")(run)
+        return click.option("--format", "form", type=Choice(forms), default=forms[0], help="Form of the answer.")(run)
 
     return decorate
-
-
-class Number(click.FloatRange):
-    """A number in a range; `nan`, which is in every range for click, is none."""
-
-    def convert(self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> Any:
-        """The number in an option's value; click.UsageError where it is none."""
-        number = super().convert(value, param, ctx)
-        if number != number:
-            self.fail(translated(Message("found {value}, expected a number", value=value)), param, ctx)
-        return number
 
 
 def verify_option(default: str = "import") -> Callable[[CommandFunction], CommandFunction]:
@@ -114,7 +105,7 @@ def verify_option(default: str = "import") -> Callable[[CommandFunction], Comman
     def decorate(function: CommandFunction) -> CommandFunction:
         return click.option(
             "--verify",
-            type=click.Choice(("none", "compile", "import", "probe")),
+            type=Choice(("none", "compile", "import", "probe")),
             default=default,
             show_default=True,
             help="Verify what is patched: compile it, import it too, run the patchsets' own probes too, if trusted.",

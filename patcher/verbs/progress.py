@@ -1,4 +1,4 @@
-"""Progress of what takes long: click's bar on a terminal, elsewhere a line every ten seconds."""
+"""Progress of what takes long: click's bar on a terminal, elsewhere a line every half minute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from patcher.message import Message
 from patcher.text.terminal import clip, terminal_width
 from patcher.verbs.translation import translated
 
-_FIRST, _AGAIN, _LOG = 1.0, 0.25, 10.0  # seconds: until a bar is shown, between two looks of it, between two lines of a log
+_FIRST, _AGAIN, _LOG = 1.0, 0.25, 30.0  # seconds: until a bar is shown, between two looks of it, between two lines of a log
 _UNKNOWN = (number for number in range(0))  # click then shows no length
 
 

@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff
 
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from patcher.text.diffs import FileDiff
-
-
 RUNNING = Message("processes that are running keep the code they have loaded until they are started again")
 
 
@@ -42,9 +36,10 @@ def show_applied(console: Console, outcome: Outcome) -> None:
 
 
 def show_plan(console: Console, outcome: Outcome) -> None:
-    """Show the answer of a plan for each hunk, and its notes."""
+    """Show the answer of a plan for each hunk (on a terminal those that fail alone, without -v), and its notes."""
     plan = outcome.plan
-    console.rows(answer_rows(answer for answer in plan.answers if answer.state.failed or not console.quiet))
+    each = not console.quiet and (console.verbose or outcome.dry_run or console.plain)
+    console.rows(answer_rows(answer for answer in plan.answers if answer.state.failed or each))
     console.suggest_explain(plan.answers, outcome.place.patch_dirs)
     console.notes(plan.notes)
 
@@ -54,12 +49,8 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
     plan, changed, verified = outcome.plan, outcome.changed, outcome.verified
     diffs = _diffs(plan) if outcome.dry_run else []
     if plan.failed:
-        console.note(
-            "nothing was written: {number} of {hunks} failed",
-            "stopped",
-            number=len(plan.failed),
-            hunks=count(len(plan.answers), "hunk"),
-        )
+        text = "nothing was written: {number} of {hunks} failed"
+        console.note(text, "stopped", number=len(plan.failed), hunks=count(len(plan.answers), "hunk"))
     elif not changed:
         for name in outcome.patchsets:
             console.info("{name}: nothing to do, {reason}", name=name, reason=_why(plan, name))
@@ -105,7 +96,7 @@ def _why(plan: Plan, name: str) -> str:
     if State.APPLIED in states:
         return Message("it is applied already")
     if State.UPSTREAM in states:
-        return Message("the code is already as it would make it: fixed upstream")
+        return Message("the file has the code of its `+` lines already: fixed upstream, or `-` and `+` are swapped")
     return Message("it is not needed here: the code that it changes is not there")
 
 
@@ -129,13 +120,8 @@ def verified_rows(verified: Verified, *, quiet: bool) -> List[Row]:
         if check.problem:
             known = (Message("it fails without the patch too: no fault of the patch"),) if check.before else ()
             more = tuple(map(Verbatim, check.output.split("\n"))) if check.output else ()
-            found.append(
-                Row(
-                    check.state,
-                    (Message("{state} {check.name}: {check.problem}", state=term(check.what), check=check),),
-                    (*known, *more),
-                )
-            )
+            problem = "{state} {check.name}: {check.problem}"
+            found.append(Row(check.state, (Message(problem, state=term(check.what), check=check),), (*known, *more)))
     why = Message("not verified before writing: nothing can be mounted here")
     found += [
         Row("unseen", (Message("{text}, and so sees the file without the patch", text=text), why)) for text in verified.unseen

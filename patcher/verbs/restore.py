@@ -128,7 +128,7 @@ def command(console: Console, names: Tuple[str, ...], force: bool, from_backup: 
     """
     if from_backup:
         if force:
-            raise UsageError("--force and --from-backup: found both", "what was edited is kept in the store in any case")
+            raise UsageError("--force and --from-backup: found both", "the edited text is kept in the store in any case")
         console.on_plan = _show_backup_plan
         outcome = restore_backups(names, place=console.place, dry_run=dry_run, events=console)
         return report_outcome(console, outcome, _show_put_back)
@@ -155,7 +155,7 @@ def _show_restore_plan(console: Console, outcome: Outcome) -> None:
 
 def _show_restored(console: Console, outcome: Outcome) -> None:
     console.info_rows([_restored_row(file) for file in outcome.changed])
-    if not all(file.change and file.change.forget for file in outcome.changed):
+    if console.verbose and not all(file.change and file.change.forget for file in outcome.changed):
         console.note(RUNNING)
     for hook in outcome.hooks:
         console.note(
@@ -172,17 +172,20 @@ def _restored_row(file: FilePlan) -> Row:
         return Row("restored", (file.path, Message("our change is out, what was edited by hand stays")))
     if file.change and file.change.forget:
         return Row("forgotten", (file.path, Message("our change is gone already; the file was left alone")))
-    return Row("restored", (file.path, Message("the bytes, mode and mtime of before")))
+    return Row("restored", (file.path, Message("bytes, mode and mtime as before")))
 
 
 def _show_backup_plan(console: Console, outcome: Outcome) -> None:
     if not outcome.plan.files:
         sites = ", ".join(outcome.env.own)
-        console.info("no edited file in {sites} has a backup beside it that RECORD proves: nothing to restore", sites=sites)
+        text = "no file in {sites} has a backup (FILE.orig, FILE.bak) with the sha256 that RECORD gives: nothing to restore"
+        console.info(text, sites=sites)
+        console.hints([Message("to get a release anew: pip install --force-reinstall --no-deps NAME==VERSION")])
     console.notes(outcome.plan.notes)
 
 
 def _show_put_back(console: Console, outcome: Outcome) -> None:
     text = Message("what was installed, with the mtime of the backup")
     console.info_rows([Row("restored", (file.path, text)) for file in outcome.changed])
-    console.note(RUNNING)
+    if console.verbose:
+        console.note(RUNNING)

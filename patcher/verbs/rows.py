@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff
 
 _PLAIN = {
-    State.UPSTREAM: Message("the code is already as the patch would make it: fixed upstream"),
+    State.UPSTREAM: Message("the file has the code of its `+` lines already: fixed upstream"),
     State.NOT_NEEDED: Message("the code that it changes is not there"),
 }
 
@@ -24,7 +24,7 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
     rows = []
     for answer in answers:
         places = ":" + ",".join(map(str, answer.places)) if answer.places else ""
-        details = [*(answer.problem.split("\n") if answer.problem else []), *hint_lines(answer.hint)]
+        details = [*filter(None, [answer.problem]), *hint_lines(answer.hint)]
         if not details and answer.state in _PLAIN:
             details = [_PLAIN[answer.state]]
         rows.append(Row(answer.state.value, (answer.patchset, answer.path + places, answer.scope), tuple(details)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 from contextlib import redirect_stdout
 from functools import partial
@@ -28,7 +30,6 @@ from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
 from patcher.verbs.report import show_plan, verified_json, verified_rows
 from patcher.verbs.rows import plan_json
 from patcher.verbs.styles import Row
-from patcher.verbs.translation import translated
 from patcher.verify import IMPORT, PROBE, Verified, VerifySettings
 
 if TYPE_CHECKING:
@@ -114,9 +115,11 @@ class _Launcher(click.Command):
             if at < len(args):
                 raise  # else it belongs to the command, as `-c` does
         if not command and not ctx.resilient_parsing:
-            found = Message("nothing behind it" if at < len(args) else "no `--`")
-            text = Message("Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND...", found=found)
-            raise click.UsageError(translated(text), ctx)
+            starts = next((number for number, word in enumerate(args) if shutil.which(word)), 0)
+            words = shlex.join([*args[:starts], "--", *args[starts:]]) if starts else "[NAME]... [OPTIONS] -- COMMAND..."
+            none = "there is no command behind `--`; write: sitepatch run {words}"
+            text = none if at < len(args) else "there is no `--` in front of the command; write: sitepatch run {words}"
+            raise click.UsageError(Message(text, words=words), ctx)
         ctx.params["words"] = command
         return left
 
@@ -221,7 +224,7 @@ def _lay_over(console: Console, names: Texts, settings: Texts, project: Optional
         hunks = count(len(outcome.plan.answers), "hunk")
         console.note("nothing was run: {number} of {hunks} failed", "stopped", number=len(outcome.plan.failed), hunks=hunks)
     elif outcome.overlay is None:
-        console.info("nothing to lay over: what is asked for stands there already, or is not needed")
+        console.info("nothing to overlay: what is asked for is applied already, or not needed")
     console.rows(verified_rows(verified, quiet=console.quiet) if verified else [])
     if verified and verified.failed:
         console.note("nothing was run: verification failed", "stopped")

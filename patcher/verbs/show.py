@@ -26,7 +26,7 @@ from patcher.verbs.place import HERE, Place
 from patcher.verbs.styles import color_diff, style
 from patcher.verbs.translation import term
 
-_TABLE_ROW = re.compile(r"(applies|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
+_TABLE_ROW = re.compile(r"(applicable|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
 
 
 class Proven(NamedTuple):
@@ -101,7 +101,7 @@ def _description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
     def releases(*states: str) -> List[str]:
         return [_proven_text(each) for each in tried if each.state in states]
 
-    idle, good = ("upstream", Message("not needed"), Message("out of range")), ("applies",)
+    idle, good = ("upstream", Message("not needed"), Message("out of range")), ("applicable",)
     found = [join_styled(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
     found += ["", printable_lines(one.prose.strip("\n"))] if one.prose else []
     found += part("provenance", (join_styled(key, ": ", value) for key, value in one.provenance.items()))

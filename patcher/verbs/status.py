@@ -10,7 +10,7 @@ import click
 
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import Condition, FileStatus, Wanted
-from patcher.message import Message, joined
+from patcher.message import Message, joined, one_line
 from patcher.model import OptionValue, Requested, State, Step
 from patcher.patchset.places import folders_by_name, has_texts, search_places
 from patcher.patchset.toml import option_text, options_text
@@ -232,7 +232,8 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
                 broken[step.patchset] = error
                 continue
             if one.digest != step.digest:
-                found[step.digest] = Message("{one.name} {one.version} ({one.source}) is another one than is applied", one=one)
+                text = "{one.name} {one.version} ({one.source}) differs from the one that is applied"
+                found[step.digest] = Message(text, one=one)
     return found, broken
 
 
@@ -313,7 +314,7 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
     import shlex
 
     from patcher.planner.survey import make_plan, stored_patchset
-    from patcher.verbs.releases.outcome import one_line, state_of  # what is as it was applied needs no plan
+    from patcher.verbs.releases.outcome import state_of  # what is as it was applied needs no plan
 
     item = items[0]
     names = (release_name(one.receipt.package, one.receipt.distribution, one.installed) for one in items)
@@ -368,7 +369,7 @@ def _verify(names: Texts, place: Place, env: Environment, how: str, events: Even
             if item.live
         ]
         gone = [
-            Message("{item.receipt.path}: {item.condition.value}; see sitepatch status", item=item)
+            Message("{path}: {state}; see sitepatch status", path=item.receipt.path, state=Message(item.condition.value))
             for item in here
             if not item.live
         ]
@@ -428,7 +429,7 @@ def command(
     for one in outcome.backups:
         console.note("{one.message}; put it back: sitepatch restore --from-backup {one.path}", one=one)
     for path in outcome.recent:
-        console.note("{path}, an edited text that was set aside; remove it when it is of no use any more", "kept", path=path)
+        console.note("{path}, an edited text that was set aside; remove it when you no longer need it", "kept", path=path)
     done = outcome.verified
     ok = not (outcome.unreadable or (check and (outcome.differs or outcome.idle)) or (done and not done.ok))
     fields: Dict[str, Any] = {"patchsets": [_patchset_json(each) for each in outcome.patchsets]}

@@ -43,8 +43,8 @@ def color_diff(diff: str) -> List[Styled]:
 
 # tables ---------------------------------------------------------------------------------------------------------------
 _WORDS = {
-    "green": ("applied", "captured", "updated", "locked", "overlay", "restored", "verified", "applies", "ok"),
-    "cyan": ("applicable", "available"),
+    "green": ("applied", "captured", "updated", "locked", "overlay", "restored", "verified", "ok"),
+    "cyan": ("applicable",),
     "yellow": (
         Message("broken before"),
         "overwritten",

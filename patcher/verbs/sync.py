@@ -130,16 +130,12 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
                 )
     if problems:
         same = Message("make the hook ask for the same (sitepatch hook init DIR) and install it again")
-        hint = Message(
-            "nothing was changed: the next start of Python would undo it\n{same}, or take it out: sitepatch hook remove",
-            same=same,
-        )
-        raise SitepatchError(joined("\n", problems), hint)
+        undo = Message("nothing was changed: the next start of Python would undo it")
+        hint = Message("{same}, or take it out: sitepatch hook remove", same=same)
+        raise SitepatchError(joined("\n", problems), joined("\n", (undo, hint)))
     bad = [(hook_name(folder), error) for folder, error in damaged.items()]
-    return [
-        Message("the hook {name} is damaged and does nothing: {error.brief}; {error.hint}", name=name, error=error)
-        for name, error in bad
-    ]
+    text = "the hook {name} is damaged and does nothing: {error.brief}; {error.hint}"
+    return [Message(text, name=name, error=error) for name, error in bad]
 
 
 def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
@@ -213,11 +209,7 @@ def _show_synced(console: Console, outcome: Outcome) -> None:
     for one in outcome.effects:
         why = "" if one.word in ("applied", "updated") else Message(", which it does not change any more")
         why = why if one.patchset in requested else Message(", not asked for")
-        rows.append(
-            Row(
-                one.word,
-                (Message("{one.patchset}: {files} in {one.site}{why}", one=one, files=count(one.files, "file"), why=why),),
-            )
-        )
+        text = "{one.patchset}: {files} in {one.site}{why}"
+        rows.append(Row(one.word, (Message(text, one=one, files=count(one.files, "file"), why=why),)))
     console.info_rows(rows)
     note_running(console, outcome)

@@ -13,7 +13,7 @@ from patcher.model import Located
 from patcher.store.status import applied_names
 from patcher.system.reading import TEXT, read_file
 from patcher.verbs.examination import NOTE, PROBLEM, Check, Examination
-from patcher.verbs.fit import APPLIES, fit_of
+from patcher.verbs.fit import APPLICABLE, fit_of
 
 _Found = Iterator[Tuple[str, str, str]]
 _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
@@ -25,17 +25,15 @@ def _asked_for(case: Examination) -> _Found:
         hunks = [hunk for variant in one.variants for patch in variant.patches for hunk in patch.hunks]
         if one.symptoms and all(hunk.when_present for hunk in hunks):
             fit = fit_of(case.env, case.statuses, one, one.symptoms[0])
-            if fit.word == APPLIES:
+            if fit.word == APPLICABLE:
                 yield PROBLEM, one.symptoms[0].meaning, Message("sitepatch apply {name}: {text}", name=one.name, text=fit.text)
 
 
 def _libcuda(case: Examination) -> _Found:
     listed = _listed("libcuda.so") if _located(case, "triton") else []
     if listed and not any(Path(path).exists() for path in listed):
-        what = Message(
-            "ldconfig lists {listed}, and there is no such file: triton does not find the driver's library",
-            listed=", ".join(listed),
-        )
+        text = "ldconfig lists {listed}, and there is no such file: triton does not find the driver's library"
+        what = Message(text, listed=", ".join(listed))
         yield PROBLEM, what, _apply(case, "triton-libcuda-path") or Message("it is applied; is the driver there at all?")
 
 
@@ -45,12 +43,8 @@ def _accelerators(case: Examination) -> _Found:
         since: Optional[str] = dict(GET_DEVICE_KNOWS).get(kind)
         if since is None or (since and engine and version_numbers(engine.version) < version_numbers(since)):
             version = engine.version if engine else ""
-            what = Message(
-                "{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU",
-                package=package,
-                version=version,
-                kind=kind,
-            )
+            text = "{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU"
+            what = Message(text, package=package, version=version, kind=kind)
             yield PROBLEM, what, _apply(case, DEVICE)
 
 
@@ -66,10 +60,8 @@ def _backend(case: Examination) -> _Found:
     if not (torch and engine and _apply(case, DEVICE)) or _built_for(torch, "cuda") is not False or _built_for(torch, "hip"):
         return
     names = [f"cpu:gloo,{kind}:{backend}" for kind, backend in _vendors(case).values()] or ["gloo"]
-    what = Message(
-        "torch {version} has no NCCL, the backend that MMEngine takes unless the config names another one",
-        version=torch.version,
-    )
+    text = "torch {version} has no NCCL, the backend that MMEngine takes unless the config names another one"
+    what = Message(text, version=torch.version)
     yield NOTE, what, Message("in the config: env_cfg = dict(dist_cfg=dict(backend='{names}'))", names=names[0])
 
 
@@ -116,7 +108,7 @@ def _listed(name: str) -> List[str]:
 OF_MACHINE = ("libcuda", "driver")
 """The checks that hold packages against this machine, which says nothing of an image."""
 TROUBLES = (
-    Check("code", Message("nothing installed asks for what nobody defines"), _asked_for),
+    Check("code", Message("no installed code uses an attribute that nothing defines"), _asked_for),
     Check("libcuda", Message("what ldconfig lists is there"), _libcuda),
     Check("accelerators", Message("MMEngine knows the accelerators whose packages are installed"), _accelerators),
     Check("driver", Message("the build of torch fits this machine"), _driver),

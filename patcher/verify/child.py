@@ -91,7 +91,7 @@ def serve(texts: "Dict[str, bytes]") -> None:
     loader.get_data, loader.get_code = data_of, code_of
 
 
-def watch(texts: "Dict[str, bytes]", report: "Callable[[str], None]") -> None:
+def watch(texts: "Dict[str, bytes]", report: "Callable[..., None]") -> None:
     """Report what looks past texts that are served: a file that is opened by its path, another Python that is started."""
     if not hasattr(sys, "addaudithook"):  # since Python 3.8
         return
@@ -100,9 +100,9 @@ def watch(texts: "Dict[str, bytes]", report: "Callable[[str], None]") -> None:
     def hook(event: str, arguments: "Any") -> None:
         if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith(names):
             if _resolved(arguments[0]) in texts:
-                report(f"opens {arguments[0]} by its path")
+                report("{task} opens {path} by its path", path=arguments[0])
         elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn") and "python" in os.path.basename(str(arguments[0])):
-            report("starts a Python process")
+            report("{task} starts a Python process")
 
     sys.addaudithook(hook)
 
@@ -145,9 +145,9 @@ def main(request_path: str, results_path: str) -> None:
     if served:
         serve(served)
 
-        def report(what: str) -> None:
+        def report(template: str, **fields: str) -> None:
             if os.getpid() == results.process:  # not one that the module has forked
-                results.write({"unseen": " ".join([*current, what])})
+                results.write({"unseen": template, "fields": {"task": " ".join(current), **fields}})
 
         watch(served, report)
     if request["probe"]:

@@ -122,7 +122,7 @@ class _Stage:
         lines = []
         for line in results.read_bytes().split(b"\n")[:-1]:  # a line that has no end was being written
             lines.append(json.loads(line.decode("ascii")))
-        self.unseen += [line["unseen"] for line in lines if "unseen" in line]
+        self.unseen += [Message(line["unseen"], **line["fields"]) for line in lines if "unseen" in line]
         return lines, ended
 
 

@@ -149,7 +149,7 @@ def test_of_several_files_that_fit_none_is_taken(world):
     )  # fmt: skip
     assert [one.path for one in run(world, diff(path="demo/m.py")).files] == ["demo/m.py"]
     ((_, problem, _),), _ = refused(world, diff("Z = 1\n", "Z = 2\n", "m.py"), name="other")
-    assert problem == "it applies neither to demo/copy/m.py nor demo/m.py nor demo/twin/m.py nor other/m.py"
+    assert problem == "it applies neither to demo/copy/m.py, demo/m.py, demo/twin/m.py nor other/m.py"
 
 
 def test_what_is_not_imported_from_its_source_is_not_taken(world):
@@ -255,7 +255,7 @@ def test_all_that_does_not_fit_is_said_at_once(world):
     text = diff(EDIT, M) + diff("VALUE = 2\n", "VALUE = 3\n", "a/demo/n.py") + diff(OTHER.replace("None", ""), M, "a/gone/m.py")
     problems, _ = refused(world, text)
     assert problems == [
-        ("demo/m.py", "the file has all of it already: it is applied, or the diff is reversed", "one made by hand becomes a patchset with: sitepatch capture"),
+        ("demo/m.py", "the file has all of its changes already: the diff is applied, or reversed", "one made by hand becomes a patchset with: sitepatch capture"),
         ("demo/n.py", "hunk 1 (line 13 of the diff): the file has no line `VALUE = 2`", ""),
     ]
     assert left_out(run(world, text)) == [("gone/m.py", "no installed file")]
@@ -295,7 +295,7 @@ def test_an_edit_by_hand_is_left_to_capture(world):
     assert path == "demo/m.py" and "somebody edited it" in problem and "put it back first" in hint
     world.edit(EDIT)
     ((_, problem, hint),) = refused(world, diff())[0]
-    assert "has all of it already" in problem and "sitepatch capture" in hint
+    assert "has all of its changes already" in problem and "sitepatch capture" in hint
 
 
 @pytest.mark.once
@@ -317,7 +317,7 @@ def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monke
     trial = proving.trial_patchset(world.cwd / "mine", Head("mine", "For a test"), wrong, [located])
     release = proving.Release(located, {"demo/m.py": M.encode()})
     right = M.replace("build(path)\n    if", "build(None)\n    if").encode()
-    assert proving.made_there(trial, release, {"demo/m.py": right}).word == "applies"
+    assert proving.made_there(trial, release, {"demo/m.py": right}).word == "applicable"
     told = proving.made_there(trial, release, {"demo/m.py": EDIT.encode()})
     assert (told.word, told.problem) == ("conflict", "demo/m.py: other code comes of it than of the diff")
 
@@ -365,7 +365,7 @@ def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch)
     record.write_text(record.read_text().replace("demo-1.0.", "demo-1.0.post1."))
     made = run(world, diff(), also=("0.9", "demo==1.1", "1.1.5", "1.2", "1.3", "7", "other==1.1", str(folder)))
     assert {one.version: one.word for one in made.releases} == {
-        "0.9": "applies", "1.0.post1": "applies", "1.1": "applies", "1.1.5": "not found", "1.2": "upstream", "1.3": "not found",
+        "0.9": "applicable", "1.0.post1": "applicable", "1.1": "applicable", "1.1.5": "not found", "1.2": "upstream", "1.3": "not found",
     }  # fmt: skip
     assert [variant.versions for variant in made.patchset.variants] == [">=0.9,<=1.2,!=1.1.5"]
     assert made.notes == ("--also other==1.1: no file of it is changed", "demo 7: the index has no such release for macOS or Linux")

@@ -147,7 +147,7 @@ def test_further_releases_follow_patch_by_patch(world):
     third = World(world.cwd / "other" / "third", {**FILES, "demo/m.py": M.replace("def load", "def read")})
     quilt(world, one=ONE, two=TWO)
     made = run(world, world.cwd, also=(str(other.path), str(third.path)))
-    assert [release.word for release in made.releases] == ["applies", "not found"] and made.ok
+    assert [release.word for release in made.releases] == ["applicable", "not found"] and made.ok
 
 
 def test_a_directory_without_patches_and_names_that_are_taken(world):

@@ -231,7 +231,7 @@ def test_fuzz_is_taken_where_it_is_allowed_and_named_where_it_is_not():
     assert applied(diff, parted).problems == ("hunk 1 (line 3 of the diff): the file has its lines, but not one below the other",)
 
 
-THERE = "hunk 1 (line 3 of the diff): the file has what it makes already: it is applied, or the diff is reversed"
+THERE = "hunk 1 (line 3 of the diff): the file has this change already: the diff is applied, or reversed"
 
 
 def test_what_is_there_already_is_said():

@@ -75,7 +75,7 @@ def online(world, index):
 
 def test_the_range_is_widened_by_what_was_proven_and_nothing_else_of_the_folder_changes(world, index):
     told = done(world("update", "mine", "--to", "1.1", **online(world, index)))
-    assert "applies  demo 1.1" in told.out
+    assert "applicable  demo 1.1" in told.out
     assert manifest(world) == MANIFEST.replace('"==1.0"', '">=1.0,<=1.1"')
     assert {path.name for path in (world.cwd / "patchsets/mine").rglob("*")} == {
         "patchset.toml", "mine.spatch", "cases", "a.before.py", "a.after.py",
@@ -104,7 +104,7 @@ def test_a_release_whose_old_value_is_a_list_is_not_overwritten(world, tmp_path)
         for version, value in (("1.1", "2"), ("1.2", "['run', '--fast']")):
             index.add("demo", version, {**FILES, "demo/n.py": f"VALUE = {value}\n"})
         told = world("update", "mine", "--to", "1.1", "--to", "1.2", **online(world, index))
-    assert told.code == 1 and "applies   demo 1.1" in told.out and "conflict  demo 1.2" in told.out
+    assert told.code == 1 and "applicable  demo 1.1" in told.out and "conflict    demo 1.2" in told.out
     assert "demo/n.py: <module>: the old value is more than one literal or name there" in told.out
     assert 'versions   = ">=1.0,<=1.1"' in manifest(world)
 
@@ -147,7 +147,7 @@ def test_what_is_installed_is_meant_without_a_release(world):
 def test_all_releases_leave_those_out_by_name_that_do_not_fit(world, index):
     (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=0.1,<0.5"))
     told = done(world("update", "mine", "--to", "all", **online(world, index)))
-    assert "not found  demo 1.3" in told.out
+    assert "not found   demo 1.3" in told.out
     assert 'versions   = ">=0.1,<=1.1,!=0.9" #' in manifest(world)
 
 
@@ -176,7 +176,7 @@ def test_an_edit_adds_a_variant_that_holds_on_the_other_side_of_the_change(world
     assert 'versions   = ">=1.0,<=1.1" #' in manifest(world)
     assert 'versions = ">=1.2,<=1.3"' in manifest(world)
     told = done(world("check", "mine", "--against", ">=1", **online(world, index))).out
-    assert "4 releases: applies 4" in told
+    assert "4 releases: applicable 4" in told
     assert not list(world.cwd.glob("sitepatch-edit-*"))
 
 

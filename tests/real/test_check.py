@@ -53,8 +53,8 @@ def test_a_few_releases_are_as_the_table_says(check):
     code, out = check("mmengine-ddp-debug", *(word for each in asked for word in ("--against", each)))
     assert code == 0
     assert [line[:3] for line in words(out)] == [
-        *(["applies", "mmengine", each] for each in asked),
-        ["applies", "mmengine-lite", "0.10.7"],
+        *(["applicable", "mmengine", each] for each in asked),
+        ["applicable", "mmengine-lite", "0.10.7"],
     ]
     expected = words(table("mmengine-ddp-debug"))
     assert [line for line in words(out) if line not in expected] == []
@@ -65,8 +65,8 @@ def test_the_tutorial_of_the_readme_applies_to_the_releases_that_it_is_for(check
     code, out = check(name, "--against", "all") if ALL else check(name, "--against", "0.1.0", "--against", "0.10.7")
     assert code == 0
     (summary,) = (line for line in out.splitlines() if re.match(r"\S+ \S+, \d+ releases: ", line))
-    assert re.fullmatch(r"\S+ \S+, (\d+) releases: applies \1", summary), out
-    rows = [line for line in words(out) if line[0] == "applies"]
+    assert re.fullmatch(r"\S+ \S+, (\d+) releases: applicable \1", summary), out
+    rows = [line for line in words(out) if line[0] == "applicable"]
     assert len(rows) >= (37 if ALL else 2)
 
 

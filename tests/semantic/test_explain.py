@@ -166,7 +166,7 @@ def test_upstream_shows_where_the_after_side_stands() -> None:
     one = explained("def f(a):\n    b()\n    x = max(a, 0)\n", "-old($X)\n+max($X, 0)\n")
     assert one.state is State.UPSTREAM
     assert [(spot.line, spot.names) for spot in one.matches] == [(3, (("$X", "a"),))]
-    assert one.problem.startswith("the after side stands there already")
+    assert one.problem.startswith("the code of the `+` lines is there already")
 
 
 def test_not_needed_says_what_is_absent_and_shows_code_that_is_nearly_it() -> None:

@@ -203,7 +203,7 @@ RULE_15 = {
     "a docstring for which code comes": Changed("def f(a):\n    'Doc.'\n", " def f(a):\n-    'Doc.'\n+    return a\n", "def f(a):\n    return a\n"),
     "a docstring that is all of a body": Changed("def f(a):\n    'Doc.'\n", " def f(a):\n-    'Doc.'\n     ...\n", "def f(a):\n    pass\n"),
     "a body that keeps its docstring": Changed("def f(a):\n    'Doc.'\n    old(1)\n", "-old($X)\n", "def f(a):\n    'Doc.'\n"),
-    "a body that would be empty": Refused(" if a:\n-    A(1)\n-    A(2)\n", "all of this body goes: write what is to stand there (`+    pass`)"),
+    "a body that would be empty": Refused(" if a:\n-    A(1)\n-    A(2)\n", "all of this body goes: write what replaces it (`+    pass`)"),
     "and is not": inside("if a:\n        A(1)\n        A(2)\n    b()", " if a:\n-    A(1)\n-    A(2)\n+    pass\n", "if a:\n        pass\n    b()"),
     "the only definition of a class, by its own name": Changed("class A:\n    def f(a):\n        return 1\n", "-def f(a):\n-    ...\n", "class A:\n    pass\n", {"scope": "A.f"}),
     "all definitions of a class": Changed(METHODS, "-@...\n-def p(...):\n-    ...\n", "class A:\n    pass\n", {"scope": "A.p", "flags": "count=all"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.diffs.unified import UnifiedHunk
+from patcher.message import Message
 from patcher.text.listed import count
 
 FUZZ = 2
@@ -72,7 +73,7 @@ def apply_hunks(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> Dif
         return exact
     loose = _apply(_read(data, any_end=True), hunks, fuzz)
     if not loose.problems:
-        return loose._replace(notes=(*loose.notes, "the diff has other line ends than the file, which keeps its own"))
+        return loose._replace(notes=(*loose.notes, Message("the diff has other line ends than the file, which keeps its own")))
     back = [hunk.reverse for hunk in hunks]
     done = any(not _apply(_read(data, any_end=each), back, 0).problems for each in (False, True))
     best = min((exact, loose), key=lambda one: len(one.problems))
@@ -101,14 +102,16 @@ def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
     for hunk in hunks:
         place, problem = _find(text, hunk, low, moved, fuzz)
         if place is None:
-            problems.append(f"hunk {hunk.number} (line {hunk.line} of the diff): {problem}")
+            where = "hunk {number} (line {line} of the diff): {problem}"
+            problems.append(Message(where, number=hunk.number, line=hunk.line, problem=problem))
             continue
         away = place.start - hunk.start
         if away or place.fuzz:
-            side = "below" if away > 0 else "above"
-            where = f", {count(abs(away), 'line')} {side} where the diff says" if away else ""
-            fuzzy = f", with fuzz {place.fuzz}" if place.fuzz else ""
-            notes.append(f"hunk {hunk.number}: found at line {place.start + 1}{where}{fuzzy}")
+            side = ", {lines} below where the diff says" if away > 0 else ", {lines} above where the diff says"
+            where = Message(side, lines=count(abs(away), "line")) if away else ""
+            fuzzy = Message(", with fuzz {fuzz}", fuzz=place.fuzz) if place.fuzz else ""
+            form = "hunk {number}: found at line {line}{where}{fuzzy}"
+            notes.append(Message(form, number=hunk.number, line=place.start + 1, where=where, fuzzy=fuzzy))
         moved = away
         out += text.lines[low : place.at]
         new, low = _changed(text, hunk, place)
@@ -135,8 +138,8 @@ def _find(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> Tu
     if not hunk.side("-"):  # a diff without context
         at = hunk.start + moved
         empty = low <= at <= len(text.lines)
-        return (_Place(at), "") if empty else (None, f"the file has no line {at}")
-    there = "the file has what it makes already: it is applied, or the diff is reversed"
+        return (_Place(at), "") if empty else (None, Message("the file has no line {at}", at=at))
+    there = Message("the file has this change already: the diff is applied, or reversed")
     for less in range(fuzz + 1):
         found = _places(text, hunk, low, moved, less)
         named = {hunk.start, hunk.start + moved}
@@ -147,13 +150,16 @@ def _find(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> Tu
             return found[0], ""
         if found:
             lines = ", ".join(str(place.start + 1) for place in found[:5])
-            return None, f"its lines stand in {len(found)} places (lines {lines}), none of them where the diff says"
+            places = "its lines stand in {number} places (lines {lines}), none of them where the diff says"
+            return None, Message(places, number=len(found), lines=lines)
     if text.find(hunk.side("+"), 0) and hunk.side("+"):
         return None, there
     for less in range(fuzz + 1, _MOST_FUZZ + 1):
         found = _places(text, hunk, low, moved, less)
         if len(found) == 1:
-            return None, f"its context differs: it is found at line {found[0].start + 1} with --fuzz {less}"
+            return None, Message(
+                "its context differs: it is found at line {line} with --fuzz {less}", line=found[0].start + 1, less=less
+            )
     return None, _missing(text, hunk)
 
 
@@ -185,5 +191,5 @@ def _missing(text: _Text, hunk: UnifiedHunk) -> str:
     known = set(text.keys)
     for tag, line in hunk.lines:
         if tag != "+" and line.strip() and _key(line, text.any_end) not in known:
-            return f"the file has no line `{line.strip().decode('utf-8', 'replace')}`"
-    return "the file has its lines, but not one below the other"
+            return Message("the file has no line `{line}`", line=line.strip().decode("utf-8", "replace"))
+    return Message("the file has its lines, but not one below the other")

@@ -11,6 +11,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from patcher.author.diffs.apply import DiffResult, apply_hunks
 from patcher.author.diffs.unified import Section, UnifiedHunk
 from patcher.errors import AbsentError, SitepatchError
+from patcher.message import Message
 from patcher.model import Located, Receipt
 from patcher.planner.survey import read_target
 from patcher.store.status import read_installed
@@ -18,13 +19,14 @@ from patcher.store.store import Store
 from patcher.target.environment import blocker, locate
 from patcher.target.interpreter import Environment
 from patcher.target.record import recorded_sources
+from patcher.text.listed import listed
 
 _FEWEST = 3  # old lines, not blank, without which a file is not taken by its name alone
 _BESIDE = ("test", "tests", "doc", "docs", "example", "examples", "script", "scripts", "tools", "benchmarks", "setup.py")
 _TEST = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 _UNREAD = (".pyi", ".md", ".rst")
 _ABOVE = ("a", "b", "src", "lib", "python")
-_WHOLE = "write its whole path into the diff"
+_WHOLE = Message("write its whole path into the diff")
 
 
 class FileMatch(NamedTuple):
@@ -74,7 +76,7 @@ class InstalledSources:
         parts = [part for part in section.path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
         if not section.path.endswith(".py") or not section.hunks:
             shipped = bool(section.hunks or not section.bare) and self._is_shipped(section, parts)
-            return FileMatch(section, left_out=section.refused or "no Python file", shipped=shipped)
+            return FileMatch(section, left_out=section.refused or Message("no Python file"), shipped=shipped)
         found = self._candidates(parts)
         for common in sorted({each.common for each in found}, reverse=True):
             fits = []
@@ -88,8 +90,10 @@ class InstalledSources:
             if len(fits) > 1:  # some of them perhaps with fuzz
                 fits = [each for each in fits if not apply_hunks(self._text(each), section.hunks).problems] or fits
             if len(fits) > 1:
-                names = " and ".join(sorted(each.path for each in fits))
-                return FileMatch(section, problem=f"it applies to several installed files: {names}", hint=_WHOLE)
+                names = listed(sorted(match.path for match in fits))
+                return FileMatch(
+                    section, problem=Message("it applies to several installed files: {names}", names=names), hint=_WHOLE
+                )
             if fits:
                 return self._apply(fits[0], section)
         return self._missing(section, parts, [each for each in found if each.whole])
@@ -194,18 +198,18 @@ class InstalledSources:
             error = None if _is_beside(parts) else self._refused(_first(parts))
             if error:
                 return FileMatch(section, problem=error.message, hint=error.hint)
-            return FileMatch(section, left_out="no installed file", shipped=self._is_shipped(section, parts))
+            return FileMatch(section, left_out=Message("no installed file"), shipped=self._is_shipped(section, parts))
         most = max(each.common for each in found)
         nearest = [each for each in found if each.common == most]
         if len(nearest) > 1:
-            names = " nor ".join(sorted(each.path for each in nearest))
-            return FileMatch(section, problem=f"it applies neither to {names}", hint=_WHOLE)
+            names = listed(sorted(match.path for match in nearest), "nor")
+            return FileMatch(section, problem=Message("it applies neither to {names}", names=names), hint=_WHOLE)
         (one,) = nearest
         before, made = self._text(one), self._result(one, section.hunks)
         encoding = _encoding_problem(before, before, section.hunks)
         if made.done:
-            what = "the file has all of it already: it is applied, or the diff is reversed"
-            hint = "one made by hand becomes a patchset with: sitepatch capture"
+            what = Message("the file has all of its changes already: the diff is applied, or reversed")
+            hint = Message("one made by hand becomes a patchset with: sitepatch capture")
             return FileMatch(section, one.path, one.located, before, problem=what, hint=hint)
         return FileMatch(section, one.path, one.located, before, problem="\n".join(filter(None, (encoding, *made.problems))))
 
@@ -230,16 +234,18 @@ def _encoding_problem(before: bytes, after: bytes, hunks: Sequence[UnifiedHunk])
     try:
         encoding, changed = _encoding(before), _encoding(after)
     except SyntaxError as error:
-        return f"the encoding that the file declares cannot be read: {error}"
+        return Message("the encoding that the file declares cannot be read: {error}", error=error)
     if changed != encoding:
-        return f"it changes the encoding that the file declares, from {encoding} to {changed}"
+        return Message(
+            "it changes the encoding that the file declares, from {encoding} to {changed}", encoding=encoding, changed=changed
+        )
     for hunk in hunks:
         for at, (_, line) in enumerate(hunk.lines):
             try:
                 line.decode(encoding)
             except ValueError:
-                where = f"line {hunk.line + 1 + at} of the diff"
-                return f"conflicting encodings: {where} is not {encoding}, as the file is: convert the diff"
+                differ = "conflicting encodings: line {line} of the diff is not {encoding}, as the file is: convert the diff"
+                return Message(differ, line=hunk.line + 1 + at, encoding=encoding)
     return ""
 
 

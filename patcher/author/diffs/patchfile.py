@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.author.diffs.unified import DiffProblem, Section, parse_diff
+from patcher.message import Message
 
 _MAIL = re.compile(rb"^From (?:[0-9a-f]{40} |(?=\S*@)\S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )", re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z][A-Za-z-]*):(?:\s+|$)(.*)")
@@ -83,7 +84,7 @@ def read_series(text: str) -> Tuple[List[str], List[DiffProblem]]:
         if name and not name.startswith("#"):
             names.append(name)
             if {"-R", "--reverse"} & set(options):
-                problems.append(DiffProblem(number, f"{name} is to be applied in reverse (-R)"))
+                problems.append(DiffProblem(number, Message("{name} is to be applied in reverse (-R)", name=name)))
     return names, problems
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.spatch.hunk import MOST_LINES
+from patcher.message import Message
 
 _HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
 _DAY = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
@@ -14,6 +15,7 @@ _KIND = re.compile(r"(old mode|new mode|deleted file mode|new file mode|copy fro
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 _NOWHERE = "/dev/null"
+_NEW, _DELETED = Message("a new file"), Message("a deleted file")
 _CHOPPED = 2  # blank lines that may be missing at the end of a diff: what sends or shows it removes them, as GNU patch knows
 _EPOCH = re.compile(r"\t1970-01-01 | Thu Jan 01 00:00:00 1970 ")
 
@@ -107,10 +109,10 @@ class _Reader:
                 self.at += 1
                 self._plain(line, follows, self.first + here)
             elif re.match(r"(Binary f|F)iles .* differ$", line):
-                self.sections.append(Section(_named(line.split()[-2]), self.first + here, (), "a binary diff"))
+                self.sections.append(Section(_named(line.split()[-2]), self.first + here, (), Message("a binary diff")))
             elif re.match(r"Only in .+: .+", line):
                 path = re.sub(r"^Only in (.+): (.+)$", r"\1/\2", line)
-                self.sections.append(Section(_named(path), self.first + here, (), "a file that one side alone has"))
+                self.sections.append(Section(_named(path), self.first + here, (), Message("a file that one side alone has")))
             elif line.startswith("*** ") and follows.startswith("--- "):
                 self._wrong(here, "a context diff, expected a unified one (diff -u)")
                 self.at = len(self.lines)
@@ -141,18 +143,19 @@ class _Reader:
         names = {re.sub(r"^\w/", "", name) for name in (both[:middle], both[middle + 1 :])}
         same = len(names) == 1 and both[middle : middle + 1] == " "
         path = names.pop() if same else _named(re.findall(r'"(?:[^"\\]|\\.)*"|\S+', header)[-1])
-        refused = "a binary diff" if binary else ""
-        for kind in ("rename", "copy"):
+        refused = Message("a binary diff") if binary else ""
+        for kind, text in (("rename", "a rename of {path}"), ("copy", "a copy of {path}")):
             if f"{kind} to" in said:
-                path, refused = _named(said[f"{kind} to"]), f"a {kind} of {_named(said[f'{kind} from'])}"
-        refused = "a new file" if "new file mode" in said else "a deleted file" if "deleted file mode" in said else refused
-        mode = f"a change of mode from {said.get('old mode', '?')} to {said['new mode']}" if "new mode" in said else ""
+                path, refused = _named(said[f"{kind} to"]), Message(text, path=_named(said[f"{kind} from"]))
+        refused = _NEW if "new file mode" in said else _DELETED if "deleted file mode" in said else refused
+        old, new = said.get("old mode", "?"), said.get("new mode")
+        mode = Message("a change of mode from {old} to {new}", old=old, new=new) if new else ""
         follow = [_text(each) for each in self.lines[self.at : self.at + 2]]
         if len(follow) == 2 and follow[0].startswith("--- ") and follow[1].startswith("+++ "):
             self.at += 2
             self._plain(follow[0], follow[1], line, refused, mode)
         else:
-            self.sections.append(Section(path, line, (), refused or mode or "a section without a hunk", not refused))
+            self.sections.append(Section(path, line, (), refused or mode or Message("a section without a hunk"), not refused))
 
     def _plain(self, old: str, new: str, line: int, refused: str = "", mode: str = "") -> None:
         """Read the hunks below `--- PATH` and `+++ PATH`: of what is `refused` none, of a change of `mode` all."""
@@ -168,11 +171,11 @@ class _Reader:
             if not hunk:
                 return
         if not hunks:
-            self._wrong(self.at - 1, f"no hunk of {after} below it, expected `@@ -N,N +N,N @@`")
+            self._wrong(self.at - 1, "no hunk of {path} below it, expected `@@ -N,N +N,N @@`", path=after)
         if before == _NOWHERE or (_EPOCH.search(old) and not any(hunk.side("-") for hunk in hunks)):
-            before, refused = after, refused or "a new file"
+            before, refused = after, refused or _NEW
         elif after == _NOWHERE or (_EPOCH.search(new) and not any(hunk.side("+") for hunk in hunks)):
-            after, refused = before, refused or "a deleted file"
+            after, refused = before, refused or _DELETED
         path = before if not refused and (before.endswith(".py") or not after.endswith(".py")) else after  # `m.py.orig`
         self.sections.append(Section(path, line, () if refused else tuple(hunks), refused or mode, bool(mode and not refused)))
 
@@ -205,17 +208,19 @@ class _Reader:
         more = self.lines[self.at][:1] in (b" ", b"-", b"+") if self.at < len(self.lines) else False
         ends = re.match(rb"--- .|-- ?\r?$|---\r?$", self.lines[self.at]) if more else None
         if old or new or (more and not ends):
-            why = "is cut short" if old or new else "has more lines than its header says"
-            self._wrong(here, f"the hunk {why}: it ends in line {self.first + self.at - 1}")
+            cut, long = "the hunk is cut short: {end}", "the hunk has more lines than its header says: {end}"
+            end = Message("it ends in line {line}", line=self.first + self.at - 1)
+            self._wrong(here, cut if old or new else long, end=end)
             return None
         changed = sum(tag != " " for tag, _ in lines)
         if changed > MOST_LINES:
-            self._wrong(here, f"a hunk that changes {changed:,} lines, expected at most {MOST_LINES:,}")
+            text = "a hunk that changes {number:,} lines, expected at most {most:,}"
+            self._wrong(here, text, number=changed, most=MOST_LINES)
             return None
         return UnifiedHunk(number, self.first + here, start, new_start, found.group(5).strip(), tuple(lines))
 
-    def _wrong(self, at: int, text: str) -> None:
-        self.problems.append(DiffProblem(self.first + at, text))
+    def _wrong(self, at: int, text: str, **fields: Any) -> None:
+        self.problems.append(DiffProblem(self.first + at, Message(text, **fields)))
 
 
 def _text(line: bytes) -> str:

@@ -11,6 +11,7 @@ from patcher.author.hunks.differences import Difference
 from patcher.author.hunks.excerpts import tagged
 from patcher.author.hunks.insertions import Runs
 from patcher.author.hunks.spans import Text
+from patcher.message import Message
 
 _MOST = 8  # candidates that are loosened
 
@@ -36,7 +37,7 @@ class Candidates:
         if neighbours and (insertion.kind, header.kind) == ("run", "header"):
             inserted = tagged("+", self.runs.inserted(insertion, below=True))
             for each in self.of(header):
-                form = f"{each.form}, with what is inserted above it"
+                form = Message("{form}, with what is inserted above it", form=each.form)
                 yield each._replace(scope=insertion.place.scope, lines=(*inserted, *each.lines), form=form)
 
     def loose(self, works: Sequence[Candidate], group: Sequence[Difference]) -> Iterator[Candidate]:
@@ -56,4 +57,6 @@ def _anywhere(candidate: Candidate) -> Iterator[Candidate]:
     places = range(len(around))
     for hidden in chain.from_iterable(combinations(places, number + 1) for number in places):
         scope = ".".join([*("*" if at in hidden else each for at, each in enumerate(around)), name])
-        yield candidate._replace(scope=scope, form=f"{candidate.form}, in any class that defines `{name}`")
+        yield candidate._replace(
+            scope=scope, form=Message("{form}, in any class that defines `{name}`", form=candidate.form, name=name)
+        )

@@ -33,6 +33,7 @@ from patcher.author.hunks.strings import changed_part
 from patcher.engine.match.match import is_literal
 from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
 from patcher.engine.rewrite.layout import header_end
+from patcher.message import Message
 from patcher.text.lines import common_ends, line_edits
 
 
@@ -52,12 +53,12 @@ class Changes:
             at = i2
         lines += tagged(" ", one[at:])
         scope = scope_of(old)
-        yield Candidate(scope, tuple(lines), "all of the statement: nothing smaller is safe")
-        yield Candidate(scope, (*tagged("-", one), *tagged("+", other)), "all of the statement, replaced")
+        yield Candidate(scope, tuple(lines), Message("all of the statement: nothing smaller is safe"))
+        yield Candidate(scope, (*tagged("-", one), *tagged("+", other)), Message("all of the statement, replaced"))
         place = BlockRange.of(old)
         if place.scope != scope:
-            yield Candidate(place.scope, tuple(lines), "all of the statement, in the scope around it")
-        yield from with_context(self.before, place, [Fragment(tuple(lines), "all of the statement")])
+            yield Candidate(place.scope, tuple(lines), Message("all of the statement, in the scope around it"))
+        yield from with_context(self.before, place, [Fragment(tuple(lines), Message("all of the statement"))])
 
     # an expression, or a statement that changed ---------------------------------------------------------------------------
     def change(self, difference: Difference) -> Iterator[Candidate]:
@@ -66,7 +67,7 @@ class Changes:
         part = changed_part(self.before, self.after, *difference.pairs[-1])
         if part is not None:
             lines = (*tagged("-", part[0]), *tagged("+", part[1]))
-            yield Candidate(scope, lines, "the part of the string that changed", in_string=True)
+            yield Candidate(scope, lines, Message("the part of the string that changed"), in_string=True)
         yield from self._expressions(scope, difference.pairs)
         old, new = difference.pairs[0]
         simple = old.kind not in COMPOUND | CLAUSES
@@ -75,7 +76,7 @@ class Changes:
             found = kept_calls(old, new)
         statement: List[Fragment] = []
         for holes in _with_and_without(found):
-            form = "the statement" + (", what did not change left open" if holes else "")
+            form = Message("the statement, what did not change left open" if holes else "the statement")
             lines = self._statement(old, new, holes)
             inserted = [line for tag, line in lines if tag == "+"]
             plain = uncommented(inserted) if simple else inserted  # what stays keeps its comments
@@ -102,7 +103,7 @@ class Changes:
             return
         if is_one(value) and all(map(same, *names)):
             hole, whole = (value.outer_start, value.outer_end, OPEN), (other.end, other.end, "")
-            fragment = Fragment(self._statement(old, new, [(hole, whole)]), "the statement, the old value left open")
+            fragment = Fragment(self._statement(old, new, [(hole, whole)]), Message("the statement, the old value left open"))
             yield from alone_and_around(self.before, difference.place, [fragment])
 
     def _expressions(self, scope: str, pairs: Sequence[Pair]) -> Iterator[Candidate]:
@@ -111,10 +112,11 @@ class Changes:
             old, new = pairs[index]
             if not (is_expression(old) and is_expression(new)) or old.kind == "Expr" or not _stands_alone(pairs[: index + 1]):
                 continue
-            form = "the smallest expression that changed" if index == len(pairs) - 1 else "the expression around the change"
+            last = index == len(pairs) - 1
+            form = Message("the smallest expression that changed" if last else "the expression around the change")
             found = elided(pairs[index:])
             for holes in _with_and_without(found) if distinctive_words([old], [hole[:2] for hole, _ in found]) else ():
-                more = ", the rest of its list left open" if holes else ""
+                more = Message(", the rest of its list left open") if holes else ""
                 yield Candidate(scope, self._replaced(old, new, holes), form + more)
 
     def _replaced(self, old: Node, new: Node, holes: Holes) -> Tuple[Line, ...]:
@@ -146,7 +148,8 @@ class Changes:
             yield Candidate(scope, each.lines, each.form)
         for head in heads(self.before, owner):
             for each in fragments:
-                yield Candidate(scope, (*tagged(" ", head), *each.lines), f"{each.form}, below the header of its statement")
+                text = "{form}, below the header of its statement"
+                yield Candidate(scope, (*tagged(" ", head), *each.lines), Message(text, form=each.form))
 
     # the header of a definition -------------------------------------------------------------------------------------------
     def header(self, difference: Difference) -> Iterator[Candidate]:
@@ -159,8 +162,8 @@ class Changes:
         ]
         if not rest:
             general, full = (tagged(" ", header(self.before, old, general=each)) for each in (True, False))
-            yield Candidate(scope, (*decorators, *general), "the decorators, above the name of the definition")
-            yield Candidate(scope, (*decorators, *full), "the decorators, above the whole header")
+            yield Candidate(scope, (*decorators, *general), Message("the decorators, above the name of the definition"))
+            yield Candidate(scope, (*decorators, *full), Message("the decorators, above the whole header"))
             yield from self._expressions(scope, difference.pairs)
             return
         decorators = decorators if any(tag != " " for tag, _ in decorators) else []
@@ -177,7 +180,7 @@ class Changes:
             lines: List[Line] = []
             for sign, text, node, side in self._sides(old, new, [*holes, *returns] if holes else ()):
                 lines += tagged(sign, on_one_line(excerpt(text, node.start, header_end(node, text.text), side)))
-            form = "the header, what did not change left open" if holes else "the whole header"
+            form = Message("the header, what did not change left open" if holes else "the whole header")
             fragments.append(Fragment((*decorators, *lines), form))
         yield from (Candidate(scope, each.lines, each.form) for each in fragments)
         yield from with_context(self.before, difference.place, fragments)  # one of several definitions of this name
@@ -209,10 +212,12 @@ class Changes:
         )
         scope = difference.place.scope
         if first < len(one) - last and not above:
-            yield Candidate(scope, tuple(inner), "the clauses alone")
+            yield Candidate(scope, tuple(inner), Message("the clauses alone"))
         for head in heads(self.before, old):
-            yield Candidate(scope, (*tagged(" ", head), *inner), "the clauses below the header of their statement")
-            yield Candidate(scope, (*tagged(" ", head), *above, *inner, *below), "the clauses between their neighbours")
+            yield Candidate(scope, (*tagged(" ", head), *inner), Message("the clauses below the header of their statement"))
+            yield Candidate(
+                scope, (*tagged(" ", head), *above, *inner, *below), Message("the clauses between their neighbours")
+            )
         yield from self.whole(old, new)
 
 

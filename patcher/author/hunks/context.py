@@ -11,6 +11,7 @@ from patcher.author.hunks.differences import BlockRange, scope_of
 from patcher.author.hunks.excerpts import Line, enclosed, excerpt, forms, tagged
 from patcher.author.hunks.spans import Text
 from patcher.engine.node import CLAUSES, DEFINITIONS, Node
+from patcher.message import Message
 
 _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
 """The `$` of a string that would be taken for a placeholder: one that is nothing but `$NAME`."""
@@ -80,12 +81,12 @@ def with_context(
         for each in fragments:
             for one, other in zip(ends(forms(text, above, "1")), ends(forms(text, below, "2"))):
                 lines = (*tagged(" ", one.lines), *each.lines, *tagged(" ", other.lines))
-                yield Candidate(place.scope, lines, f"{each.form}, between both neighbours")
+                yield Candidate(place.scope, lines, Message("{form}, between both neighbours", form=each.form))
     yield from in_headers(text, place, near)
     owner = place.block.parent
     if owner is not None and _is_one_of_several(text, owner):
         inside = filter(None, (_inside(text, place, each) for each in (*fragments, *near)))
-        around = [each._replace(form=f"{each.form}, in the definition around it") for each in inside]
+        around = [each._replace(form=Message("{form}, in the definition around it", form=each.form)) for each in inside]
         yield from with_context(text, BlockRange.of(owner), ends(around)) if around else ()
 
 
@@ -106,10 +107,10 @@ def _near(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> Itera
     for each in fragments:
         for form in higher:
             lines = (*tagged(" ", form.lines), *each.lines)
-            yield Fragment(lines, f"{each.form}, beside the statement above", above=True)
+            yield Fragment(lines, Message("{form}, beside the statement above", form=each.form), above=True)
         for form in lower:
             lines = (*each.lines, *tagged(" ", form.lines))
-            yield Fragment(lines, f"{each.form}, beside the statement below", below=True)
+            yield Fragment(lines, Message("{form}, beside the statement below", form=each.form), below=True)
 
 
 def in_headers(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
@@ -120,7 +121,7 @@ def in_headers(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> 
             owner = at.block.parent
             if inner is None or owner is None:
                 break
-            yield Candidate(scope_of(owner), inner.lines, f"{each.form}, inside its header")
+            yield Candidate(scope_of(owner), inner.lines, Message("{form}, inside its header", form=each.form))
             if owner.kind in CLAUSES or owner.parent is None or owner.parent.kind != "Block":
                 break
             at = BlockRange.of(owner)

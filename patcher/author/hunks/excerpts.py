@@ -12,6 +12,7 @@ from patcher.engine import lex
 from patcher.engine.match.match import is_literal
 from patcher.engine.node import COMPOUND, DEFINITIONS, Node, same
 from patcher.engine.rewrite.layout import header_end
+from patcher.message import Message
 
 Line = Tuple[str, str]
 """The tag (` `, `-` or `+`) and the code behind it."""
@@ -231,14 +232,14 @@ def forms(text: Text, node: Node, suffix: str = "", *, literals: bool = False) -
     found: List[Form] = []
     if node.kind in COMPOUND:
         if node.header():
-            found.append(Form(tuple(opened(text, node)), "its header alone"))
+            found.append(Form(tuple(opened(text, node)), Message("its header alone")))
         if len(verbatim(text, node)) <= 12:
-            found.append(Form(tuple(verbatim(text, node)), "all of it"))
+            found.append(Form(tuple(verbatim(text, node)), Message("all of it")))
         return found
     value = node.fields.get("value")
     if isinstance(value, Node) and node.kind in ("Assign", "AugAssign") and value.kind not in ("Name", "Integer"):
         lines = excerpt(text, node.begin, node.outer_end, [(value.outer_start, value.outer_end, f"$V{suffix}")])
-        found.append(Form(tuple(on_one_line(lines)), "its value left open"))
+        found.append(Form(tuple(on_one_line(lines)), Message("its value left open")))
     calls = [
         part
         for part in (value, node.fields.get("exc"))
@@ -248,11 +249,11 @@ def forms(text: Text, node: Node, suffix: str = "", *, literals: bool = False) -
         args = call.items("args")
         groups = _grouped(zip(args, args), _literals(args) if literals else set())
         lines = excerpt(text, node.begin, node.outer_end, [left_open(group) for group, _ in groups])
-        found.append(Form(tuple(on_one_line(lines)), "its arguments left open"))
+        found.append(Form(tuple(on_one_line(lines)), Message("its arguments left open")))
         if len(args) > 1 and args[0].kind == "String" and not literals:
             lines = excerpt(text, node.begin, node.outer_end, [left_open(args[1:])])
-            found.append(Form(tuple(on_one_line(lines)), "its first argument"))
-    found.append(Form(tuple(on_one_line(verbatim(text, node))), "all of it"))
+            found.append(Form(tuple(on_one_line(lines)), Message("its first argument")))
+    found.append(Form(tuple(on_one_line(verbatim(text, node))), Message("all of it")))
     return found
 
 

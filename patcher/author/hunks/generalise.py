@@ -16,6 +16,7 @@ from patcher.engine.engine import rewrite
 from patcher.engine.names import unbound
 from patcher.engine.node import COMPOUND, SyntaxProblem
 from patcher.errors import PatchError
+from patcher.message import Message, joined
 from patcher.text.lines import line_edits
 
 _AHEAD = 6  # candidates that are tried after the first that works, as one of them may prove more
@@ -56,7 +57,7 @@ def _file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
     try:
         before, after = Text(edit.before), Text(edit.after)
     except SyntaxProblem as problem:
-        why = f"the file cannot be read as Python: {problem.message}"
+        why = Message("the file cannot be read as Python: {problem}", problem=problem.message)
         return DraftFile((edit.path,), (), (LeftOut(edit.path, problem.line or 1, "", why),))
     return _Choice(edit, before, after, others).made()
 
@@ -78,7 +79,7 @@ class _Choice:
 
     def hunk(self, part: _Part) -> DraftHunk:
         tried = (*part.rejected, *part.work[1:])
-        rejected = tuple(Rejected(each.candidate.text, each.problem or "a more general one works") for each in tried)
+        rejected = tuple(Rejected(each.candidate.text, each.problem or Message("a more general one works")) for each in tried)
         return DraftHunk(part.best.text, self.line(part.differences[0]), part.best.form, rejected)
 
     def line(self, difference: Difference) -> int:
@@ -92,9 +93,10 @@ class _Choice:
         kept: List[Difference] = []
         for each, (start, end) in zip(found, ranges):
             lines = range(self.after.source.lines.number(start), self.after.source.lines.number(end) + 1)
-            names = ", ".join(f"`{item.name}` (line {item.line})" for item in missing if item.line in lines)
+            items = [item for item in missing if item.line in lines]
+            names = joined(", ", (Message("`{name}` (line {line})", name=item.name, line=item.line) for item in items))
             if names:
-                self.leave_out([each], f"the new code reads names that nothing binds there: {names}")
+                self.leave_out([each], Message("the new code reads names that nothing binds there: {names}", names=names))
             else:
                 kept.append(each)
         return kept
@@ -123,7 +125,7 @@ class _Choice:
 
     def everywhere(self, candidate: Candidate, group: Sequence[Difference]) -> Optional[_Part]:
         """A candidate for all places of a scope; None where those are not these differences."""
-        wide = candidate._replace(everywhere=True, form=f"{candidate.form}, everywhere in the scope")
+        wide = candidate._replace(everywhere=True, form=Message("{form}, everywhere in the scope", form=candidate.form))
         tried = self.trial.of(wide, group)
         return None if tried.problem else _Part(tuple(group), (tried,), ())
 
@@ -156,7 +158,9 @@ class _Choice:
         for other in works[1:]:
             adds = any(now and not before for before, now in zip(best.held, other.held))
             if adds and not best.candidate.elsewhere and not other.candidate.elsewhere:
-                words = f"{best.candidate.form}; where that is not found: {other.candidate.form}"
+                words = Message(
+                    "{form}; where that is not found: {other}", form=best.candidate.form, other=other.candidate.form
+                )
                 candidate = best.candidate._replace(others=(*best.candidate.others, other.candidate), form=words)
                 tried = self.trial.of(candidate, group)
                 best = tried if tried.holds > best.holds else best
@@ -219,9 +223,9 @@ class _Choice:
             if made.work and empty in compress(parts, inside):
                 return [*(part for part, merged in zip(parts, inside) if not merged), made]
             failed += made.rejected
-        reasons = [f"in the file before the edit: {each.reason}" for each in failed if each.reason]
+        reasons = [Message("in the file before the edit: {reason}", reason=each.reason) for each in failed if each.reason]
         others = [each.problem for each in failed]
-        self.leave_out(empty.differences, next(iter((*reasons, *others)), "no hunk can be written for it"))
+        self.leave_out(empty.differences, next(iter((*reasons, *others)), Message("no hunk can be written for it")))
         return [part for part in parts if part is not empty]
 
     def leave_out(self, found: Iterable[Difference], why: str) -> None:
@@ -238,7 +242,7 @@ class _Choice:
             return ""
         elsewhere = any(part.best.elsewhere for part in parts)
         if not self.left_out and not same_code(made, self.edit.after, anywhere=elsewhere):
-            self.left_out.append(LeftOut(self.edit.path, 1, "", "the hunks together would not make the edited code"))
+            self.left_out.append(LeftOut(self.edit.path, 1, "", Message("the hunks together would not make the edited code")))
         old, new = made.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
         comments: List[int] = []
         blank = moved = 0
@@ -252,19 +256,20 @@ class _Choice:
                 comments.append(j1 + 1)
             else:
                 moved += 1
-        words = [f"comments differ in line {', '.join(map(str, comments))}: they are not matched, so no hunk changes them"]
-        words = words if comments else []
-        words += [f"{_places(moved)} in the layout or the position of code"] if moved else []
-        words += [f"{_places(blank)} in blank lines"] if blank else []
+        numbers = ", ".join(map(str, comments))
+        commented = Message("comments differ in line {lines}: they are not matched, so no hunk changes them", lines=numbers)
+        words = [commented] if comments else []
+        words += [Message("{places} in the layout or the position of code", places=_places(moved))] if moved else []
+        words += [Message("{places} in blank lines", places=_places(blank))] if blank else []
         if not parts and not self.left_out:
             line = edits[0][2] + 1
-            why = f"nothing but comments and layout: {'; '.join(words)}"
+            why = Message("nothing but comments and layout: {words}", words=joined("; ", words))
             self.left_out.append(LeftOut(self.edit.path, line, "", why, code=False))
-        return "; ".join(words)
+        return joined("; ", words)
 
 
 def _places(number: int) -> str:
-    return "1 place differs" if number == 1 else f"{number} places differ"
+    return Message("1 place differs" if number == 1 else "{number} places differ", number=number)
 
 
 def _rank(tried: Tried) -> Tuple[int, bool, bool, bool]:

@@ -14,6 +14,7 @@ from patcher.author.hunks.excerpts import Form, Hole, excerpt, forms, tagged, ve
 from patcher.author.hunks.names import distinctive_words, mentioned_during_import, names_bound, names_in, read_during_import
 from patcher.author.hunks.spans import Text
 from patcher.engine.node import COMPOUND, DEFINITIONS, STATEMENTS, Node, Value, same
+from patcher.message import Message
 
 _STDLIB = frozenset(sys.builtin_module_names) | frozenset(
     getattr(sys, "stdlib_module_names", None) or (path.stem for path in Path(ast.__file__).parent.iterdir())
@@ -34,7 +35,9 @@ class Runs:
             deleted = [line for node in difference.deleted for line in verbatim(self.before, node)]
             lines = (*tagged("-", deleted), *tagged("+", self.inserted(difference, below=True)))
             little = len(distinctive_words(difference.deleted)) < 2
-            yield from alone_and_around(self.before, difference.place, [Fragment(lines, "the code that goes")], little=little)
+            yield from alone_and_around(
+                self.before, difference.place, [Fragment(lines, Message("the code that goes"))], little=little
+            )
         else:
             yield from self._insertion(difference)
 
@@ -79,7 +82,7 @@ class Runs:
             at: [tuple(tagged("+", self.inserted(difference, below=at, bare=bare))) for bare in (False, True)]
             for at in (False, True)
         }
-        alone = [Fragment(lines, "the new code") for lines in inserted[above is None]]
+        alone = [Fragment(lines, Message("the new code")) for lines in inserted[above is None]]
         if above is None and owner is not None and owner.kind == "FunctionDef":
             yield from in_headers(self.before, difference.place, alone)
         ordered = [
@@ -92,11 +95,12 @@ class Runs:
         for form, lower, _ in ordered:
             for lines in inserted[lower]:
                 context = tagged(" ", form.lines)
-                words = f"beside the statement {'below' if lower else 'above'}, {form.words}"
+                beside = "beside the statement below, {words}" if lower else "beside the statement above, {words}"
+                words = Message(beside, words=form.words)
                 near.append(Fragment((*lines, *context) if lower else (*context, *lines), words, not lower, lower))
         yield from with_context(self.before, difference.place, alone, near)
         for each in alone if owner is None and below is None else ():
-            yield Candidate("<module>", ((" ", "..."), *each.lines), "end of the module")
+            yield Candidate("<module>", ((" ", "..."), *each.lines), Message("end of the module"))
 
     def _elsewhere(self, difference: Difference) -> Iterator[Candidate]:
         """Imports of the standard library at the top of the module, functions at its end: where that makes no difference."""
@@ -105,13 +109,13 @@ class Runs:
             return
         if kinds <= {"Import", "ImportFrom"} and all(_standard(self.after, node) for node in difference.inserted):
             inserted = tagged("+", self.inserted(difference, below=True, bare=True))
-            words = "an import of the standard library: top of the module"
+            words = Message("an import of the standard library: top of the module")
             yield Candidate("<module>", (*inserted, (" ", "...")), words, elsewhere=True)
         elif kinds == {"FunctionDef"} and not read_during_import(self.after.tree, names):
             code = "\n".join(self.inserted(difference, below=False))
             blank = max(len(code) - len(code.lstrip("\n")), len(code) - len(code.rstrip("\n")))
             lines = [*[""] * blank, *code.strip("\n").split("\n")]  # nothing follows at the end of a module
-            words = "a helper that only functions use: end of the module"
+            words = Message("a helper that only functions use: end of the module")
             yield Candidate("<module>", ((" ", "..."), *tagged("+", lines)), words, elsewhere=True)
 
     def _anchors(self, difference: Difference) -> List[Node]:
@@ -147,7 +151,8 @@ class Runs:
                 step = self.after.source.lines.indent(span[0])
                 holes.append((*span, ("\n" + step).join(form.lines)))
             inserted = excerpt(self.after, wrapper.begin, wrapper.outer_end, holes)
-            words = "the code that is wrapped" + (", its parts left open" if rank == 0 else ", word for word")
+            wrapped = Message("the code that is wrapped, word for word")
+            words = wrapped if rank else Message("the code that is wrapped, its parts left open")
             whole = Fragment((*tagged("-", deleted), *tagged("+", inserted)), words)
             yield from in_headers(self.before, difference.place, [whole])  # upstream may have wrapped more of it
             yield Candidate(difference.place.scope, whole.lines, words)

@@ -18,6 +18,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
+from patcher.message import Message, joined
 from patcher.model import HunkText, State, apply_splices
 
 
@@ -71,17 +72,17 @@ class Trial:
         except PatchError as error:
             return Tried(candidate, error.problem)
         except RecursionError:
-            return Tried(candidate, "the hunk is nested too deeply")
+            return Tried(candidate, Message("the hunk is nested too deeply"))
         if answer.state is not State.APPLICABLE:
-            reason = ": ".join(filter(None, (answer.problem, answer.hint)))
-            return Tried(candidate, answer.problem or f"it is {answer.state.value}", reason)
+            reason = joined(": ", (answer.problem, answer.hint))
+            return Tried(candidate, answer.problem or Message("it is {state}", state=Message(answer.state.value)), reason)
         made = apply_splices(self.before.source.data, answer.splices)
         expected = self.encoded(apply_differences(self.before.text, group))
         exact = made == expected
         if not exact and not same_code(made, expected, anywhere=candidate.elsewhere):
-            return Tried(candidate, "it would change other code than the edit did")
+            return Tried(candidate, Message("it would change other code than the edit did"))
         if any(map(partial(replaces_more, hunk), self.others)):
-            return Tried(candidate, "in another release the old value is more than one literal or name")
+            return Tried(candidate, Message("in another release the old value is more than one literal or name"))
         proves = compile_hunks([hunk], {})[0].proves_upstream
         return Tried(candidate, "", "", exact, proves, tuple(holds(source, hunk) for source in self.others))
 

@@ -116,7 +116,7 @@ def show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
     elif outcome.ok and not outcome.runs:
         lines = sum(log.lines for log in outcome.logs)
         console.info(
-            "nothing that is known is wrong in {lines} of {logs}",
+            "no known problem in {lines} of {logs}",
             lines=count(lines, "line"),
             logs=count(len(outcome.logs), "log"),
         )

@@ -21,8 +21,9 @@ from patcher.errors import UsageError
 from patcher.ops import diagnose as ops
 from patcher.ops.diagnose import DiagnoseOutcome, DiagnoseRequest
 from patcher.verbs.console import Console
-from patcher.verbs.options import Number, common_options
+from patcher.verbs.options import common_options
 from patcher.verbs.styles import Row, hint_lines
+from patcher.verbs.usage import Number, Whole
 
 
 @click.command(
@@ -36,7 +37,7 @@ from patcher.verbs.styles import Row, hint_lines
 @click.option("--follow", "grows", is_flag=True, help="Also what is written from now on, until Ctrl-C.")
 @click.option("--run", "which", metavar="N|all", help="Which run, where the logs hold several; default: the newest.")
 @click.option(
-    "--ranks", "count", metavar="N", type=click.IntRange(1, 256), help="No log: start N ranks here, and see if they can talk."
+    "--ranks", "count", metavar="N", type=Whole(1, 256), help="No log: start N ranks here, and see if they can talk."
 )
 @click.option(
     "--backend", metavar="NAME", help="With --ranks: gloo, nccl, cpu:gloo,gcu:eccl, ...; default: what fits the device."

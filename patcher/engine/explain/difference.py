@@ -108,7 +108,7 @@ class Describer:
         if pattern.kind in ("String", "FText") and min(len(ours), len(theirs)) > _SHORT:
             spans = _parting(self.side.written, spans[0], self.source.text, spans[1])
             pieces = self.side.written[slice(*spans[0])], self.source.text[slice(*spans[1])]
-            ours, theirs = (f"`{_one_line(piece)}`" if piece else "nothing" for piece in pieces)
+            ours, theirs = (f"`{_one_line(piece)}`" if piece else Message("nothing") for piece in pieces)
             here = here if place else Message("inside the string: ")
             whole = Message(", or `{name}` for the whole string", name=self.fresh) if pattern.kind == "String" else ""
             hint = Message("write it as it stands there{whole}", whole=whole)
@@ -238,7 +238,7 @@ class Describer:
         """An element that only the code's list has."""
         (pattern, _), (above, _), (below, _), element = part.holders, part.above, part.below, _element(theirs)
         if theirs.kind in STATEMENTS | CLAUSES:
-            where = Message("between the two statements") if above is not None and below is not None else "there"
+            where = Message("between the two statements") if above is not None and below is not None else Message("there")
             line = self.source.lines.number(theirs.begin)
             words = Message(
                 "the code has a {element} {where} that the pattern has not: line {line}, `{code}`",

@@ -13,7 +13,7 @@ from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.side import Hunk
-from patcher.message import Message, joined
+from patcher.message import Message, joined, one_line
 from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
 
 _MOST = 5  # places elsewhere in the file that are reported
@@ -131,7 +131,7 @@ def _with_problem(one: Explanation) -> Explanation:
     """Add the problem of an upstream hunk, for which the engine's answer has none."""
     if one.state is State.UPSTREAM and not one.problem:
         what = Message(
-            "the after side stands there already" if one.matches else "the code is already as the hunk would make it"
+            "the code of the `+` lines is there already" if one.matches else "the code is already as the hunk would make it"
         )
         return one._replace(problem=Message("{what}, and no receipt says that it was put there by sitepatch", what=what))
     return one
@@ -181,7 +181,7 @@ def _unmatched(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
         )
         return one._replace(closest=near, problem=Message("{what}, and `when-present` says that it need not be", what=what))
     if not hunk.text.in_string:  # the other lines are the closest code, which is in `closest`
-        one = one._replace(problem=one.problem.split("\n")[0])
+        one = one._replace(problem=one_line(one.problem))
     if one.elsewhere:
         other = one.elsewhere[0]
         where = Message("`{scope}`, line {line}", scope=other.scope or "<module>", line=other.line)

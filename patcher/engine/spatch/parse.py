@@ -47,7 +47,7 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
         python = notation.to_python(text, before=tag == "-")
         for name, start, end in notation.holes(text):
             if name == name.lower() and name != "_" and name not in options:
-                known = ", ".join(f"${option}" for option in sorted(options)) or "none"
+                known = ", ".join(f"${option}" for option in sorted(options)) or Message("none")
                 raise notation.NotationError(
                     Message("the option `${name}` is not declared; declared: {known}", name=name, known=known), start, end
                 )

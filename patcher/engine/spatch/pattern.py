@@ -110,7 +110,7 @@ def _check_names(text: HunkText, before: Side, after: Side) -> None:
         if node.name == "_":
             raise_marked(text, after, Message("`$_` stands for anything and cannot be written"), node.start, node.end)
         if node.name not in bound:
-            known = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_")) or "none"
+            known = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_")) or Message("none")
             message = Message("`${name}` is not bound by the before side; bound there: {known}", name=node.name, known=known)
             raise_marked(text, after, message, node.start, node.end)
 

@@ -75,7 +75,7 @@ def pair_runs(text: HunkText, before: Side, after: Side) -> None:
         new.node.name = old.node.name
     for run in _left(news, pairs):
         if run.is_context():
-            reject(text.origin, run.line[0], Message("all of this body goes: write what is to stand there (`+    pass`)"))
+            reject(text.origin, run.line[0], Message("all of this body goes: write what replaces it (`+    pass`)"))
         if not _is_stub(run):
             _refuse(text, run, _COVERED)
         run.node.role = ""

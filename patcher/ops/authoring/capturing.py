@@ -35,7 +35,7 @@ class CaptureRequest(NamedTuple):
     """Make a patchset of edits.
 
     `words` are packages, distributions or files, all that is installed without any. `output` is as `output_folder` takes it.
-    `pristine` is a file, a wheel or a directory that has the text of before, "" to find it. `copy` is a directory with edited
+    `pristine` is a file, a wheel or a directory that has the original text, "" to find it. `copy` is a directory with edited
     copies of installed files, "" where the installed files themselves were edited. With `partial` a patchset is made also
     where parts of the edit cannot be put into it. `summary` is that of the patchset, "" for one that names the files.
     `also` are releases (`1.2`, `NAME==1.2`) and directories of packages that it should hold for as well.
@@ -114,7 +114,7 @@ def capture(request: CaptureRequest, events: Events = SILENT) -> CaptureOutcome:
         SitepatchError: nothing was edited, or what a file was before is not found.
     """
     existing = _existing(request)
-    folder = existing or output_folder(request.name, request.output)
+    folder = existing or output_folder(request.name, request.output, events.note)
     check_also(request.also)
     env = request.place.environment()
     events.started(env)

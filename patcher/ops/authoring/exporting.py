@@ -28,7 +28,7 @@ from patcher.target.environment import locate
 from patcher.target.index import NoWheel, Pip
 from patcher.target.interpreter import Environment
 from patcher.target.releases import fetch_wheel
-from patcher.text.listed import normalized
+from patcher.text.listed import listed, normalized
 from patcher.verbs.place import SILENT, Events, Place
 from patcher.verbs.releases.against import check_against, distributions, named_releases
 from patcher.verbs.releases.patches import is_series, patch_name, patch_names
@@ -97,7 +97,8 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
         if file.before != file.after
     ]
     if not files:
-        states = ", ".join(dict.fromkeys(answer.state.value for answer in plan.answers)) or State.NOT_NEEDED.value
+        found = dict.fromkeys(answer.state.value for answer in plan.answers) or (State.NOT_NEEDED.value,)
+        states = joined(", ", map(Message, found))
         raise SitepatchError("nothing to export: no file would change here ({states})", states=states)
     doing = {step.patchset for file in files for step in file.steps}
     idle = [one.patchset.name for one in requested if one.patchset.name not in doing]
@@ -128,7 +129,7 @@ def _environment(request: ExportRequest, requested: List[Requested], events: Eve
         raise UsageError(
             "--against: found patches of {packages}, expected one package",
             "install the releases",
-            packages=" and ".join(packages),
+            packages=listed(list(packages)),
         )
     ((package, variants),) = packages.items()
     paths = {path for variant in variants for patch in variant.patches for path in patch.paths}

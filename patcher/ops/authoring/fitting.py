@@ -8,7 +8,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 from patcher.author.hunks.trial import readable, replaces_more
 from patcher.author.ranges import widened
 from patcher.errors import SitepatchError
-from patcher.message import Message
+from patcher.message import Message, one_line
 from patcher.model import Located, Patchset, Requested, State, Variant
 from patcher.patchset.sources import pick_variants, resolve_options
 from patcher.store.status import read_installed
@@ -18,7 +18,7 @@ from patcher.target.versions import accepts, is_version, matching_versions, newe
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.place import Events, Place
 from patcher.verbs.releases.against import NEWEST, NoRelease, distributions, named_releases, try_release
-from patcher.verbs.releases.outcome import APPLIES, HOLDS, ReleaseOutcome, one_line
+from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, ReleaseOutcome
 
 _MOST_EXPLAINED = 3  # releases of which every hunk is explained
 
@@ -134,7 +134,7 @@ def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:
 
 def _kept_values(variant: Variant, located: Located, tried: ReleaseOutcome) -> ReleaseOutcome:
     """The outcome, a conflict where a hunk would overwrite more than the one literal or name that it leaves open."""
-    for patch in variant.patches if tried.word == APPLIES else ():
+    for patch in variant.patches if tried.word == APPLICABLE else ():
         for path, source in ((path, readable(read_installed(located.site, path))) for path in patch.paths):
             scope = next((hunk.scope for hunk in patch.hunks if source and replaces_more(hunk, source)), "")
             if scope:

@@ -15,6 +15,7 @@ from patcher.errors import Location, UsageError
 from patcher.message import Message
 from patcher.system.reading import read_file
 from patcher.target.download import download, is_url
+from patcher.text.listed import listed
 
 SERIES = "series"
 _SUFFIX = re.compile(r"\.(?:patch|diff|mbox|eml|txt)$", re.IGNORECASE)
@@ -75,7 +76,7 @@ def _of_word(word: str) -> Iterator[GivenPatch]:
     if path.is_dir():
         files = sorted(file for pattern in _PATTERNS for file in path.glob(pattern))
         if not files:
-            what = Message("found neither a quilt series nor {patterns} in this directory", patterns=" or ".join(_PATTERNS))
+            what = Message("found neither a quilt series nor {patterns} in this directory", patterns=listed(_PATTERNS, "or"))
             raise UsageError.at(Location(word), what, "name the files")
         for file in files:
             yield from _of_file(file, file.name)

@@ -13,7 +13,7 @@ from patcher.author.hunks.trial import same_code
 from patcher.author.ranges import proven_range
 from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError, UsageError
-from patcher.message import Message, joined
+from patcher.message import Message, joined, one_line
 from patcher.model import FilePatch, Located, Patchset, PatchsetSource, Requested, State
 from patcher.patchset.layers import rewrite_layers
 from patcher.patchset.manifest import load_patchset
@@ -26,7 +26,7 @@ from patcher.target.versions import is_version
 from patcher.text.listed import listed
 from patcher.verbs.place import Events
 from patcher.verbs.releases.against import named_releases, try_release
-from patcher.verbs.releases.outcome import APPLIES, HOLDS, ReleaseOutcome, one_line
+from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, ReleaseOutcome
 
 
 class Release(NamedTuple):
@@ -166,7 +166,7 @@ def made_there(trial: Patchset, release: Release, expected: Mapping[str, bytes])
         expected: the files that it must make there, by path, as far as they are known.
     """
     found = try_release(Requested(trial, {}), release.located)
-    for path, right in expected.items() if found.word == APPLIES else ():
+    for path, right in expected.items() if found.word == APPLICABLE else ():
         made, _ = _rewritten(path, release.texts[path], trial)
         if not same_code(made, right, anywhere=True):
             problem = Message("{path}: other code comes of it than of the diff", path=path)
@@ -226,4 +226,4 @@ def with_patches(path: str, text: bytes, patches: Sequence[FilePatch]) -> Tuple[
     """A text with the hunks for its path, and why some cannot be applied, "" for none."""
     hunks = [hunk for patch in patches if path in patch.paths for hunk in patch.hunks]
     made = rewrite_layers(text, hunks, lambda data, layer: rewrite(data, layer, {}))
-    return made.data, "; ".join(one_line(answer.problem) for answer in made.answers if answer.state.failed)
+    return made.data, joined("; ", (one_line(answer.problem) for answer in made.answers if answer.state.failed))

@@ -24,7 +24,7 @@ from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError, UsageError
-from patcher.message import Message
+from patcher.message import Message, joined
 from patcher.model import FilePatch, Located
 from patcher.ops.authoring.importing import (
     IMPORTED,
@@ -46,6 +46,7 @@ from patcher.ops.authoring.proving import Release, by_package, check_also, furth
 from patcher.store.retry import settled
 from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
+from patcher.text.listed import listed
 from patcher.verbs.place import SILENT, Events
 from patcher.verbs.releases.patches import patch_name
 
@@ -60,7 +61,7 @@ def import_(request: ImportRequest, events: Events = SILENT) -> ImportOutcome:
         SitepatchError: the environment or a release cannot be read; a patch of the series that is there does not fit any more.
     """
     series = find_series(request.name, request.output)
-    folder = series.folder if series else output_folder(request.name, request.output)
+    folder = series.folder if series else output_folder(request.name, request.output, events.note)
     check_also(request.also)
     given = given_patches(request.patches, request.data, request.digest)
     env = request.place.environment()
@@ -234,8 +235,9 @@ class _Importer:
         parts = left_of(matches)
         if problems:
             result = self.sorted(result._replace(problems=problems), parts)
-            reasons = (f"{match.path or match.section.path}: {match.problem}" for match in problems)
-            return result._replace(problem="\n".join(reasons), hint="\n".join(match.hint for match in problems if match.hint))
+            paths = [(match.path or match.section.path, match.problem) for match in problems]
+            reasons = joined("\n", (Message("{path}: {problem}", path=path, problem=problem) for path, problem in paths))
+            return result._replace(problem=reasons, hint=joined("\n", (match.hint for match in problems)))
         edits = edits_of(taken)
         draft = generalise(edits, [release.texts for release in releases])
         unlike = (
@@ -249,7 +251,8 @@ class _Importer:
         self.noted(given.name, unlike)
         result = self.sorted(result._replace(draft=draft), [*parts, *draft.left_out])
         if result.missing and not self.single:  # of one patch what the rest would change is shown
-            return result._replace(problem="\n".join(f"{part.name}: {part.why}" for part in result.missing))
+            missing = (Message("{name}: {why}", name=part.name, why=part.why) for part in result.missing)
+            return result._replace(problem=joined("\n", missing))
         if not any(file.hunks for file in draft.files):
             return result._replace(state=LEFT_OUT, problem=Message("it changes no code that is installed"))
         text = spatch_text(given.patch, draft)
@@ -268,7 +271,7 @@ class _Importer:
         return result._replace(state=IMPORTED)
 
     def noted(self, name: str, notes: Iterable[str]) -> None:
-        self.notes.update((note if self.single else f"{name}: {note}", None) for note in notes)
+        self.notes.update((note if self.single else Message("{name}: {note}", name=name, note=note), None) for note in notes)
 
     def sorted(self, result: PatchResult, parts: Sequence[LeftOut]) -> PatchResult:
         """The result with the parts that are in no hunk, by whether they stop the import."""
@@ -303,7 +306,7 @@ class _Importer:
                 return Message("{paths}: no installed file", paths=patch.paths[0])
             made[path], problem = with_patches(path, self.texts[path], patches)
             if problem:
-                return f"{path}: {problem}"
+                return Message("{path}: {problem}", path=path, problem=problem)
         self.texts.update(made)
         return ""
 
@@ -331,7 +334,7 @@ class _Importer:
         used = [path for path, (_, before) in self.pristine.items() if self.texts[path] != before]
         homes = list(by_package((self.pristine[path][0], path) for path in used))
         request = self.request
-        packages = " and ".join(home.package for home in homes)
+        packages = listed([home.package for home in homes])
 
         def files(targets: Sequence[PackageRange]) -> Dict[str, str]:
             if not self.single:

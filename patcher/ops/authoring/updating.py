@@ -252,7 +252,7 @@ def _unfit(tried: Sequence[TriedRelease]) -> TriedRelease:
     unfit = [one for one in tried if one.outcome.failed]
     names = ", ".join(f"{one.located.distribution} {one.located.version}" for one in unfit)
     if not unfit:
-        raise SitepatchError("nothing is to be edited: it fits every release that is asked for", "name another one with --to")
+        raise SitepatchError("nothing to update: it fits every release that is asked for", "name another one with --to")
     if len(unfit) > 1:
         raise SitepatchError(
             "it does not fit {names}: one can be edited at a time", Message("name it with --to VERSION"), names=names

@@ -15,12 +15,11 @@ from patcher.text.listed import count
 from patcher.text.view import View
 from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.verbs.pages.html import Html, html_document, join, lines, localized, tag
-from patcher.verbs.releases.outcome import APPLIES, OUT_OF_RANGE, Checked, PatchState, ReleaseOutcome
+from patcher.verbs.releases.outcome import APPLICABLE, OUT_OF_RANGE, Checked, PatchState, ReleaseOutcome
 from patcher.verbs.releases.table import checked_heading, column_name, series_columns, upstream_since, version
 from patcher.verbs.translation import term, translated
 
 _MARKS = {
-    APPLIES: ("good", "✓"),
     State.APPLICABLE.value: ("good", "✓"),
     State.APPLIED.value: ("good", "✓"),
     State.UPSTREAM.value: ("same", "="),
@@ -28,7 +27,7 @@ _MARKS = {
     OUT_OF_RANGE: ("out", "·"),
 }
 _FAILED = ("bad", "✗")
-_LEGEND = (APPLIES, State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANGE)
+_LEGEND = (APPLICABLE, State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANGE)
 
 _Hunk = Tuple[str, str, int]
 """A column: the path and the scope of a hunk, and which of those in the same scope it is."""
@@ -170,7 +169,7 @@ def _row(outcome: ReleaseOutcome, columns: Sequence[_Hunk], named: _Named) -> Ht
         answer = found.get(column)
         if answer:
             kind, mark = _MARKS.get(answer.state.value, _FAILED)
-            word = APPLIES if answer.state is State.APPLICABLE else answer.state.value
+            word = answer.state.value
             cells.append(_cell(kind, mark, word, _reason(answer), named))
         else:
             cells.append(tag("td", ""))

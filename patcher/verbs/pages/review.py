@@ -145,7 +145,7 @@ def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
     remarks = list(outcome.notes)
     lost = [edit for edit in outcome.edits if not edit.diff]
     remarks += [
-        Message("{edit.path}: edited by hand ({edit.release}), and nothing here has the text of before", edit=edit)
+        Message("{edit.path}: edited by hand ({edit.release}), and the original text is not on this machine", edit=edit)
         for edit in lost
     ]
     if remarks:

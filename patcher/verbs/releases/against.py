@@ -9,7 +9,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tup
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
-from patcher.message import Message, joined
+from patcher.message import Message, joined, one_line
 from patcher.model import Located, Patchset, Plan, Requested, State
 from patcher.patchset.removal import can_go
 from patcher.patchset.sources import choose_variant, pick_variants
@@ -25,14 +25,12 @@ from patcher.text.listed import listed
 from patcher.verbs.place import SILENT, Events
 from patcher.verbs.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
 from patcher.verbs.releases.outcome import (
-    APPLIES,
     NO_RELEASE,
     NO_WHEEL,
     NOT_FETCHED,
     OUT_OF_RANGE,
     Checked,
     ReleaseOutcome,
-    one_line,
     state_of,
 )
 from patcher.verbs.releases.patches import is_series, patch_states
@@ -212,7 +210,7 @@ def _outcomes(
     for package, (name, version), inside in chosen:
         listing, folder = listings[name], folders.get((name, version), cache)
         if not inside and not is_series(requested.patchset):
-            ranges = " or ".join(variant.versions for variant in pick_variants(requested.patchset)[package])
+            ranges = listed([variant.versions for variant in pick_variants(requested.patchset)[package]], "or")
             asked_early = NEWEST in against and not can_go(requested.patchset, name, version)  # by CI, as `apply` would answer
             word = State.NOT_FOUND.value if asked_early else OUT_OF_RANGE
             problem = Message("the patchset is for {package} {ranges}", package=package, ranges=ranges)
@@ -225,8 +223,8 @@ def _outcomes(
             outcome = try_release(requested, Located(package, str(folder), name, version, ""))
             hint = update_hint(requested, name, version) if version == last.get(name) else ""
             outcome = outcome if inside else outcome._replace(hint=outcome.hint or hint)
-        listed = isinstance(listing, Listing) and version in listing.yanked
-        yield outcome._replace(yanked=listed or was_yanked(cache, name, version))
+        yanked = isinstance(listing, Listing) and version in listing.yanked
+        yield outcome._replace(yanked=yanked or was_yanked(cache, name, version))
     yield from _nothing_found(requested.patchset, against, chosen, listings)
 
 
@@ -258,14 +256,14 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
             else ""
         )
         more = Message(" (and {number} more)", number=len(others)) if others else ""
-        problem = where + one_line(first.problem).replace(site, "the wheel") + more
+        problem = where + _of_wheel(one_line(first.problem), site) + more
         word, hint = first.state.value, first.hint
         return ReleaseOutcome(distribution, version, word, problem=problem, hint=hint, answers=answers, patches=patches)
     state = state_of(plan)
     diffs = [
         _diff(file.path, file.before, file.after, requested.patchset.name) for file in plan.files if file.before != file.after
     ]
-    word = APPLIES if state is State.APPLICABLE else state.value
+    word = state.value
     places = _places(plan, state)
     return ReleaseOutcome(distribution, version, word, places, diffs=tuple(diffs), answers=answers, patches=patches)
 
@@ -316,3 +314,11 @@ def _nothing_found(
             if not any(each.versions for each in indexes):
                 problem = Message("pip found no release at all of that name")
             yield ReleaseOutcome(listed(list(names), "or"), text, NO_RELEASE, problem=problem)
+
+
+def _of_wheel(text: str, site: str) -> str:
+    """A message about a file of a release that was fetched, without the directory where that lies."""
+    if not isinstance(text, Message):
+        return text.replace(site, "the wheel")
+    fields = {name: _of_wheel(field, site) if isinstance(field, str) else field for name, field in text.fields.items()}
+    return Message(text.template, **fields)

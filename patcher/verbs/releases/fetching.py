@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
 from patcher.errors import SitepatchError
+from patcher.message import Message
 from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
 from patcher.target.index import Listing, Pip
@@ -44,14 +45,14 @@ def fetching(jobs: int, events: Events) -> Iterator[Fetcher]:
         OSError: the cache cannot be written.
     """
     cache = cache_dir()
-    ownership.refuse_shared(str(cache), "set SITEPATCH_CACHE to a directory of your own")
+    ownership.refuse_shared(str(cache), Message("set SITEPATCH_CACHE to a directory of your own"))
     with Pip() as pip, in_use(cache):
         yield Fetcher(pip, cache, jobs, events)
 
 
 def list_releases(fetcher: Fetcher, names: Sequence[str]) -> Listings:
     """The releases of every distribution, or why they cannot be had."""
-    report = partial(fetcher.events.progress, total=len(names), what="lists of releases read")
+    report = partial(fetcher.events.progress, total=len(names), what=Message("lists of releases read"))
     return dict(zip(names, _parallel(fetcher, [_caught(fetcher.pip.listing, name) for name in names], report)))
 
 
@@ -82,13 +83,14 @@ def fetch_all(
 
     if missing and not fetcher.events.fetching(Counter(name for name, _ in missing)):
         raise SitepatchError("nothing was fetched", "name patchsets, or fewer releases")
-    report = partial(fetcher.events.progress, total=len(missing), what="releases fetched")
+    report = partial(fetcher.events.progress, total=len(missing), what=Message("releases fetched"))
     tasks = [_caught(fetch_release, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
     try:
         found.update(zip(missing, _parallel(fetcher, tasks, report)))
     except OSError as error:
-        hint = "free some space there, or set SITEPATCH_CACHE to another directory"
-        raise SitepatchError(f"{error.filename or fetcher.cache}: {error.strerror or error}", hint) from None
+        hint = Message("free some space there, or set SITEPATCH_CACHE to another directory")
+        path, reason = error.filename or fetcher.cache, Message.whole(error.strerror or error)
+        raise SitepatchError("{path}: {reason}", hint, path=path, reason=reason) from None
     return found
 
 

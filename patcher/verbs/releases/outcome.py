@@ -11,14 +11,14 @@ from patcher.text.diffs import FileDiff
 if TYPE_CHECKING:
     from patcher.verbs.explanations import HunkExplanation
 
-APPLIES, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = (
-    "applies",
+APPLICABLE, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = (
+    "applicable",
     Message("out of range"),
     Message("no release"),
     Message("no wheel"),
     Message("not fetched"),
 )
-HOLDS = (APPLIES, State.APPLIED.value, State.UPSTREAM.value)
+HOLDS = (APPLICABLE, State.APPLIED.value, State.UPSTREAM.value)
 _GOOD = (*HOLDS, State.NOT_NEEDED.value, OUT_OF_RANGE)
 
 
@@ -77,8 +77,3 @@ def state_of(plan: Plan) -> State:
 def is_absent(answer: Answer) -> bool:
     """Whether an answer is about a whole package: it is not there, or not one that can be patched here."""
     return answer.state.failed and not answer.scope and "/" not in answer.path and not answer.path.endswith(".py")
-
-
-def one_line(text: str) -> str:
-    """The first line of a message."""
-    return text.split("\n")[0]

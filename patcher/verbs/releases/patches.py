@@ -15,7 +15,7 @@ from patcher.patchset.results import request_of, rewrite_cached
 from patcher.store.status import read_installed
 from patcher.target.interpreter import Environment
 from patcher.verbs.explanations import HunkExplanation, explanations
-from patcher.verbs.releases.outcome import APPLIES, PatchState
+from patcher.verbs.releases.outcome import PatchState
 
 _ORDER = (State.CONFLICT, State.AMBIGUOUS, State.NOT_FOUND, State.APPLICABLE, State.APPLIED, State.UPSTREAM)
 
@@ -47,7 +47,7 @@ def patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[Pa
     for name in patch_names(requested.patchset):
         found = {answer.state for answer in answers.get(name, ())}
         state = next((state for state in _ORDER if state in found), State.NOT_NEEDED)
-        word = APPLIES if state is State.APPLICABLE else state.value
+        word = state.value
         hunks = tuple(hunk for hunk in explained if patch_name(hunk.answer.written[0]) == name)
         failed = [answer for answer in answers.get(name, ()) if answer.state.failed]
         problem = f"{failed[0].path}: {failed[0].scope}: {failed[0].problem}" if failed else ""

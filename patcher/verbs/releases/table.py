@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
-from patcher.message import Message, joined
+from patcher.message import Message, joined, one_line
 from patcher.model import Answer, State
 from patcher.patchset.removal import can_go
 from patcher.text.listed import count
@@ -28,7 +28,7 @@ _FEW_LINES = 12  # about the hunks of a patch that do not fit, without --verbose
 # text -----------------------------------------------------------------------------------------------------------------
 def checked_heading(checked: Checked) -> str:
     """The patchset, how many releases were looked at, and how many of them are in which state."""
-    words = [outcome.word for outcome in checked.outcomes]
+    words = [outcome.word for outcome in checked.outcomes if outcome.word != NO_RELEASE]
     found = [f"{term(word)} {words.count(word)}" for word in dict.fromkeys(words)]
     releases = count(sum(one.version != "" and one.word != NO_RELEASE for one in checked.outcomes), "release")
     return Message("{checked.patchset.name} {checked.patchset.version}, {releases}", checked=checked, releases=releases) + (
@@ -47,7 +47,7 @@ def checked_rows(checked: Checked, *, each: bool) -> List[Row]:
         paths = dict.fromkeys(path for outcome in several for path, _ in outcome.places)
         yanked = sum(outcome.yanked for outcome in several)
         releases = count(len(several), "release") + (Message(", {yanked} yanked", yanked=yanked) if yanked else "")
-        text = "  ".join([*paths, *([one.problem] if one.problem else [])])
+        text = joined("  ", [*paths, one.problem])
         found.append(
             Row(
                 one.word,
@@ -84,7 +84,7 @@ def version(outcome: ReleaseOutcome) -> str:
 
 def _places_and_problem(outcome: ReleaseOutcome) -> str:
     places = [f"{path}:{','.join(map(str, lines))}" for path, lines in outcome.places]
-    return "  ".join([*places, outcome.problem] if outcome.problem else places)
+    return joined("  ", [*places, outcome.problem])
 
 
 def show_releases(console: Console, releases: Sequence[Checked]) -> None:
@@ -145,7 +145,7 @@ def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
         for patch in column[0].patches:
             if patch.problem:
                 lines = [line for hunk in patch.hunks for line in explanation_row(hunk, 0).details[:-1]]
-                details = (patch.problem.split("\n")[0], *(lines if verbose else lines[:_FEW_LINES]))
+                details = (one_line(patch.problem), *(lines if verbose else lines[:_FEW_LINES]))
                 rows.append(Row(patch.word, (patch.name, f"{column[0].distribution} {column_name(column)}"), details))
     return rows
 

@@ -11,6 +11,7 @@ from patcher.verbs.console import Console, requirement
 from patcher.verbs.options import common_options, complete_names, settings_option
 from patcher.verbs.rows import answer_json, answer_rows, decoded
 from patcher.verbs.styles import color_diff
+from patcher.verbs.usage import Choice
 
 _FORMATS = ("patch", "wheel", "patchset-wheel")
 
@@ -22,7 +23,7 @@ _FORMATS = ("patch", "wheel", "patchset-wheel")
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), default=_FORMATS[0], show_default=True, help="What is made of them."
+    "--format", "form", type=Choice(_FORMATS), default=_FORMATS[0], show_default=True, help="What to export."
 )
 @click.option(
     "--output",

@@ -16,6 +16,7 @@ from patcher.verbs.list import release_ranges
 from patcher.verbs.options import common_options
 from patcher.verbs.rows import decoded
 from patcher.verbs.styles import Row, color_diff, hint_lines
+from patcher.verbs.usage import Whole
 
 if TYPE_CHECKING:
     from patcher.ops.authoring.importing import ImportOutcome, PatchResult
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fuzz",
     metavar="N",
-    type=click.IntRange(0, 10),
+    type=Whole(0, 10),
     default=2,
     help="How many lines of context may differ at either end of a hunk (default 2).",
 )
@@ -135,13 +136,13 @@ def _rows(console: Console, made: ImportOutcome) -> List[Row]:
         Row(Message("not imported"), (left.name, left.why), tuple(color_diff(left.text.rstrip("\n")))) for left in made.missing
     ]
     for one in made.problems:
-        rows.append(Row(Message("does not fit"), (one.path or one.section.path,), tuple(one.problem.split("\n"))))
+        rows.append(Row(Message("does not fit"), (one.path or one.section.path,), (one.problem,)))
     return rows
 
 
 def _patch_row(result: PatchResult) -> Row:
     what = (number_of_hunks(result.draft),) if any(file.hunks for file in result.draft.files) else ()
-    details = (*result.problem.split("\n"), *hint_lines(result.hint)) if result.problem else ()
+    details = (result.problem, *hint_lines(result.hint)) if result.problem else ()
     return Row(result.state, (result.name, *what), details)
 
 

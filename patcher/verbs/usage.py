@@ -1,0 +1,92 @@
+"""A command line that click refuses: what is wrong with it, in our words."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from patcher.message import Message
+from patcher.text.listed import listed, suggest
+from patcher.text.terminal import printable_lines
+from patcher.verbs.styles import labelled
+from patcher.verbs.translation import translated
+
+
+class Choice(click.Choice):  # type: ignore[type-arg]
+    """One of a few words."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The word; click.BadParameter for any other."""
+        if value not in self.choices:
+            problem = 'found "{value}", expected {choices}{meant}'
+            meant = suggest(str(value), self.choices)
+            self.fail(Message(problem, value=value, choices=listed(self.choices, "or"), meant=meant), param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _Ranged:
+    """Refuses what is no number of its range, in our words; `nan`, which is in every range for click, is none."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The number; click.BadParameter for anything else."""
+        try:
+            number = super().convert(value, param, ctx)  # type: ignore[misc]
+        except click.BadParameter:
+            number = None
+        if number is None or number != number:
+            low, high = self.min, self.max  # type: ignore[attr-defined]
+            below = 'found "{value}", expected a number from {low}'
+            between = 'found "{value}", expected a number from {low} to {high}'
+            problem = below if high is None else between
+            self.fail(Message(problem, value=value, low=low, high=high), param, ctx)  # type: ignore[attr-defined]
+        return number
+
+
+class Number(_Ranged, click.FloatRange):
+    """A number in a range."""
+
+
+class Whole(_Ranged, click.IntRange):
+    """A whole number in a range."""
+
+
+def problem(error: click.ClickException) -> str:
+    """What is wrong with a command line, as a message."""
+    if isinstance(error, click.NoSuchOption):
+        meant = suggest(error.option_name, error.possibilities or ())
+        return Message("there is no option {option}{meant}", option=error.option_name, meant=meant)
+    if isinstance(error, click.MissingParameter) and error.param:
+        name = error.param.get_error_hint(error.ctx).strip("'")
+        return Message("{name} is missing", name=name)
+    if isinstance(error, click.BadParameter) and error.param and isinstance(error.message, Message):
+        name = error.param.get_error_hint(error.ctx).strip("'")
+        return Message("{name}: {problem}", name=name, problem=error.message)
+    if isinstance(error, click.BadOptionUsage):
+        given = any(word.startswith(f"{error.option_name}=") for word in sys.argv)
+        return Message("{option} takes no value" if given else "{option} needs a value", option=error.option_name)
+    return error.message if isinstance(error.message, Message) else error.format_message()
+
+
+def text(error: click.ClickException) -> str:
+    """How the command is used, and what is wrong."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return printable_lines(error.format_message())
+    see = Message("Try '{command} --help' for help.", command=context.command_path if context else "sitepatch")
+    head = f"{context.get_usage()}\n{translated(see)}\n\n" if context else ""
+    return printable_lines(head) + labelled("error", problem(error), fg="red", bold=True)
+
+
+def answer(error: click.ClickException) -> bool:
+    """Write a JSON answer about it; returns whether stderr is to have nothing else."""
+    from patcher.verbs.console import Console
+
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "sitepatch"
+    console = Console("-".join(path.split()[1:]) or path, True, False, False, None)
+    console.kept_notes = [] if console.name == "run" else None
+    hint = Message("see: {path} --help", path=path)
+    console.answer(False, {"error": {"message": problem(error), "hint": hint, "exit_code": error.exit_code}})
+    return console.kept_notes is not None

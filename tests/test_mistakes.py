@@ -1,0 +1,165 @@
+"""Forty mistakes that people make, each as it is typed: what is wrong, where, and what to do next. The list came before the texts."""
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+from tests.command import Site, sitepatch
+
+pytestmark = pytest.mark.once
+SESSIONS = """class Session:
+    def send(self, request, timeout=None):
+        if timeout is None:
+            timeout = 30
+        return self.adapter.send(request, timeout)
+
+    def close(self):
+        for adapter in self.adapters:
+            adapter.close()
+"""
+TOML = """schema = 1
+name = "{name}"
+version = "1.0"
+kind = "fix"
+summary = "Wait longer for a slow server"
+
+[options.level]
+type = "int"
+default = 60
+help = "Seconds."
+
+[[variant]]
+package = "{package}"
+versions = ">=2"
+patches = ["fix.spatch"]
+"""
+HUNK = """--- {package}/sessions.py
+@@ Session.send @@
+-timeout = 30
++timeout = $level
+"""
+DIFF = """--- a/requests/sessions.py
++++ b/requests/sessions.py
+@@ -3,2 +3,2 @@
+         if timeout is None:
+-            timeout = 30
++            timeout = 60
+"""
+PATCHSETS = {
+    "good": HUNK,
+    "absent": HUNK,
+    "drift": HUNK.replace("timeout = 30", "timeout = 45"),
+    "swapped": "--- requests/sessions.py\n@@ Session.send @@\n-timeout = 60\n+timeout = 30\n",
+    "dash": HUNK.replace("@@ Session.send @@\n-", "@@ Session.send @@\n–"),
+    "curly": HUNK.replace("-timeout = 30", "-timeout = “30”"),
+    "blank": HUNK.replace("-timeout = 30", "-timeout =\N{NO-BREAK SPACE}30"),
+    "mail": "".join(f"> {line}\n" for line in HUNK.splitlines()),
+    "noscope": HUNK.replace("@@ Session.send @@\n", ""),
+    "method": HUNK.replace("Session.send", "Session.sent"),
+    "key": HUNK,
+    "toml": HUNK,
+    "missing": HUNK,
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A site with requests 2.31, patchsets good and bad, a diff, a log and a note; nothing is applied."""
+    home = tmp_path_factory.mktemp("mistakes")
+    package, info = home / "site" / "requests", home / "site" / "requests-2.31.0.dist-info"
+    package.mkdir(parents=True)
+    info.mkdir()
+    files = {package / "__init__.py": "", package / "sessions.py": SESSIONS, info / "METADATA": "Metadata-Version: 2.1\nName: requests\nVersion: 2.31.0\n"}
+    record = ""
+    for path, text in files.items():
+        path.write_text(text)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+        record += f"{path.relative_to(home / 'site').as_posix()},sha256={digest},{len(text)}\n"
+    (info / "RECORD").write_text(f"{record}{info.name}/RECORD,,\n")
+    for name, hunk in PATCHSETS.items():
+        folder = home / "patchsets" / name
+        folder.mkdir(parents=True)
+        imported = "urllib9" if name == "absent" else "requests"
+        (folder / "patchset.toml").write_text(TOML.format(name=name, package=imported))
+        (folder / "fix.spatch").write_text(hunk.format(package=imported))
+    key, toml = home / "patchsets/key/patchset.toml", home / "patchsets/toml/patchset.toml"
+    key.write_text(key.read_text().replace("summary", "sumary"))
+    toml.write_text(toml.read_text().replace('version = "1.0"', "version = 1.0.2"))
+    (home / "patchsets/missing/fix.spatch").unlink()
+    (home / "fix.diff").write_text(DIFF)
+    (home / "notes.txt").write_text("remember the milk\n")
+    (home / "fine.log").write_text("Epoch 1\nEpoch 2\ndone\n")
+    return home
+
+
+# as it is typed, the exit code, and patterns of: what is wrong, where, what to do next
+MISTAKES = [
+    ("apply", 2, "NAME.* is missing", "sitepatch apply", "sitepatch apply --help"),
+    ("aply good", 2, 'no command "aply"', "aply", 'did you mean "apply"'),
+    ("explain good", 2, 'no command "explain"', "explain", "sitepatch check NAME --explain"),
+    ("apply god", 2, 'no patchset "god"', "patchsets", 'did you mean "good"'),
+    ("apply fix.diff", 2, "it is a diff", "fix.diff", "sitepatch import fix.diff"),
+    ("apply ./patchsets/good", 2, "it is the folder of a patchset", r"\./patchsets/good", "its name: good"),
+    ("apply requests", 2, "it is a package", "requests", "sitepatch list requests"),
+    ("apply good --forse", 2, "no option --forse", "sitepatch apply", 'did you mean "--force"'),
+    ("apply good --verify all", 2, 'found "all"', "--verify", "none, compile, import or probe"),
+    ("apply good --set level", 2, "found no \"=\"", "--set", "option=VALUE"),
+    ("apply good --set levle=3", 2, "levle", "good", 'did you mean "level"'),
+    ("apply good --set level=high", 2, "high", "level", "an int|a whole number|of type int"),
+    ("apply good --python /no/such", 2, "/no/such", "--python", "interpreter"),
+    ("apply good --target /no/such", 2, "/no/such", "--target", "directory"),
+    ("apply good --patch-dir /no/such", 2, "/no/such", "--patch-dir", "directory"),
+    ("apply absent", 1, "urllib9 is not installed", "site", "--python|pip install|--target"),
+    ("apply drift", 1, "timeout = 45|timeout = 30", "requests/sessions.py", "sitepatch check drift --explain"),
+    ("apply method", 1, "Session.sent", "requests/sessions.py", "Session.send"),
+    ("apply swapped", 0, "fixed upstream", "requests/sessions.py", "`-` and `\\+` are swapped"),
+    ("check dash", 2, "–|en dash", r"fix\.spatch:3", '"-"|write -|`-`'),
+    ("check curly", 2, "“|curly", r"fix\.spatch:3", "straight|write \"|`\"`"),
+    ("check blank", 2, "no-break space|NO-BREAK|U\\+00A0", r"fix\.spatch:3", "blank|space"),
+    ("check mail", 2, "> |mail", r"fix\.spatch:1", "remove|without"),
+    ("check noscope", 2, "@@", r"fix\.spatch:2", "@@ SCOPE @@|@@ .* @@"),
+    ("check key", 2, "sumary", "patchset.toml", "summary"),
+    ("check toml", 2, "1.0.2|line 3|invalid|version", "patchset.toml:3", "TOML|quote|string"),
+    ("check missing", 2, "fix.spatch", "patchset.toml|fix.spatch", "no such file|not there|readable"),
+    ("restore god", 2, 'god', "site|applied", "sitepatch status|nothing is applied"),
+    ("restore --from-backup", 0, "no file .* has a backup", "site", "pip install --force-reinstall|sitepatch doctor|\\.bak"),
+    ("list zzz", 1, "zzz", "patchsets|list", "sitepatch list"),
+    ("capture reqests --name mine", 1, "reqests is not installed|no package", "site", "did you mean requests"),
+    ("capture requests --name mine", 1, "nothing was edited", "site|requests", "sitepatch edit"),
+    ("edit requests session.py --name mine", 2, "session.py", "site", "sessions.py"),
+    ("import nosuch.diff --name mine", 2, "(?i)no such file", "nosuch.diff", "expected a diff"),
+    ("import notes.txt --name mine", 2, "no unified diff", "notes.txt", "diff -u|unified|git"),
+    ("run good python -c pass", 2, "`--`", "run", "sitepatch run good -- python"),
+    ("run good -- nosuchprogram", 127, "nosuchprogram", "PATH|nosuchprogram", "install|PATH|activate"),
+    ("sync", 2, r"\[tool.sitepatch\]|pyproject.toml", "pyproject.toml", "apply =|patchsets =|write|sitepatch apply"),
+    ("sync --locked", 1, "sitepatch.lock|pyproject.toml", "sitepatch.lock|pyproject.toml", "sitepatch lock|write|\\[tool.sitepatch\\]"),
+    ("diagnose nosuch.log", 2, "no such file", "nosuch.log", "name|log"),
+]
+
+
+def answered(world, command):
+    environment = () if "--target" in command or "--python" in command else ("--target", world / "site")
+    words = command.split()
+    at = words.index("--") if "--" in words else len(words)
+    return sitepatch(*words[:at], *environment, *words[at:], cwd=world, COLUMNS="400")
+
+
+def lacks(ended, code, *patterns):
+    """What of an answer is missing."""
+    shown = ended.out + ended.err
+    return [f"exit code {ended.code}"] * (ended.code != code) + [each for each in patterns if not re.search(each, shown)]
+
+
+def test_of_forty_mistakes_all_are_told_what_is_wrong_where_and_what_comes_next(world):
+    assert len(MISTAKES) == 40
+    bad = {}
+    for command, *asked in MISTAKES:
+        ended = answered(world, command)
+        if lacks(ended, *asked):
+            bad[command] = (lacks(ended, *asked), ended.out, ended.err)
+        assert "Traceback" not in ended.err, command
+        assert len((ended.out + ended.err).splitlines()) <= 16, (command, ended)
+    assert len(bad) <= 2, "\n".join(f"{command}\n  {lacking}\n{out}{err}" for command, (lacking, out, err) in bad.items())
+    assert not Site(world).path.joinpath(".sitepatch").exists()
