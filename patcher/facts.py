@@ -6,7 +6,7 @@ from typing import Mapping, NamedTuple, Optional, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.message import Message, joined
-from patcher.model import Answer, HunkText, Located, Receipt, Requested, Step
+from patcher.model import ADDED, Answer, HunkText, Located, Receipt, Requested, Step
 from patcher.text.listed import release_name
 
 
@@ -112,6 +112,11 @@ class Assignment(NamedTuple):
     path: str
     hunks: Tuple[HunkText, ...]
     names: Tuple[str, ...]
+
+    @property
+    def adds(self) -> bool:
+        """Whether it adds the file."""
+        return self.hunks[0].scope == ADDED
 
 
 class TargetFile(NamedTuple):

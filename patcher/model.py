@@ -6,6 +6,10 @@ from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tupl
 
 KINDS = ("fix", "default", "debug")  # of patchsets, in the order of application: debug shows the code with the fixes
 OptionValue = Union[int, float, bool, str]
+SOURCE = (".py", ".pyi")
+"""The suffixes of the files that are matched by syntax; what else there is is lines of text."""
+TEXT, ADDED = "<text>", "<new file>"
+"""The scopes of hunks that are no syntax: lines of a text file, and the whole text of a file that is added."""
 Progress = Callable[[int, int, str], None]
 """Called with how much is done, of how much (0: not known), and what: `3, 43, "releases fetched"`."""
 
@@ -73,6 +77,11 @@ class HunkText(NamedTuple):
     layer: int = 0
 
     @property
+    def plain(self) -> bool:
+        """Whether its lines are no syntax."""
+        return self.scope in (TEXT, ADDED)
+
+    @property
     def forms(self) -> Tuple["HunkText", ...]:
         """The forms of the hunk, in the order in which they are tried."""
         return (self._replace(others=()), *self.others)
@@ -84,6 +93,11 @@ class FilePatch(NamedTuple):
     paths: Tuple[str, ...]
     line: int
     hunks: Tuple[HunkText, ...]
+
+    @property
+    def adds(self) -> bool:
+        """Whether the file is added."""
+        return self.hunks[0].scope == ADDED
 
 
 class HunkAnswer(NamedTuple):
@@ -242,7 +256,8 @@ class Receipt(NamedTuple):
     Hashes are sha256 in hex. `path` is `/`-separated and relative to the site directory. `mode` is the permission bits,
     `mtime_ns` nanoseconds since the epoch, both of the pristine file; `link` is the target of a symbolic link that stood
     there, "" for a regular file. `origin` says what proves the pristine bytes: `recorded` (RECORD has their sha256),
-    `unrecorded` (nothing does), `edited` (RECORD has another one: the file was edited by hand before it was patched).
+    `unrecorded` (nothing does), `edited` (RECORD has another one: the file was edited by hand before it was patched), `added`
+    (no file stood there: its pristine bytes are none, and to restore it is to remove it).
     """
 
     path: str

@@ -189,7 +189,7 @@ def test_what_recovery_will_do_is_reported_before():
         ({"later": 1}, {}, "later: found an unknown key, expected one of phase, files, named"),
         ({"named": [1]}, {}, "named[0]: found 1, expected a string"),
         ({}, {"path": "../a"}, 'files[0].path: found "../a", expected a path below a site directory'),
-        ({}, {"action": "run"}, 'files[0].action: found "run", expected one of write, put, link, forget'),
+        ({}, {"action": "run"}, 'files[0].action: found "run", expected one of write, put, link, remove, forget'),
         ({}, {"new": ""}, 'files[0].new: found "", expected a sha256 in lower-case hex'),
         ({}, {"action": "link", "new": ""}, 'files[0].new: found "", expected a sha256 in lower-case hex'),
         ({}, {"old": "x"}, 'files[0].old: found "x", expected a sha256 in lower-case hex'),

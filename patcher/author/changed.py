@@ -79,7 +79,8 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
         SitepatchError: there is no such package or file, or it cannot be compared; for all such words.
     """
     notes: List[str] = []
-    every = {site: _listed(Path(site), notes if not words else []) for site in env.own if Path(site).is_dir()}
+    suffixes = (".py", *filter(None, (Path(word).suffix for word in words if "/" in word)))
+    every = {site: _listed(Path(site), notes if not words else [], suffixes) for site in env.own if Path(site).is_dir()}
     chosen = _chosen(env, words, every, unproven=unproven) if words else every
     found: List[InstalledFile] = []
     remarks: Dict[str, List[str]] = {}  # a remark -> the files that it is about
@@ -100,8 +101,8 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
     return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes))
 
 
-def _listed(site: Path, notes: List[str]) -> _Site:
-    """The Python files in the RECORD files of a site directory; adds a remark about distributions without one."""
+def _listed(site: Path, notes: List[str], suffixes: Tuple[str, ...]) -> _Site:
+    """The files with these suffixes in the RECORD files of a site directory; adds a remark about distributions without one."""
     found: _Site = {}
     editable, bare = [], []
     for owner in installed_distributions(site):
@@ -109,7 +110,7 @@ def _listed(site: Path, notes: List[str]) -> _Site:
             editable.append(f"{owner.name} ({owner.note})")
         elif not owner.recorded:
             bare.append(f"{owner.name} {owner.version}".rstrip())
-        for row in recorded_sources(Path(owner.dist_info)) if owner.recorded else ():
+        for row in recorded_sources(Path(owner.dist_info), suffixes) if owner.recorded else ():
             if not path_problem(row.path):
                 located = Located(package_of(row.path), str(site), owner.name, owner.version, owner.dist_info)
                 one = found.get(row.path) or InstalledFile(located, row.path)
@@ -175,7 +176,7 @@ def named_file(word: str, every: Mapping[str, Container[str]]) -> Tuple[str, Lis
             return site, [word]
     sites = listed(list(every), "or")
     hint = Message("name it as `mmengine/runner/runner.py`, or by its path")
-    raise UsageError.at(Location(word), "found no such Python file in {sites}", hint, sites=sites)
+    raise UsageError.at(Location(word), "found no such file in {sites}", hint, sites=sites)
 
 
 def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:
@@ -236,7 +237,8 @@ def _new_files(packages: Iterable[Tuple[str, str]], every: Dict[str, _Site]) -> 
     """A remark for each edited package with Python files that were not installed."""
     notes: List[str] = []
     for site, package in sorted(packages):
-        new = [path for path in python_files(site, package) if path not in every[site]]
+        added = Store(site).receipts()
+        new = [path for path in python_files(site, package) if path not in every[site] and path not in added]
         if new and any(path.startswith(f"{package}/") for path in every[site]):
             notes.append(
                 Message("{new}: new, and no part of a patchset, which changes files that are installed", new=shortened(new, 3))

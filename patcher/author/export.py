@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timezone
 from email.header import Header
 from email.utils import format_datetime, parseaddr
-from typing import NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.model import Patchset, Requested, Step, apply_splices
@@ -18,28 +18,31 @@ _MIME = ("MIME-Version: 1.0", "Content-Type: text/plain; charset=UTF-8", "Conten
 
 
 class PatchedFile(NamedTuple):
-    """One file of an installed release: its path, its pristine bytes, and the steps that patchsets make from there."""
+    """One file of an installed release: its path, its pristine bytes, and the steps that patchsets make from there.
+
+    `before` is None for a file that is added.
+    """
 
     path: str
     distribution: str
     version: str
-    before: bytes
+    before: Optional[bytes]
     steps: Tuple[Step, ...]
 
     @property
     def after(self) -> bytes:
         """The file after all of them."""
-        text = self.before
+        text = self.before or b""
         for step in self.steps:
             text = apply_splices(text, step.splices)
         return text
 
 
 class LayerFile(NamedTuple):
-    """One file before and after a patch of a series."""
+    """One file before and after a patch of a series; `before` is None for a file that it adds."""
 
     path: str
-    before: bytes
+    before: Optional[bytes]
     after: bytes
 
 

@@ -97,11 +97,16 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
     rows: List[Tuple[str, str, str]] = []
     hint = Message("fetch the wheel again")
     with archive_errors(wheel.name, hint), zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        for name in sorted(wheel.members, key=lambda name: (name.startswith(f"{wheel.info}/"), name)):
+        for name in sorted({*wheel.members, *changed}, key=lambda name: (name.startswith(f"{wheel.info}/"), name)):
             inside = name[len(wheel.info) + 1 :] if name.startswith(f"{wheel.info}/") else ""
             if inside in ("RECORD", *_SIGNATURES) or any(name.startswith(each) and name.endswith(".pyc") for each in compiled):
                 continue
             new = re.sub(rf"\A{re.escape(stem)}(\.dist-info|\.data)/", lambda found: f"{local(stem)}{found.group(1)}/", name)
+            if name not in wheel.members:
+                info = zipfile.ZipInfo(name)
+                info.file_size = len(changed[name].after)
+                rows.append((new, *_copied(archive, new, info, io.BytesIO(changed[name].after))))
+                continue
             with wheel.archive.open(name) as source:
                 text: IO[bytes] = source
                 if name in changed:
@@ -129,6 +134,8 @@ def _member(wheel: OpenWheel, file: PatchedFile) -> str:
             version=file.version,
         )
         raise SitepatchError(problem, "the wheel has to be the one of the release that is installed")
+    if file.before is None and file.path not in wheel.members:
+        return file.path
     for name in (file.path, f"{data}/purelib/{file.path}", f"{data}/platlib/{file.path}"):
         if name in wheel.members and wheel.text(name) == file.before:
             return name

@@ -18,6 +18,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.side import Hunk
+from patcher.engine.text import rewrite_text
 from patcher.message import Message
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State, apply_splices
 from patcher.text.lines import common_ends
@@ -40,6 +41,8 @@ def rewrite(
     Raises:
         PatchError: a hunk is wrong in itself.
     """
+    if hunks and hunks[0].plain:
+        return rewrite_text(data, hunks)
     compiled = compile_hunks(hunks, options)
     _check_anchors(compiled)
     collects = gc.isenabled()
@@ -78,6 +81,8 @@ def answer_alone(source: Source, hunk: HunkText, options: Mapping[str, OptionVal
     Raises:
         PatchError: the hunk is wrong in itself.
     """
+    if hunk.plain:
+        return rewrite_text(source.data, [hunk]).answers[0]
     each = _answered(source, compile_hunks([hunk], options)[0])
     return each.answer if each.answer.state.failed else _merge(source, [each])[0][0]
 
@@ -101,6 +106,10 @@ def fit_score(data: bytes, hunks: Sequence[HunkText], options: Mapping[str, Opti
         PatchError: a hunk is wrong in itself.
     """
     missing = matched = scopes = 0
+    for text in hunks if hunks[0].plain else ():
+        state = rewrite_text(data, [text]).answers[0].state
+        matched += not state.failed and state is not State.NOT_NEEDED
+        missing -= state.failed
     for hunk in compile_hunks(hunks, options):
         try:
             form, found = find_form(Source(data), hunk)

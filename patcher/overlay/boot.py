@@ -31,7 +31,8 @@ folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of the o
 class Entry:
     """A file of the manifest: its path (directories resolved), its patched copy, its state when that was made.
 
-    `size` is in bytes, `mtime` in whole seconds, `digest` the sha256 in hex, `module` the name by which it is imported.
+    `size` is in bytes, -1 for a file that is added, `mtime` in whole seconds, `digest` the sha256 in hex, `module` the name by
+    which it is imported.
     """
 
     def __init__(self, row: bytes) -> None:
@@ -46,7 +47,8 @@ class Entry:
         try:
             found = os.stat(self.path)
         except OSError as error:
-            refuse(f"{self.path}: {error.strerror}; it was there when the overlay was made", self)
+            if self.size >= 0:
+                refuse(f"{self.path}: {error.strerror}; it was there when the overlay was made", self)
         else:
             if (found.st_size, int(found.st_mtime)) == (self.size, self.mtime):
                 return
@@ -215,7 +217,7 @@ class Finder:
         """The spec of a module of the manifest, None for every other."""
         if fullname not in names:
             return None
-        spec = PathFinder.find_spec(fullname, path, target)
+        spec = PathFinder.find_spec(fullname, path, target) or _added(names[fullname], sys.path if path is None else path)
         entry = entry_of(spec.origin) if spec is not None else None
         if spec is None or entry is None:
             return None
@@ -224,6 +226,15 @@ class Finder:
         spec.loader = Patched(fullname, str(spec.origin), entry)
         spec.cached = bytecode(entry.copy)
         return spec
+
+
+def _added(entry: "Entry", places: "Any") -> "Optional[ModuleSpec]":
+    """The spec of a file that is not there, where its directory is one that is searched."""
+    if entry.size >= 0 or os.path.dirname(entry.path) not in map(os.path.realpath, places):
+        return None
+    from importlib.util import spec_from_file_location
+
+    return spec_from_file_location(entry.module, entry.path, loader=SourceFileLoader(entry.module, entry.path))
 
 
 def _guard() -> None:

@@ -34,8 +34,17 @@ _PRIVATE = Message("code is run from there: {hint}", hint=HINT)
 
 
 def overlay_files(plan: Plan) -> List[FilePlan]:
-    """The files of a plan that an overlay needs: those that are not on the disk as they are to be."""
-    return [file for file in plan.files if file.before != file.after]
+    """The files of a plan that an overlay needs: those that are not on the disk as they are to be, but for type stubs.
+
+    Raises:
+        UsageError: one is no module, so that its reader would see it as it is.
+    """
+    files = [file for file in plan.files if file.before != file.after and not file.path.endswith(".pyi")]
+    others = [file.path for file in files if not file.path.endswith(".py")]
+    if others:
+        hint = Message("apply the patchset, or run it without that file")
+        raise UsageError("an overlay serves modules; it cannot serve {paths}", hint, paths=", ".join(others))
+    return files
 
 
 def write_overlay(files: Sequence[FilePlan]) -> Path:
@@ -77,15 +86,16 @@ def _texts(files: Sequence[FilePlan]) -> Dict[str, bytes]:
     for file in files:
         path = Path(file.site, file.path)
         original = path.parent.resolve() / path.name  # the file itself may be a link, which is no other name of it here
-        found = original.stat()
-        if original.read_bytes() != file.before:
+        before = None if file.change and not file.change.old else file.before
+        if (original.read_bytes() if original.exists() else None) != before:
             raise OutdatedError("{original} was changed since it was looked at", Message("run this again"), original=original)
         copy = f"files/{sites.index(file.site)}/{file.path[: -len('.py')]}.patched.py"
         texts[copy] = file.after
         module = file.path[: -len(".py")].replace("/", ".")
         module = module[: -len(".__init__")] if module.endswith(".__init__") else module
+        state = (-1, -1) if before is None else (original.stat().st_size, int(original.stat().st_mtime))
         digest = sha256(file.before).hexdigest()
-        fields = (str(original), copy, module, str(found.st_size), str(int(found.st_mtime)), digest)
+        fields = (str(original), copy, module, *map(str, state), digest)
         rows.append(b"\0".join(map(os.fsencode, fields)))
     texts["manifest"] = boot.END.join([*rows, b""])
     return texts

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher import __version__
+from patcher.engine.text import rewrite_text
 from patcher.errors import SitepatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Requested, Rewrite, Splice, State, apply_splices
 from patcher.patchset.layers import rewrite_layers
@@ -100,6 +101,8 @@ def _in_layers(data: bytes, request: Request, rewrite: Callable[[bytes, Request]
     def of_layer(text: bytes, hunks: Tuple[HunkText, ...]) -> Rewrite:
         layers = {hunk.layer for hunk in hunks}
         every = tuple(hunk for hunk in request.every if hunk.layer in layers)
+        if hunks[0].plain:
+            return rewrite_text(text, hunks)
         return rewrite(text, request._replace(hunks=hunks, every=every))
 
     return rewrite_layers(data, request.hunks, of_layer)

@@ -34,7 +34,7 @@ def assignments_of(env: Environment, requested: Requested, answers: List[Answer]
     name = requested.patchset.name
     for package, variants in pick_variants(requested.patchset).items():
         try:
-            paths = [path for variant in variants for patch in variant.patches for path in patch.paths]
+            paths = [path for variant in variants for patch in variant.patches for path in patch.paths if not patch.adds]
             located = locate(env, package, paths)
             variant = _variant(requested, variants, located)
         except SitepatchError as error:
@@ -45,8 +45,9 @@ def assignments_of(env: Environment, requested: Requested, answers: List[Answer]
             continue
         notes += located.notes
         hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
+        added = {patch.paths[0] for patch in variant.patches if patch.adds}
         for patch in variant.patches:
-            path = _path(env, requested, located, patch, answers)
+            path = patch.paths[0] if patch.paths[0] in added else _path(env, requested, located, patch, answers)
             if path:
                 hunks[path] = hunks.get(path, ()) + patch.hunks
         assignments += [Assignment(requested, located, path, several, variant.names) for path, several in hunks.items()]
@@ -91,7 +92,7 @@ def update_hint(requested: Requested, distribution: str, version: str) -> str:
 def _variant_score(requested: Requested, variant: Variant, located: Located) -> Tuple[int, int, int]:
     scores = []
     for patch in variant.patches:
-        paths = find_file(located, patch.paths)
+        paths = () if patch.adds else find_file(located, patch.paths)
         scores.append(max((_score(requested, located, path, patch) for path in paths), default=(-len(patch.hunks), 0, 0)))
     missing, matched, scopes = map(sum, zip(*scores))
     return missing, matched, scopes

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.engine.text import STANDS_THERE
 from patcher.errors import Location, SitepatchError, StoreError
 from patcher.facts import Assignment, Condition, Facts, FileStatus, TargetFile, Wanted, sha256
 from patcher.message import Message
@@ -14,7 +15,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.planner.assignments import assignments_of
 from patcher.planner.plan import plan
 from patcher.store.folder import HOME
-from patcher.store.receipt import new_receipt
+from patcher.store.receipt import ADDED_FILE, new_receipt
 from patcher.store.status import classify, read_installed, recorded_now, statuses
 from patcher.store.store import Store
 from patcher.target.distribution import edited_message
@@ -92,7 +93,9 @@ def read_facts(
     files = {}
     for (site, path), (assignment, *_) in sorted(assignments.items()):
         edit = None if edits is None else edits.get((site, path), _NOT_EDITED)
-        files[site, path] = read_target(assignment.located, path, receipts[site].get(path), wanted, edit)
+        receipt = receipts[site].get(path)
+        read = read_added if assignment.adds else read_target
+        files[site, path] = read(assignment.located, path, receipt, wanted, edit)
     others: Sequence[FileStatus] = ()
     failed = wanted.reverted == () and any(answer.state.failed for answer in answers)  # then nothing is written
     if not (wanted.fresh or edits is not None or failed):
@@ -134,6 +137,37 @@ def read_target(
     return file._replace(receipt=receipt, blank=blank, notes=tuple(notes))
 
 
+def read_added(
+    located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted = PLAIN, edit: Optional[HandEdit] = None
+) -> TargetFile:
+    """A file that a patchset adds: as `read_target`, with no pristine bytes, or those of a file that stands there."""
+    data = read_installed(located.site, path)
+    ours = receipt if receipt and receipt.origin == ADDED_FILE else None
+    item = classify(located.site, ours, data) if ours else None
+    blank = new_receipt(located, path, ours)
+    file = TargetFile(b"", data or b"", origin=ADDED_FILE, receipt=receipt, blank=blank, missing=data is None)
+    if wanted.fresh and (item or data is None):
+        return TargetFile(b"", b"", origin=ADDED_FILE, blank=blank, missing=True)
+    if data is None:
+        return file
+    if item and item.live:
+        edited = item.condition is Condition.EDITED
+        kept = SitepatchError(*_KEPT) if edited and not wanted.force else None
+        file = file._replace(steps=item.receipt.steps, current=item.receipt.current, problem=kept)
+        return file._replace(aside=data if edited else b"")
+    foreign = SitepatchError(
+        STANDS_THERE, Message("remove it if nobody needs it, or give the file of the patchset another name")
+    )
+    return file._replace(pristine=data, origin="unrecorded", problem=None if data and (item or not receipt) else foreign)
+
+
+_KEPT = (
+    "the file was edited by hand after it was patched",
+    "`sitepatch restore` takes our change out and keeps the edit, unless they overlap; "
+    "--force drops the edit and keeps a copy of it",
+)
+
+
 def _read(
     located: Located, path: str, receipt: Optional[Receipt], notes: List[str], *, force: bool, edit: Optional[HandEdit]
 ) -> TargetFile:
@@ -146,11 +180,7 @@ def _read(
         if item.condition is Condition.ASTRAY:
             raise SitepatchError(*item.why)
         if item.condition is Condition.EDITED and not force:
-            raise SitepatchError(
-                "the file was edited by hand after it was patched",
-                "`sitepatch restore` takes our change out and keeps the edit, unless they overlap; "
-                "--force drops the edit and keeps a copy of it",
-            )
+            raise SitepatchError(*_KEPT)
         if item.live:
             aside = data if item.condition is Condition.EDITED else b""
             pristine = Store(site).pristine(receipt.pristine)

@@ -302,6 +302,12 @@ class Meta(NamedTuple):
         """The metadata that stat(2) returns."""
         return cls(stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_mtime_ns)
 
+    @classmethod
+    def inside(cls, folder: int) -> Meta:
+        """The metadata of a new file of an open directory: that of its owner, or of the group that shares it."""
+        info = os.fstat(folder)
+        return cls(0o644 | (group_bits(folder) & stat.S_IWGRP), info.st_uid, info.st_gid)
+
 
 def read_xattrs(fd: int) -> Tuple[Tuple[str, bytes], ...]:
     """Return the extended attributes of an open file, those that this user may read; an ACL is one of them."""

@@ -20,7 +20,7 @@ from patcher.store.receipt import decode_fields, encode_fields, file_name, path_
 from patcher.system.decode import STRINGS, Items, Table, one_of, sha256_hex, string
 
 PREPARING, COMMITTING = "preparing", "committing"
-WRITE, PUT, LINK, FORGET = "write", "put", "link", "forget"
+WRITE, PUT, LINK, REMOVE, FORGET = "write", "put", "link", "remove", "forget"
 
 
 def _hash(value: object) -> str:
@@ -30,7 +30,7 @@ def _hash(value: object) -> str:
 _ENTRY = Table(
     {
         "path": path_below,
-        "action": one_of(WRITE, PUT, LINK, FORGET),
+        "action": one_of(WRITE, PUT, LINK, REMOVE, FORGET),
         "old": _hash,
         "new": _hash,
         "link": string,
@@ -47,8 +47,9 @@ class JournalEntry(NamedTuple):
     """What becomes of one target file.
 
     `action` is WRITE (rename the temporary file over it), PUT (the same, with no receipt afterwards), LINK (rename the
-    temporary symbolic link to `link` over it) or FORGET (leave it alone). `old` and `new` are the sha256 of the target before
-    and after, "" where it is not there. `receipt` is the sha256 of the receipt waiting beside the old one, "" to drop it.
+    temporary symbolic link to `link` over it), REMOVE (a file that was added) or FORGET (leave it alone). `old` and `new` are
+    the sha256 of the target before and after, "" where it is not there. `receipt` is the sha256 of the receipt waiting beside
+    the old one, "" to drop it.
     """
 
     path: str
@@ -104,7 +105,7 @@ def read_journal(home: Folder) -> Optional[Journal]:
     fields = decode_fields(data, where, hint, _JOURNAL)
     entries = tuple(JournalEntry(**each) for each in fields["files"])
     for index, entry in enumerate(entries):
-        if entry.action != FORGET and not entry.new:
+        if entry.action not in (REMOVE, FORGET) and not entry.new:
             problem = Message('files[{index}].new: found "", expected a sha256 in lower-case hex', index=index)
             raise StoreError.at(Location(where), problem, hint)
     return Journal(fields["phase"], entries, tuple(fields.get("named", ())))
@@ -149,7 +150,10 @@ def put_in_place(site: Folder, home: Folder, entries: Sequence[JournalEntry]) ->
     for entry, verdict in verdicts:  # nothing but renames, so that readers see a mixture as briefly as possible
         if verdict == "ready":
             with site.holder(entry.path) as folder:
-                folder.move(temporary(entry.path), entry.path.rpartition("/")[2])
+                if entry.action == REMOVE:
+                    folder.remove(entry.path.rpartition("/")[2])
+                else:
+                    folder.move(temporary(entry.path), entry.path.rpartition("/")[2])
     return [entry.path for entry, verdict in verdicts if verdict == "changed"]
 
 
@@ -211,6 +215,8 @@ def _verdict(site: Folder, entry: JournalEntry) -> str:
         now, name = folder.digest(entry.path.rpartition("/")[2]), temporary(entry.path)
         if now not in (entry.old, entry.new):
             return "changed"
+        if entry.action == REMOVE:
+            return "ready" if now else "done"
         if folder.has(name):
             is_link = entry.action == LINK
             if folder.link(name) == (entry.link if is_link else "") and (is_link or folder.digest(name) == entry.new):

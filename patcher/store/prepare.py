@@ -10,8 +10,8 @@ from patcher.facts import sha256
 from patcher.message import Message, joined
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
-from patcher.store.folder import SPARE, Folder
-from patcher.store.journal import FORGET, LINK, PUT, WRITE, JournalEntry, backup, staged, temporary
+from patcher.store.folder import SPARE, Folder, Meta
+from patcher.store.journal import FORGET, LINK, PUT, REMOVE, WRITE, JournalEntry, backup, staged, temporary
 from patcher.system.decode import is_sha256
 
 # xfs asks for 200 KB of room before it makes a file, even an empty one.
@@ -108,9 +108,9 @@ def _check_target(site: Folder, change: Change) -> None:
         raise OutdatedError(
             "{path}: has changed since the plan was made" if now else "{path}: is not there any more", path=path
         )
-    if not now and change.data is not None:
-        raise StoreError("{path}: is not there, so it can only be restored or forgotten", path=path)
     new = change.receipt
+    if not now and change.data is not None and not (new and new.origin == receipt.ADDED_FILE):
+        raise StoreError("{path}: is not there, so it can only be restored or forgotten", path=path)
     if new and link and new.pristine == now and new.link != link:
         raise StoreError(
             "{path}: is a link to {link}, but its receipt says {recorded}",
@@ -133,7 +133,7 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     given = change.pristine
     if given is not None and sha256(given) != new.pristine:
         raise StoreError("{path}: its receipt is for other pristine bytes", path=change.path)
-    if given is None and not save:
+    if given is None and not save and new.origin != receipt.ADDED_FILE:
         _pristine(home, new)
     for step in new.steps:
         if step.digest not in patchsets and not _has(home, "patchsets", f"{step.digest}.json"):
@@ -147,7 +147,9 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
 
 
 def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:
-    """Return the work for the pristine file: the old link, the pristine copy itself, or a copy of it."""
+    """Return the work for the pristine file: the old link, the pristine copy itself, or a copy of it; or for none."""
+    if back.origin == receipt.ADDED_FILE:
+        return Work(JournalEntry(change.path, REMOVE, change.old, "", "", ""))
     with site.holder(change.path) as folder:
         if back.link and folder.digest(back.link) == back.pristine:
             return Work(JournalEntry(change.path, LINK, change.old, back.pristine, back.link, ""), back=back)
@@ -184,7 +186,7 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
 
     For a restore the room is not checked: it has to work on a full disk.
     """
-    moved = {work.entry.path for work in works if work.back and not (work.shared and work.entry.old)}
+    moved = {work.entry.path for work in works if not work.entry.old or (work.back and not work.shared)}
     problems = permission.obstacles(site, [work.entry.path for work in works if work.entry.action != FORGET], moved)
     if any(work.text for work in works):
         sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
@@ -236,7 +238,7 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
             folder.stamp(temporary(path), meta)
         else:
             folder.write(temporary(path), work.data, meta)
-    else:
+    elif old or action == REMOVE:
         now, meta = folder.look(name)
         if sha256(now) != old:
             raise StoreError(
@@ -248,5 +250,9 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
             pristine.put(sha256(work.given), work.given, meta)
         fresh = bytecode.fresh_mtime_ns(site, path, meta.mtime_ns or 0) if work.mtime_ns is None else work.mtime_ns
         meta = meta._replace(mtime_ns=fresh)
-        folder.write(temporary(path), work.data, meta)
+        if action != REMOVE:
+            folder.write(temporary(path), work.data, meta)
+    else:  # a file that is added
+        fresh = bytecode.fresh_mtime_ns(site, path, 0)
+        folder.write(temporary(path), work.data, Meta.inside(folder.fd)._replace(mtime_ns=fresh))
     folder.link_to(name, folder, backup(path))

@@ -15,7 +15,8 @@ from patcher.store.folder import HOME
 from patcher.system.decode import Items, Reader, Table, Values, decode_json, integer, one_of, option_value, sha256_hex, string
 
 RECEIPT_FORMAT = 1
-ORIGINS = ("recorded", "unrecorded", "edited")
+ADDED_FILE = "added"
+ORIGINS = ("recorded", "unrecorded", "edited", ADDED_FILE)
 
 
 def path_problem(path: str) -> str:
@@ -43,8 +44,10 @@ def new_receipt(located: Located, path: str, past: Optional[Receipt]) -> Receipt
         path: of the file.
         past: a receipt of the same pristine file, which knows its mode, mtime and link; without one they are read.
     """
-    if past is None:
-        full = f"{located.site}/{path}"
+    full = f"{located.site}/{path}"
+    if past is None and not os.path.lexists(full):  # a file that is added
+        mode, mtime_ns, link = 0o644, 0, ""
+    elif past is None:
         info = os.lstat(full)
         mode, mtime_ns = stat.S_IMODE(info.st_mode), info.st_mtime_ns
         link = os.readlink(full) if stat.S_ISLNK(info.st_mode) else ""

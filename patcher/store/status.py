@@ -24,6 +24,7 @@ from patcher.facts import Condition, FileStatus, sha256
 from patcher.message import Message, joined
 from patcher.model import Receipt, apply_splices
 from patcher.store.folder import EDITED, HOME, JOURNAL, SPARE
+from patcher.store.receipt import ADDED_FILE
 from patcher.store.store import Store, claimed_names
 from patcher.system.ownership import trusted_users
 from patcher.system.reading import look_again, read_file
@@ -84,6 +85,10 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
         there = os.path.isdir(os.path.dirname(os.path.join(site, receipt.path)))
         return item._replace(deleted=there and receipt.pristine in recorded_now(site, receipt.path))
     digest = sha256(data)
+    if receipt.origin == ADDED_FILE:  # it belongs to no release, unless one has a file of that name now
+        shipped = digest != receipt.current and digest in recorded_now(site, receipt.path)
+        other = Condition.OVERWRITTEN if shipped else Condition.EDITED
+        return item._replace(condition=Condition.APPLIED if digest == receipt.current else other)
     if digest == receipt.pristine:
         return item._replace(condition=Condition.OVERWRITTEN)
     if digest == receipt.current and not item.replaced:

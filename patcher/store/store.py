@@ -23,6 +23,7 @@ from patcher.system.decode import Table, Values, is_sha256, string
 from patcher.system.reading import patchset_digest
 
 _REINSTALL = Message("install the package it belongs to again, the same build from where it came, then run this again")
+NO_BYTES = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # the sha256 of b"", without importing hashlib
 _PATCHSET = Table({"files": Values(string)})
 
 
@@ -75,6 +76,8 @@ class Store:
 
     def pristine(self, digest: str) -> bytes:
         """Return the pristine copy with this sha256 (hex); StoreError if it is missing or not those bytes."""
+        if digest == NO_BYTES:  # also what stood there before a file was added
+            return b""
         data = self._stored("pristine", digest, "", _REINSTALL)
         if sha256(data) != digest:
             where = f"{self.site}/{HOME}/pristine/{digest}"

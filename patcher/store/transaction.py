@@ -129,8 +129,8 @@ class Transaction:
 
         Args:
             changes: by site directory, each of which is locked; at most one for each file. `old` is "" for a file that is not
-                there, which is restored or forgotten. New bytes without a receipt (edits by hand that outlive a restore, a
-                backup) drop the receipt.
+                there, which is added, restored or forgotten. New bytes without a receipt (edits by hand that outlive a
+                restore, a backup) drop the receipt.
             patchsets: digest (hex) to name and text of each file, for the patchsets the new receipts name; those that are
                 stored already may be left out.
 

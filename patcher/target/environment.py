@@ -144,10 +144,10 @@ def blocker(located: Located, path: str, env: Environment) -> Optional[str]:
     package directory of the same name; the standard library is frozen into the interpreter from 3.11 on.
     """
     file = Path(located.site) / path
-    if file.suffix != ".py":
-        return Message("{path} is not a .py file", path=path)
     if (Path(located.site) / "os.py").is_file():
         return Message("{path} belongs to the standard library, parts of which are frozen into the interpreter", path=path)
+    if file.suffix != ".py":
+        return None
     if (file.with_suffix("") / "__init__.py").is_file():
         return Message("{path} is not what is imported: the package {name}/ comes first", path=path, name=path[:-3])
     beside = os.listdir(file.parent)  # noqa: PTH208 - ten times as quick

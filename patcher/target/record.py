@@ -51,10 +51,10 @@ def _sha256(text: bytes) -> Optional[str]:
     return digest.hex() if len(digest) == 32 else None
 
 
-def recorded_sources(dist_info: Path) -> Iterator[RecordRow]:
-    """The Python files of a RECORD that have a sha256 there."""
+def recorded_sources(dist_info: Path, suffixes: Tuple[str, ...] = (".py",)) -> Iterator[RecordRow]:
+    """The files of a RECORD with one of these suffixes that have a sha256 there."""
     for row in _rows(dist_info):
-        proven = len(row) == 3 and row[0].endswith(".py") and row[1].startswith("sha256=")
+        proven = len(row) == 3 and row[0].endswith(suffixes) and row[1].startswith("sha256=")
         digest = _sha256(row[1][len("sha256=") :].encode()) if proven else None
         if digest:
             yield RecordRow(row[0], digest, int(row[2]) if row[2].isdecimal() else -1)

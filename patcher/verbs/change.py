@@ -117,7 +117,9 @@ def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], ev
 
 def _verified(outcome: Outcome, how: VerifySettings) -> Optional[Verified]:
     """What came of verifying the planned texts; None where no text is new."""
-    texts = [file for file in outcome.changed if file.change and file.change.old and not file.change.forget]
+    texts = [
+        file for file in outcome.changed if file.change and not file.change.forget and (file.change.old or file.change.data)
+    ]
     if not texts:
         return None
     from patcher.verify.run import verify_files  # with subprocess: only where something is to be written
@@ -190,7 +192,7 @@ def _check_writable(changed: Sequence[FilePlan]) -> None:
     problems: List[str] = []
     for site in dict.fromkeys(file.site for file in changed):
         changes = [file.change for file in changed if file.site == site and file.change and not file.change.forget]
-        back = {change.path for change in changes if change.data is None}
+        back = {change.path for change in changes if change.data is None or not change.old}
         problems += Store(site).check_writable([change.path for change in changes], back)
     if problems:
         raise StoreError(joined("\n", problems), "nothing was changed")

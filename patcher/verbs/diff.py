@@ -18,6 +18,7 @@ from patcher.planner.survey import make_plan, stored_patchset
 from patcher.project.pyproject import read_project
 from patcher.project.request import PROJECT
 from patcher.project.selection import choose, find_all
+from patcher.store.receipt import ADDED_FILE
 from patcher.store.retry import settled
 from patcher.store.status import applied_names, before_and_after, describe_unfinished, statuses
 from patcher.target.interpreter import Environment
@@ -88,8 +89,10 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
             state = Message(item.condition.value)
             notes.append(Message("{path}: {state}; see sitepatch status", path=item.receipt.path, state=state))
         if here and item.live:
-            texts = before_and_after(item.site, item.receipt, here)
-            diffs.append(diff_texts(item.site, item.receipt.path, *texts, here)._replace(release=item.release))
+            before, after = before_and_after(item.site, item.receipt, here)
+            absent = not before and item.receipt.origin == ADDED_FILE
+            file_diff = diff_texts(item.site, item.receipt.path, None if absent else before, after, here)
+            diffs.append(file_diff._replace(release=item.release))
             notes += diff_remarks(item.receipt.path, diffs[-1].text)
     return DiffOutcome(env, tuple(diffs), items=tuple(found), notes=tuple(notes))
 

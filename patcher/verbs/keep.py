@@ -214,12 +214,14 @@ def _rivals(hook: Hook) -> Dict[str, str]:
 
 
 def _present(site: str, item: Requested) -> bool:
-    return any(Path(site, path).exists() for package in pick_variants(item.patchset) for path in _paths(item, package))
+    packages = pick_variants(item.patchset)
+    return any(Path(site, path).exists() for package in packages for path in _paths(item, package, added=False))
 
 
-def _paths(item: Requested, package: str) -> List[str]:
-    """The files that a patchset names in a package, and those by which the package is imported."""
-    patches = [patch for variant in item.patchset.variants if variant.package == package for patch in variant.patches]
+def _paths(item: Requested, package: str, *, added: bool = True) -> List[str]:
+    """The files that a patchset names in a package, and those by which the package is imported; also those that it adds."""
+    variants = [variant for variant in item.patchset.variants if variant.package == package]
+    patches = [patch for variant in variants for patch in variant.patches if added or not patch.adds]
     return [f"{package}/__init__.py", f"{package}.py", *dict.fromkeys(path for patch in patches for path in patch.paths)]
 
 
@@ -235,7 +237,7 @@ def _signatures(hook: Hook) -> Dict[str, str]:
             targets = _paths(item, package)
             paths += targets if not _present(hook.site, item) else targets[2:]
             try:
-                dist_info = locate(Environment.alone(hook.site), package, targets[2:]).dist_info
+                dist_info = locate(Environment.alone(hook.site), package, _paths(item, package, added=False)[2:]).dist_info
             except SitepatchError:  # it is not there, or `apply` says what is wrong with it
                 continue
             paths += [f"{Path(dist_info).name}/RECORD"] if dist_info else []

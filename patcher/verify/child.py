@@ -89,6 +89,24 @@ def serve(texts: "Dict[str, bytes]") -> None:
         return compile(served, path, "exec", dont_inherit=True)
 
     loader.get_data, loader.get_code = data_of, code_of
+    added = [path for path in texts if not os.path.lexists(path)]
+
+    class Added:
+        """Finds the modules among files that are not there yet, after all other finders."""
+
+        @staticmethod
+        def find_spec(fullname: str, path: "Any" = None, target: "Any" = None) -> "Any":
+            places = [
+                os.path.join(entry, fullname.rpartition(".")[2] + ".py") for entry in (sys.path if path is None else path)
+            ]
+            place = next((place for place in places if _resolved(place) in added), "")
+            return spec_from_file_location(fullname, place) if place else None
+
+    if added:
+        from importlib.util import spec_from_file_location
+
+        finders: Any = sys.meta_path
+        finders.append(Added)
 
 
 def watch(texts: "Dict[str, bytes]", report: "Callable[..., None]") -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from patcher.message import Message
-from patcher.model import FilePlan, Patchset
+from patcher.model import SOURCE, FilePlan, Patchset
 from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run_process
 from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified, VerifySettings
 from patcher.verify.namespace import Namespace
@@ -49,7 +49,7 @@ def verify_files(
     """
     begun = time.monotonic()
     paths = {str(Path(file.site, file.path)): file for file in files}
-    tasks = [(COMPILE, path) for path in paths]
+    tasks = [(COMPILE, path) for path in paths if path.endswith(SOURCE)]
     if how.imports:
         tasks += [(IMPORT, name) for name in dict.fromkeys(name for one in patchsets for name in one.verify.imports)]
     probed = [one for one in patchsets if how.how == PROBE and one.verify.probe]
@@ -84,7 +84,8 @@ class _Stage:
         self.unseen: List[str] = []
         (folder / "shown").mkdir()
         (folder / "plain").mkdir()
-        view = Namespace(texts, folder / "shown")
+        self._added = [path for path in texts if not os.path.lexists(path)]  # nothing can be mounted over them
+        view = Namespace({path: text for path, text in texts.items() if path not in self._added}, folder / "shown")
         self._views = None if in_memory or not view.works() else {True: view, False: Namespace({}, folder / "plain")}
 
     def examine(self, tasks: Sequence[Tuple[str, str]], texts: Mapping[str, bytes], *, shown: bool) -> List[CheckResult]:
@@ -108,7 +109,8 @@ class _Stage:
         """Run the child on a request, in a new and empty working directory; returns its results and how it ended."""
         how, folder = self._how, self._folder
         until = time.monotonic() + how.timeout + _AFTER  # one clock for all processes; the interpreter may take long to start
-        served = _encoded(self._texts) if shown and self._views is None else {}
+        unseen = {path: text for path, text in self._texts.items() if self._views is None or path in self._added}
+        served = _encoded(unseen) if shown else {}
         fields = {"search": list(how.env.search), "ahead": how.ahead, "until": until, "probe": "", "serve": served, **request}
         (folder / "request").write_text(json.dumps(fields), encoding="ascii")
         results = folder / "results"

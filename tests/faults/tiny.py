@@ -22,6 +22,7 @@ HUNKS = {
     1: (("tiny/a.py", "first", "n + 1", "n + 10"), ("tiny/sub/b.py", "second", "n * 2", "n * 20"), ("tiny/c.py", "third", "n - 3", "n - 30")),
     2: (("tiny/a.py", "first", "n + 1", "n + 100"), ("tiny/sub/b.py", "second", "n * 2", "n * 200")),
 }  # fmt: skip
+ADDED = {1: "HELP = 1\n", 2: "HELP = 22\n"}
 MTIME = 1_600_000_000_123_456_789
 MODES = {"tiny/a.py": 0o644, "tiny/sub/b.py": 0o640, "tiny/c.py": 0o755}
 
@@ -46,7 +47,8 @@ def sources(folder):
                 '[[variant]]\npackage = "tiny"\nversions = ">=1"\npatches = ["all.spatch"]\n'
             )
             text = "".join(f"--- {path}\n@@ {scope} @@\n-{old}\n+{new}\n\n" for path, scope, old, new in hunks)
-            (here / "all.spatch").write_text(f"For the tests.\n\n{text}")
+            added = f"+++ tiny/_{name[5:]}.py\n+{ADDED[version]}"
+            (here / "all.spatch").write_text(f"For the tests.\n\n{text}{added}")
     return folder
 
 

@@ -31,8 +31,8 @@ RULE_1 = {
     "a path with a drive": Form(f"--- C:/m.py\n{HUNK}", 1, "without a drive"),
     "a path with backslashes": Form(f"--- p\\m.py\n{HUNK}", 1, "written with `/`"),
     "a file of no package that is no module": Form(f"--- a.b.py\n{HUNK}", 1, "inside a package"),
-    "something that is not Python": Form(f"--- p/m.c\n{HUNK}", 1, "only Python source"),
-    "a file that would be created": Form(f"--- dev/null\n{HUNK}", 1, "only Python source"),
+    "something that is not Python": Form(f"--- p/m.c\n{HUNK}", 2, "only Python source"),
+    "a file that would be created": Form(f"--- dev/null\n{HUNK}", 2, "only Python source"),
     "text between hunks": Form(f"--- p/m.py\nhello\n{HUNK}", 2, "expected `@@ SCOPE @@` or `--- PATH`\n    hello\n    ^~~~~"),
     "a path with `.`": Form(f"--- p/./m.py\n{HUNK}", 1, "empty or `.` parts"),
 }

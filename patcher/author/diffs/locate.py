@@ -74,10 +74,10 @@ class InstalledSources:
             StoreError: a receipt is invalid.
         """
         parts = [part for part in section.path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
-        if not section.path.endswith(".py") or not section.hunks:
+        found = self._candidates(parts) if section.hunks and not section.path.endswith(_UNREAD) else []
+        if (not section.path.endswith(".py") and not any(each.whole for each in found)) or not section.hunks:
             shipped = bool(section.hunks or not section.bare) and self._is_shipped(section, parts)
             return FileMatch(section, left_out=section.refused or Message("no Python file"), shipped=shipped)
-        found = self._candidates(parts)
         for common in sorted({each.common for each in found}, reverse=True):
             fits = []
             for each in (each for each in found if each.common == common):

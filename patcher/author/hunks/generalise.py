@@ -10,6 +10,7 @@ from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, Pair, differences
 from patcher.author.hunks.excerpts import uncommented
+from patcher.author.hunks.lines import line_file
 from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
@@ -17,6 +18,7 @@ from patcher.engine.names import unbound
 from patcher.engine.node import COMPOUND, SyntaxProblem
 from patcher.errors import PatchError
 from patcher.message import Message, joined
+from patcher.model import SOURCE
 from patcher.text.lines import line_edits
 
 _AHEAD = 6  # candidates that are tried after the first that works, as one of them may prove more
@@ -54,6 +56,8 @@ def generalise(edits: Sequence[FileEdit], others: Sequence[Mapping[str, bytes]] 
 
 
 def _file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
+    if not edit.path.endswith(SOURCE):
+        return line_file(edit, others)
     try:
         before, after = Text(edit.before), Text(edit.after)
     except SyntaxProblem as problem:

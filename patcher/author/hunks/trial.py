@@ -93,6 +93,8 @@ class Trial:
 
 def same_code(one: bytes, other: bytes, *, anywhere: bool) -> bool:
     """Whether two texts have the same syntax tree; with `anywhere` in any order of a module's or class's statements."""
+    if one == other:  # also where it is no Python
+        return True
     shapes = [_shape(data, anywhere) for data in (one, other)]
     return None not in shapes and shapes[0] == shapes[1]
 

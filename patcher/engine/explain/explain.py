@@ -77,6 +77,8 @@ def explain_hunks(
         PatchError: a hunk is wrong in itself.
     """
     answers = rewrite(data, hunks, options, injected).answers
+    if any(hunk.plain for hunk in hunks):
+        return tuple(_bare(answer) for answer in answers)
     try:
         source = Source(data)
     except SyntaxProblem:

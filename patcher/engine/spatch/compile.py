@@ -17,14 +17,14 @@ _SHORT = 3  # characters without blanks, below which a text names no place
 
 
 def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> List[Hunk]:
-    """Parse and check hunks.
+    """Parse and check hunks, but for those that are no syntax.
 
     Raises:
         PatchError: with the problems of all of them, one a line.
     """
     compiled: List[Hunk] = []
     problems: List[PatchError] = []
-    for hunk in hunks:
+    for hunk in (hunk for hunk in hunks if not hunk.plain):
         forms: List[Hunk] = []
         for form in hunk.forms:
             try:

@@ -12,7 +12,7 @@ from typing import List, NoReturn, Optional, Set, Tuple
 
 from patcher.errors import Location, PatchError
 from patcher.message import Message
-from patcher.model import FilePatch, HunkText
+from patcher.model import ADDED, SOURCE, TEXT, FilePatch, HunkText
 from patcher.text.confusable import typeset
 from patcher.text.terminal import marked
 
@@ -22,6 +22,7 @@ _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
 _OR = re.compile(r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@")  # `or` is a keyword, so no scope has this name
 _UNIFIED = re.compile(r"(?:> ?)*@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\+\+\+ ")
 _ALMOST = re.compile(r"([>\s]*[-\u2010-\u2015\u2212]+\s+)\S+\.pyi?\s*")  # `--- PATH` as something else made it
+_FILE = ("--- ", "+++ ")
 _WORDS = frozenset(["when-present", "in-string"])
 _AROUND = frozenset(["class", "def", "for", "if", "match", "try", "while", "with"])
 _NOTHING = "scope"  # after `inside=`: no statement is around the place
@@ -68,7 +69,7 @@ def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
                 0,
                 len(line),
             )
-    number = next((index for index, line in enumerate(lines) if line.startswith("--- ")), len(lines))
+    number = next((index for index, line in enumerate(lines) if line.startswith(_FILE)), len(lines))
     prose = "\n".join(lines[:number]).strip()
     if number == len(lines):
         for index, line in enumerate(lines):
@@ -87,14 +88,41 @@ def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
     return prose, tuple(files)
 
 
+def _added(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
+    """A file that is added: `+++ PATH`, and its lines."""
+    first, path = number + 1, _path(lines[number], number + 1, origin)
+    body: List[Tuple[str, str, int]] = []
+    for number, line in enumerate(lines[first:], first):
+        if line.startswith(_FILE):
+            break
+        if line[:1] == "+":
+            body.append(("+", line[1:], number + 1))
+        elif line.strip():
+            reject(origin, number + 1, Message("every line of a file that is added begins with `+`"), line, 0, 1)
+    else:
+        number = len(lines)
+    if not body:
+        reject(
+            origin,
+            first,
+            Message("no line for this file; expected its text below it, `+` before each line"),
+            lines[first - 1],
+            0,
+            3,
+        )
+    return FilePatch((path,), first, (HunkText(origin, first, ADDED, 1, False, tuple(body)),)), number
+
+
 def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
+    if lines[number].startswith("+++ "):
+        return _added(lines, number, origin)
     first = number + 1
     paths: List[str] = []
     while number < len(lines) and lines[number].startswith("--- "):
         paths.append(_path(lines[number], number + 1, origin))
         number += 1
     hunks: List[HunkText] = []
-    while number < len(lines) and not lines[number].startswith("--- "):
+    while number < len(lines) and not lines[number].startswith(_FILE):
         line = lines[number]
         if line.startswith("@@"):
             form, number = _hunk(lines, number, origin, hunks[-1] if hunks else None)
@@ -108,6 +136,14 @@ def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
             number += 1
     if not hunks:
         reject(origin, first, Message("no hunk for this file; expected `@@ SCOPE @@` below it"), lines[first - 1], 0, 3)
+    syntax = all(path.endswith(SOURCE) for path in paths)
+    for form in (form for hunk in hunks for form in hunk.forms if (form.scope == TEXT) is syntax):
+        message = Message("Python source is matched by syntax: expected a qualified name or `<module>`")
+        if not syntax:
+            message = Message(
+                "only Python source (.py) is matched by syntax: write `@@ {scope} @@` for lines of another file", scope=TEXT
+            )
+        reject(origin, form.line, message, lines[form.line - 1], 0, len(lines[form.line - 1]))
     return FilePatch(tuple(paths), first, tuple(hunks)), number
 
 
@@ -133,9 +169,7 @@ def _path(line: str, number: int, origin: str) -> str:
         problem = Message("expected a path relative to the site directory, found an absolute one")
     elif ".." in parts or "." in parts or "" in parts:
         problem = Message("the path must not leave the site directory (`..`) nor have empty or `.` parts")
-    elif not path.endswith((".py", ".pyi")):
-        problem = Message("only Python source (.py) can be matched by syntax")
-    elif len(parts) == 1 and "." in path[:-3]:
+    elif len(parts) == 1 and ("." in path[:-3] or not path.endswith(SOURCE)):
         problem = Message("expected a path inside a package")
     if problem:
         reject(origin, number, problem, line, 4, max(5, len(line)))
@@ -160,7 +194,7 @@ def _hunk(lines: List[str], number: int, origin: str, above: Optional[HunkText])
                 len(header),
             )
         scope = other.group("scope") or above.scope
-    if scope != "<module>" and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
+    if scope not in ("<module>", TEXT) and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
         message = Message("expected a qualified name (`Class.method`, `*` as a glob) or `<module>`")
         reject(origin, first, message, header, found.start("scope"), found.end("scope"))
     count, inside, words = _flags(found, header, first, origin)
@@ -170,7 +204,7 @@ def _hunk(lines: List[str], number: int, origin: str, above: Optional[HunkText])
     when_present = "when-present" in words or bool(other and above and above.when_present)
     body: List[Tuple[str, str, int]] = []
     number += 1
-    while number < len(lines) and not lines[number].startswith(("@@", "--- ")):
+    while number < len(lines) and not lines[number].startswith(("@@", *_FILE)):
         line = lines[number]
         if line and line[0] not in " -+":
             reject(
@@ -197,6 +231,8 @@ def _hunk(lines: List[str], number: int, origin: str, above: Optional[HunkText])
         reject(origin, first, message, header, 0, len(header))
     hunk = HunkText(origin, first, scope, count, when_present, tuple(body), "in-string" in words, inside)
     _check_body(hunk, header)
+    if scope == TEXT:
+        _check_text(hunk, header)
     return hunk, number
 
 
@@ -244,3 +280,24 @@ def _check_body(hunk: HunkText, header: str) -> None:
     if not tags & {"-", " "}:
         message = Message("the before side is empty: write the code beside which the `+` lines go")
         reject(hunk.origin, hunk.line, message, header, 0, len(header))
+
+
+def _check_text(hunk: HunkText, header: str) -> None:
+    """Refuse what lines of text cannot have: flags of syntax, and a run of lines that is inserted or has no line beside it."""
+    if hunk.expected != 1 or hunk.in_string or hunk.inside is not None:
+        reject(
+            hunk.origin,
+            hunk.line,
+            Message("lines of text stand in one place, and the only flag is `when-present`"),
+            header,
+            0,
+            len(header),
+        )
+    for tag, text, number in hunk.lines:
+        if tag == "+" and text.strip() == "...":
+            reject(hunk.origin, number, Message("`...` is a run of lines, which cannot be inserted"))
+    for tag in "-+":
+        side = [(text.strip() == "...", number) for kind, text, number in hunk.lines if kind in (" ", tag)]
+        for run, number in side[:1] + side[-1:]:
+            if run:
+                reject(hunk.origin, number, Message("`...` stands between two lines, of both sides"))

@@ -16,7 +16,7 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.message import Message, joined
-from patcher.model import Plan, Requested, State
+from patcher.model import ADDED, Plan, Requested, State
 from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.patchset.layers import layers_of
 from patcher.patchset.sources import choose_variant, pick_variants
@@ -92,9 +92,9 @@ def export(request: ExportRequest, events: Events = SILENT) -> ExportOutcome:
     if plan.failed:
         return ExportOutcome(plan)
     files = [
-        PatchedFile(locked.path, locked.distribution, locked.version, file.before, file.steps)
+        PatchedFile(locked.path, locked.distribution, locked.version, file.before if file.change.old else None, file.steps)
         for file, locked in zip(plan.files, plan.locked)
-        if file.before != file.after
+        if file.change and file.before != file.after
     ]
     if not files:
         found = dict.fromkeys(answer.state.value for answer in plan.answers) or (State.NOT_NEEDED.value,)
@@ -159,7 +159,8 @@ def _series(request: ExportRequest, plan: Plan, env: Environment, requested: Req
         text = pristine[site, path]
         for layer in layers_of(assignment.hunks):
             after = REWRITER.rewrite(text, assignment._replace(hunks=layer)).data
-            changed[patch_name(layer[0].origin)] += [LayerFile(path, text, after)] if after != text else []
+            before = None if layer[0].scope == ADDED else text
+            changed[patch_name(layer[0].origin)] += [LayerFile(path, before, after)] if after != text else []
             text = after
     texts = {name: text for name, text in requested.patchset.files.items() if name.endswith(".spatch")}
     heads = {patch_name(name): read_head(parse_spatch(text, name)[0]) for name, text in texts.items()}

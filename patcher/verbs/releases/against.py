@@ -77,7 +77,7 @@ def check_against(against: Sequence[str], option: str = "--against", *, folders:
 
 
 def _is_folder(text: str) -> bool:
-    return bool(text) and not is_version(text) and Path(text).is_dir()
+    return text not in ("", ALL, NEWEST) and not is_version(text) and Path(text).is_dir()
 
 
 def check_releases(

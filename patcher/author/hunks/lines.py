@@ -1,0 +1,84 @@
+"""An edit of a file that is no Python -> hunks of lines, with as many lines around as make the place the only one."""
+
+from __future__ import annotations
+
+from typing import Iterator, List, Mapping, Sequence, Tuple
+
+from patcher.author.draft import DraftFile, DraftHunk, FileEdit, LeftOut
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.engine.text import rewrite_text
+from patcher.errors import PatchError
+from patcher.message import Message
+from patcher.model import TEXT, HunkText, State, apply_splices
+from patcher.text.lines import LineEdit, line_edits
+
+_NEAR = 3  # lines between two changes, up to which they are one hunk
+_MOST = 30  # lines around a change
+
+
+def line_file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
+    """The hunks of an edited file; each holds in the further releases that have the file, if any form does."""
+    old, new = (data.splitlines(keepends=True) for data in (edit.before, edit.after))
+    texts = [release[edit.path] for release in others if edit.path in release]
+    hunks: List[DraftHunk] = []
+    left_out: List[LeftOut] = []
+    for group in _groups(line_edits(old, new)):
+        line, expected = group[0][2] + 1, _applied(old, new, group)
+        forms = [form for form in _forms(edit.path, old, new, group) if _made(edit.before, form[1]) == expected]
+        best = next(
+            (text for text, hunk in forms if all(_holds(other, hunk) for other in texts)), forms[0][0] if forms else ""
+        )
+        if best:
+            hunks.append(DraftHunk(best, line, Message("lines of text")))
+        else:
+            text = "".join(f"+{_decoded(row)}\n" for row in new[group[0][2] : group[-1][3]])
+            left_out.append(LeftOut(edit.path, line, text, Message("no lines around it make the place the only one")))
+    return DraftFile((edit.path,), tuple(hunks), tuple(left_out))
+
+
+def _groups(edits: Sequence[LineEdit]) -> List[List[LineEdit]]:
+    groups: List[List[LineEdit]] = []
+    for edit in edits:
+        if groups and edit[0] - groups[-1][-1][1] <= _NEAR:
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+    return groups
+
+
+def _forms(path: str, old: Sequence[bytes], new: Sequence[bytes], group: Sequence[LineEdit]) -> Iterator[Tuple[str, HunkText]]:
+    """A group of edits as hunks, with more and more lines around; none that cannot be written."""
+    for around in range(_MOST):
+        first, last = max(0, group[0][0] - around), min(len(old), group[-1][1] + around)
+        rows, at = [f"@@ {TEXT} @@"], first
+        for start, end, begin, stop in [*group, (last, last, 0, 0)]:
+            rows += [" " + _decoded(row) for row in old[at:start]]
+            rows += ["-" + _decoded(row) for row in old[start:end]]
+            rows += ["+" + _decoded(row) for row in new[begin:stop]]
+            at = end
+        text = "\n".join([*rows, ""])
+        try:
+            (patch,) = parse_spatch(f"--- {path}\n{text}", path)[1]
+            yield text, patch.hunks[0]
+        except (PatchError, ValueError):  # a run, or what begins a file, or the before side is empty
+            continue
+
+
+def _decoded(row: bytes) -> str:
+    return row.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _applied(old: Sequence[bytes], new: Sequence[bytes], group: Sequence[LineEdit]) -> bytes:
+    rows, at = [], 0
+    for start, end, begin, stop in group:
+        rows += [*old[at:start], *new[begin:stop]]
+        at = end
+    return b"".join([*rows, *old[at:]])
+
+
+def _made(before: bytes, hunk: HunkText) -> bytes:
+    return apply_splices(before, rewrite_text(before, [hunk]).splices)
+
+
+def _holds(text: bytes, hunk: HunkText) -> bool:
+    return rewrite_text(text, [hunk]).answers[0].state in (State.APPLICABLE, State.UPSTREAM)

@@ -1,0 +1,261 @@
+"""Files that a patchset adds, and files that are not Python: applied, shown, checked, exported, restored as every other."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from patcher.engine.engine import rewrite
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.errors import PatchError
+from tests.author.world import World
+from tests.command import done
+from tests.hooks import Place
+from tests.overlays import Overlay, patchset
+
+HELP = "+++ demo/_help.py\n+import os\n+\n+\n+def answer():\n+    return os.path.basename('a/42')\n"
+TEXT = HELP[HELP.index("\n") + 1 :].replace("\n+", "\n")[1:]
+USE = "--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+from demo._help import answer\n+VALUE = answer()\n"
+CARDS = "cards:\n  - name: gcu   \n    memory: 16\n  - name: musa\n    memory: 48\n"
+MORE = "--- demo/cards.yaml\n@@ <text> @@\n   - name: gcu\n-    memory: 16\n+    memory: 32\n"
+
+
+class Other(World):
+    """The package with a patchset that adds a file and reads it."""
+
+    def __init__(self, folder, text=HELP + "\n" + USE, files=()):
+        super().__init__(folder, {"demo/__init__.py": "", "demo/n.py": "VALUE = 1\n", **dict(files)})
+        patchset(folder, text, "more")
+        self.before = self.tree()
+
+    def __call__(self, *words, **more):
+        return super().__call__(*words, "--patch-dir", self.cwd / "mine", **more)
+
+    def value(self):
+        words = [sys.executable, "-B", "-c", "import demo.n; print(demo.n.VALUE)"]
+        return (
+            subprocess.run(words, env={"PYTHONPATH": str(self.path)}, stdout=subprocess.PIPE, check=True)
+            .stdout.decode()
+            .strip()
+        )
+
+
+@pytest.fixture
+def other(tmp_path):
+    return Other(tmp_path)
+
+
+def receipts(other):
+    return [json.loads(path.read_text()) for path in sorted((other.path / ".sitepatch/receipts").glob("*.json"))]
+
+
+# files that are added -------------------------------------------------------------------------------------------------
+def test_a_file_is_added_shown_and_removed_again(other):
+    done(other("apply", "more"))
+    assert other.text("demo/_help.py") == TEXT and other.value() == "42"
+    assert {row["path"]: row["origin"] for row in receipts(other)} == {"demo/_help.py": "added", "demo/n.py": "recorded"}
+    assert "nothing to do" in done(other("apply", "more")).out
+    assert "--- /dev/null\n+++ b/demo/_help.py\n" in done(other("diff")).out
+    done(other("status", "--check"))
+    done(other("restore"))
+    assert other.tree() == other.before
+
+
+def test_it_is_imported_before_it_is_written(other):
+    folder = other.cwd / "mine/more"
+    (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text() + '[verify]\nimports = ["demo.n"]\n')
+    python = ("--python", sys.executable)
+    done(other("apply", "more", *python))
+    assert other.value() == "42"
+    done(other("restore"))
+    (folder / "p.spatch").write_text((folder / "p.spatch").read_text().replace("import os", "import nothing_like_it"))
+    said = other("apply", "more", *python)
+    assert said.code == 1 and "nothing_like_it" in said.out + said.err and other.tree() == other.before
+
+
+def test_a_file_of_that_name_is_refused_and_one_of_that_text_is_upstream(tmp_path):
+    other = Other(tmp_path, files={"demo/_help.py": "x = 1\n"})
+    said = other("apply", "more")
+    assert said.code == 1 and "a file of that name stands there" in said.out + said.err and other.tree() == other.before
+    (other.path / "demo/_help.py").write_text("")
+    assert other("apply", "more").code == 1
+    (other.path / "demo/_help.py").write_text(TEXT)
+    (other.path / "demo/n.py").write_text("from demo._help import answer\nVALUE = answer()\n")
+    assert "upstream" in done(other("apply", "more", "--force")).out
+
+
+def test_an_edit_of_it_by_hand_is_not_overwritten_and_one_that_is_gone_is_put_back(other):
+    done(other("apply", "more"))
+    (other.path / "demo/_help.py").write_text(TEXT.replace("42", "43"))
+    said = other("restore")
+    assert said.code == 1 and other.text("demo/_help.py") == TEXT.replace("42", "43")
+    done(other("apply", "more", "--force"))
+    assert other.text("demo/_help.py") == TEXT
+    (other.path / "demo/_help.py").unlink()
+    assert other("status", "--check").code == 1
+    done(other("apply", "more"))
+    assert other.text("demo/_help.py") == TEXT
+    done(other("restore"))
+    assert not (other.path / "demo/_help.py").exists()
+
+
+def test_a_new_version_of_the_patchset_changes_or_removes_it(other):
+    done(other("apply", "more"))
+    spatch = other.cwd / "mine/more/p.spatch"
+    spatch.write_text(spatch.read_text().replace("42", "77"))
+    done(other("apply", "more"))
+    assert other.value() == "77"
+    spatch.write_text(USE.replace("from demo._help import answer\n+VALUE = answer()", "VALUE = 5"))
+    done(other("apply", "more"))
+    assert other.value() == "5" and not (other.path / "demo/_help.py").exists()
+
+
+def test_a_reinstall_leaves_it_and_the_next_apply_takes_it_up(other):
+    done(other("apply", "more"))
+    other.install(other.wheel)
+    assert other.value() == "1" and other("status", "--check").code == 1
+    done(other("apply", "more"))
+    assert other.value() == "42"
+
+
+def test_export_writes_it_as_a_new_file(other, tmp_path):
+    text = done(other("export", "more")).out
+    assert "--- /dev/null\n+++ b/demo/_help.py\n@@ -0,0 +1,5 @@\n" in text
+    done(other("export", "more", "--format", "wheel", "--wheel", other.wheel, "--output", tmp_path / "dist"))
+    (made,) = (tmp_path / "dist").iterdir()
+    other.install(made)
+    assert other.value() == "42" and "demo/_help.py,sha256=" in next(other.path.glob("demo-1.0+*/RECORD")).read_text()
+
+
+def test_a_hook_keeps_it_and_an_overlay_serves_it(tmp_path):
+    (tmp_path / "hook").mkdir()
+    place = Place(tmp_path / "hook")
+    spatch = place.path / "mine/two/p.spatch"
+    spatch.write_text(spatch.read_text().replace("+VALUE = 22", "+from demo._help import answer\n+VALUE = answer()") + HELP)
+    place.install()
+    assert (place.start().out, (place.site / "demo/_help.py").read_text()) == ("42\n", TEXT)
+    assert place.start().err == ""
+    (place.site / "demo/_help.py").unlink()
+    assert place.start().out == "42\n"
+
+    over = Overlay(tmp_path / "over", sys.executable)
+    spatch = over.folder / "mine/demo-patch/p.spatch"
+    spatch.write_text(
+        HELP + "--- demo/other.py\n@@ <module> @@\n-VALUE = 1\n+from demo._help import answer\n+VALUE = answer()\n"
+    )
+    assert (
+        over.prints("import demo.other as o, demo._help as h; print(o.VALUE, h.__file__)") == f"42 {over.site}/demo/_help.py"
+    )
+    assert not (over.site / "demo/_help.py").exists()
+    (over.site / "demo/_help.py").write_text("x = 1\n")
+    assert "is another file" in done(over("-c", "import demo.other"), 1).err
+
+
+def test_what_the_form_of_an_added_file_refuses():
+    for text, problem in (
+        ("+++ demo/x.py\n\n--- demo/m.py\n", "no line for this file"),
+        ("+++ demo/x.py\n+a\n b\n", "every line of a file that is added"),
+        ("+++ /x.py\n+a\n", "absolute"),
+    ):
+        with pytest.raises(PatchError, match=problem):
+            parse_spatch(text, "x.spatch")
+
+
+# lines of text --------------------------------------------------------------------------------------------------------
+def made(data, body):
+    _, (patch,) = parse_spatch(f"--- demo/a.yaml\n@@ <text> @@\n{body}", "x.spatch")
+    result = rewrite(data, patch.hunks, {})
+    return result.answers[0].state.value, result.data
+
+
+@pytest.mark.parametrize(
+    ("data", "body", "expected"),
+    [
+        (b"a: 1  \nb: 2\nc: 3\n", " a: 1\n-b: 2\n+b: 4\n", ("applicable", b"a: 1  \nb: 4\nc: 3\n")),
+        (b"a: 1\r\nb: 2", " b: 2\n+d: 4\n", ("applicable", b"a: 1\r\nb: 2\r\nd: 4")),
+        (b"a: 1\r\nb: 2", " a: 1\n-b: 2\n", ("applicable", b"a: 1")),
+        (b"a: 1\nb: 2\nd: 4\n", " b: 2\n+d: 4\n", ("upstream", b"a: 1\nb: 2\nd: 4\n")),
+        (b"a: 1\nx\ny\nb: 2\n", " a: 1\n ...\n-b: 2\n+b: 3\n", ("applicable", b"a: 1\nx\ny\nb: 3\n")),
+        (b"a: 1\nx\ny\nb: 2\n", "-a: 1\n-...\n b: 2\n", ("applicable", b"b: 2\n")),
+        (b"a: 1\nb: 2\n", "+z\n a: 1\n", ("applicable", b"z\na: 1\nb: 2\n")),
+        (b"a: 1\nx\na: 1\n", "-a: 1\n+b\n", ("ambiguous", b"a: 1\nx\na: 1\n")),
+        (b"a\nx\nb\ny\nb\n", " a\n ...\n-b\n+c\n", ("ambiguous", b"a\nx\nb\ny\nb\n")),
+        (b"a: 2\n", "-a: 1\n+b\n", ("not found", b"a: 2\n")),
+        (b"\xef\xbb\xbfa\xc3\xa9\n", "-aé\n+b\n", ("applicable", b"b\n")),
+        (b"a\xe9\n", "-aé\n+ü\n", ("applicable", b"\xfc\n")),
+    ],
+)
+def test_lines_are_found_once_or_refused_and_the_rest_stays_as_it_is(data, body, expected):
+    if data.startswith(b"\xef\xbb\xbf"):
+        expected = (expected[0], b"\xef\xbb\xbf" + expected[1])
+    assert made(data, body) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("--- demo/a.yaml\n@@ <module> @@\n-a\n+b\n", "only Python source"),
+        ("--- demo/a.py\n@@ <text> @@\n-a\n+b\n", "matched by syntax"),
+        ("--- demo/a.yaml\n@@ <text> @@ count=2\n-a\n+b\n", "one place"),
+        ("--- demo/a.yaml\n@@ <text> @@\n ...\n-a\n+b\n", "between two lines"),
+        ("--- demo/a.yaml\n@@ <text> @@\n-a\n+...\n+b\n", "cannot be inserted"),
+    ],
+)
+def test_what_the_form_of_text_refuses(text, problem):
+    with pytest.raises(PatchError, match=problem):
+        parse_spatch(text, "x.spatch")
+
+
+def test_a_text_file_is_patched_shown_exported_and_restored(tmp_path):
+    other = Other(tmp_path, MORE, {"demo/cards.yaml": CARDS})
+    done(other("apply", "more"))
+    assert other.text("demo/cards.yaml") == CARDS.replace("memory: 16", "memory: 32")
+    assert "+    memory: 32\n" in done(other("diff")).out and "+    memory: 32\n" in done(other("export", "more")).out
+    done(other("check", "more"))
+    done(other("restore"))
+    assert other.tree() == other.before
+    (other.path / "demo/cards.yaml").write_text(CARDS.replace("16", "8"))
+    said = other("apply", "more", "--force")
+    assert said.code == 1 and "no line of the file is `memory: 16`" in said.out + said.err
+
+
+def test_a_stub_is_python(tmp_path):
+    other = Other(tmp_path, "--- demo/n.pyi\n@@ <module> @@\n-VALUE: int\n+VALUE: str\n", {"demo/n.pyi": "VALUE: int\n"})
+    done(other("apply", "more"))
+    assert other.text("demo/n.pyi") == "VALUE: str\n"
+
+
+def test_an_overlay_says_which_file_it_cannot_serve(tmp_path):
+    over = Overlay(tmp_path, sys.executable)
+    (over.folder / "mine/demo-patch/p.spatch").write_text("--- demo/data.txt\n@@ <text> @@\n-data\n+more\n")
+    said = over.run(over.python, "-c", "0")
+    assert said.code != 0 and "it cannot serve demo/data.txt" in said.err
+
+
+def test_a_diff_of_a_text_file_is_imported_with_the_lines_that_make_the_place_the_only_one(tmp_path):
+    twice = CARDS.replace("48", "16")
+    other = Other(tmp_path, MORE, {"demo/cards.yaml": twice})
+    (tmp_path / "one.patch").write_text(
+        "--- a/demo/cards.yaml\n+++ b/demo/cards.yaml\n@@ -3,3 +3,3 @@\n     memory: 16\n   - name: musa\n-    memory: 16\n+    memory: 48\n"
+    )
+    done(World.__call__(other, "import", "one.patch", "--name", "cards"))
+    text = (tmp_path / "patchsets/cards/cards.spatch").read_text()
+    assert text.endswith("@@ <text> @@\n   - name: musa\n-    memory: 16\n+    memory: 48\n")
+    done(World.__call__(other, "apply", "cards", "--patch-dir", "patchsets"))
+    assert other.text("demo/cards.yaml") == CARDS
+
+
+def test_an_edit_by_hand_of_a_text_file_is_captured(tmp_path):
+    other = Other(tmp_path, MORE, {"demo/cards.yaml": CARDS})
+    (other.path / "demo/cards.yaml").write_text(CARDS.replace("48", "64"))
+    done(World.__call__(other, "capture", "demo/cards.yaml", "--name", "mine", "--pristine", other.wheel))
+    assert "@@ <text> @@\n-    memory: 48\n+    memory: 64\n" in (tmp_path / "patchsets/mine/mine.spatch").read_text()
+
+
+def test_a_file_that_a_patchset_added_is_no_new_one_of_somebody_else(other):
+    done(other("apply", "more"))
+    (other.path / "demo/n.py").write_text(other.text("demo/n.py") + "MORE = 1\n")
+    assert "new, and no part" not in done(other("diff", "--edited")).out + other("diff", "--edited").err
+    (other.path / "demo/else.py").write_text("x = 1\n")
+    assert "demo/else.py: new, and no part" in other("diff", "--edited").out + other("diff", "--edited").err
