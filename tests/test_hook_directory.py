@@ -175,6 +175,16 @@ def test_another_release_of_sitepatch_makes_the_same_wheel_of_a_directory_that_n
     assert path.name == os.path.basename(line.split(" ")[0]) and line.endswith(f"sha256:{digest}")
 
 
+def test_an_installer_that_reads_a_wheel_has_the_old_one_to_the_end(place):
+    place.init()
+    path, _ = make_wheel(place.path / "patches", place.path / "again")
+    whole = path.read_bytes()
+    path.write_bytes(b"old")
+    with path.open("rb") as reader:
+        make_wheel(place.path / "patches", place.path / "again")
+        assert (reader.read(), path.read_bytes()) == (b"old", whole)
+
+
 def rewrite(name, old, new):
     def change(folder):
         path = folder / name

@@ -183,7 +183,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["patchset/results.py", "system/cache.py", "target/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "verbs/run.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
-    **dict.fromkeys(["verbs/hook.py", "hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
+    **dict.fromkeys(["hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
     **dict.fromkeys(["verbs/keep.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
     **dict.fromkeys(["verify/run.py", "verify/namespace.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),

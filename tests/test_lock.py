@@ -147,6 +147,7 @@ def test_what_is_optional_is_so_in_the_lock_and_makes_no_other_result(tmp_path):
     assert len(made.targets) == 2, "the release of another environment stays"
     asks(site, DDP, f"{GUARD} optional")
     assert f"{DDP} is not optional, and in the lock it is" in done(site("lock", "--check"), 1).out
+    assert f"{DDP} is not optional, and in the lock it is" in done(site("sync", "--locked"), 1).err
 
 
 def test_an_old_lock_stays_until_the_new_one_is_whole(site, lock):

@@ -177,6 +177,7 @@ def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
         OSError: the wheel cannot be written.
     """
     from patcher.hook.backend import hook_wheel  # with json, which `hook remove` does without
+    from patcher.system.output import write_output
 
     try:
         wheel = hook_wheel(folder)
@@ -184,9 +185,8 @@ def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
         raise SitepatchError(
             "{folder}: {error}", "run again: sitepatch hook init {name}", folder=folder, error=error, name=folder.name
         ) from error
-    out.mkdir(parents=True, exist_ok=True)
     data = wheel.pack()
-    (out / wheel.name).write_bytes(data)
+    write_output(out / wheel.name, data)
     return out / wheel.name, sha256(data).hexdigest()
 
 

@@ -34,7 +34,7 @@ def labelled(word: str, text: str, **how: Any) -> Styled:
 def color_diff(diff: str) -> List[Styled]:
     """The lines of a unified diff, or of a .spatch, with colours."""
     out = []
-    for line in diff.split("\n")[: -1 if diff.endswith("\n") else None]:
+    for line in diff.split("\n")[: -1 if not diff or diff.endswith("\n") else None]:
         head = line.startswith(("--- ", "+++ "))
         color = None if head else _DIFF_COLORS.get(line[:1])
         out.append(style(line, fg=color, bold=head or None) if head or color else join_styled(line))

@@ -226,6 +226,7 @@ def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world
     (world.cwd / "fix.patch").write_text(text)
     told = done(world("import", "fix.patch", "--name", "mine"), 1)
     said = [f"--leave-out {name}" for name in parts]
+    assert "" not in told.out[told.out.index("not imported") :].splitlines()
     assert all(each in told.err for each in said)
     done(world("import", "fix.patch", "--name", "mine", *" ".join(said[1:]).split()), 1)
     told = done(world("import", "fix.patch", "--name", "mine", *" ".join(said).split()))
@@ -334,7 +335,7 @@ def test_what_is_no_diff_is_refused(world, text, said):
 
 
 def test_the_name_the_folder_and_the_releases_are_looked_at_first(world):
-    for more in ({"name": "No Name"}, {"output": str(world.path / "demo-1.0.dist-info" / "RECORD")}, {"also": ("no such", "neither")}):
+    for more in ({"name": "No Name"}, {"name": "-x"}, {"output": str(world.path / "demo-1.0.dist-info" / "RECORD")}, {"also": ("no such", "neither")}):
         with pytest.raises(UsageError):
             run(world, "no diff either", **more)
 
