@@ -60,7 +60,7 @@ def test_of_what_matches_it_tells_where_what_is_bound_and_what_changes(site):
     assert re.search(rf"^applicable  {RUNNER}:32 +Runner\.wrap_model\n +hunk ddp_debug\.spatch:\d+\n", text, re.M)
     for binding in ("$MODEL = model", "$M = model", "$IDS = [int(os.environ['LOCAL_RANK'])]", "$ARGS = default_args"):
         assert f"  {binding}\n" in text
-    assert '+            _sitepatch_ddp_report("Runner.wrap_model", model, lambda:' in text
+    assert '+            _sitepatch_ddp_report("Runner.wrap_model", model, _sitepatch_ddp_before, lambda:' in text
     assert re.search(r"… [0-9]+ more: sitepatch diff mmengine-ddp-debug", text)
     assert " more: " not in told(site, DDP, "-v", code=0).out
 
@@ -176,8 +176,8 @@ def test_apply_reports_the_same_in_short_and_names_the_command(site):
 def test_a_statement_that_moved_to_another_function_of_the_file_is_found_there(site):
     drifted(site, (b"    def wrap_model(self, model_wrapper_cfg, model):", b"    def build_wrapper(self, model_wrapper_cfg, model):"))
     found = [hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER]
-    assert [hunk["state"] for hunk in found] == [*["not found"] * 2, "applicable"]  # the last is for the module
-    first = found[1]
+    assert [hunk["state"] for hunk in found] == ["applicable", *["not found"] * 4]  # the first is for the module
+    first = found[-1]
     assert first["problem"] == "there is no `Runner.wrap_model` in this file"
     assert [(each["path"], each["line"], each["scope"]) for each in first["elsewhere"]] == [(RUNNER, 46, "Runner.build_wrapper")]
     assert first["hint"] == "the code stands in `Runner.build_wrapper`, line 46: write that scope if it is meant"
@@ -199,7 +199,7 @@ def test_a_scope_that_moved_to_another_file_of_the_package_is_named_and_never_gu
     text = site.file().read_bytes()
     ship(site, RUNNER, b'"""Moved."""\n')
     site.file("mmengine/runner/_runner.py").write_bytes(text)
-    first = next(hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER)
+    first = next(hunk for hunk in hunks(site, DDP, code=1) if (hunk["path"], hunk["scope"]) == (RUNNER, "Runner.wrap_model"))
     assert [(each["path"], each["line"]) for each in first["elsewhere"]] == [("mmengine/runner/_runner.py", 16)]
     assert "`Runner.wrap_model` stands in mmengine/runner/_runner.py:16" in told(site, DDP, code=1).out
 
@@ -209,7 +209,7 @@ def test_a_file_that_moved_is_named_by_its_scope_and_its_name(site):
     site.file().rename(site.path / "mmengine/engine/runner.py")
     found = [hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER]
     assert {hunk["state"] for hunk in found} == {"not found"}
-    assert [(each["path"], each["line"]) for each in found[0]["elsewhere"]] == [
+    assert [(each["path"], each["line"]) for each in found[1]["elsewhere"]] == [
         ("mmengine/engine/runner.py", 16),
         ("mmengine/engine/runner.py", 0),
     ]
@@ -246,9 +246,8 @@ def test_a_package_that_is_not_there(site):
 def test_a_hunk_of_a_patchset_that_upstream_took_in_half_is_a_conflict_here_too(site):
     drifted(site, (
         b"            model = MODEL_WRAPPERS.build(\n",
-        b"            from mmengine.dist.utils import _sitepatch_ddp_report\n"
-        b"            _sitepatch_ddp_report(\"Runner.wrap_model (model_wrapper_cfg)\", default_args.get(\"module\"),\n"
-        b"                lambda: dict(default_args, **model_wrapper_cfg).get(\"device_ids\"), model_wrapper_cfg)\n"
+        b"            _sitepatch_ddp_report(\"Runner.wrap_model (model_wrapper_cfg)\", default_args[\"module\"],\n"
+        b"                _sitepatch_ddp_before, lambda: default_args, model_wrapper_cfg)\n"
         b"            model = MODEL_WRAPPERS.build(\n",
     ))  # fmt: skip
     states = {hunk["state"] for hunk in hunks(site, DDP, code=1)}

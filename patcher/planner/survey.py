@@ -101,6 +101,7 @@ def read_facts(
     if not (wanted.fresh or edits is not None or failed):
         others = statuses(env, but=assignments) if items is None else items
     going = [item for item in others if any(wanted.goes(step.patchset) for step in item.receipt.steps)]
+    going = [item for item in going if (item.site, item.receipt.path) not in files]
     patched = {(item.site, item.receipt.path): _read_patched(item, force=wanted.force) for item in going}
     return Facts(assignments, {**patched, **files}, tuple(answers), tuple(notes))
 
