@@ -82,7 +82,7 @@ def test_the_days_count_from_the_last_use(over):
 
 def test_what_was_removed_is_said(over):
     release(over)
-    words = ["doctor", "--clean-cache", "0", "--python", over.python]
+    words = ["doctor", "-v", "--clean-cache", "0", "--python", over.python]
     told = sitepatch(*words, cwd=over.folder, SITEPATCH_CACHE=str(over.cache)).out
     assert told.split()[:5] == ["removed", "release", "mmengine", "0.10.7", "0.5"] and re.search("\nok +cache ", told)
 
@@ -174,7 +174,7 @@ def test_what_is_not_ours_is_left_alone(over):
 
 def test_doctor_names_the_size_of_the_cache(over):
     release(over)
-    told = sitepatch("doctor", "--python", over.python, cwd=over.folder, SITEPATCH_CACHE=str(over.cache))
+    told = sitepatch("doctor", "-v", "--python", over.python, cwd=over.folder, SITEPATCH_CACHE=str(over.cache))
     (line,) = [line for line in told.out.splitlines() if line.split()[1] == "cache"]
     assert line.startswith("ok") and f"0.5 kB of overlays, fetched releases and known results in {over.cache}; sitepatch doctor --clean-cache DAYS removes what was not used since" in line
 

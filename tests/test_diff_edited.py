@@ -51,7 +51,7 @@ def test_a_file_is_named_even_where_nothing_has_the_text_of_before(world):
     assert world.tree() == before
     assert "fetching" not in ended.err, "the index is asked where that is asked for"
     said = done(world("diff", "--edited", "--fetch", "demo/m.py", **cache)).err
-    assert "fetching demo 1.0" in said and "demo/m.py: demo 1.0 in the index: " in said and "and nothing has the text" in said
+    assert "fetching demo 1.0" in said and "demo/m.py: demo 1.0 in the index: " in said and "and the original text was not found" in said
 
 
 def test_by_default_the_packages_of_patchsets_are_looked_at_and_all_where_it_is_asked_for(world):

@@ -46,7 +46,7 @@ TABLE = (
 def test_what_the_kernel_tells_of_the_mount_of_a_path(path, kind, own, untried):
     assert mounts.mount_of(path, TABLE).kind == kind
     told = mounts.own_locks(path, TABLE)
-    assert told.startswith(f"{path} is on {own}: a lock there holds on this machine alone") if own else told == ""
+    assert told.startswith(f"{path} is on {own}: locks there hold on this machine alone") if own else told == ""
     assert mounts.untried(path, TABLE) == untried
 
 
@@ -69,12 +69,12 @@ def test_doctor_and_apply_say_where_locks_hold_on_one_machine_alone(tmp_path, mo
         reads.clear()
         return CliRunner().invoke(commands, [*words, "--target", str(site.path)]).output
 
-    told = f"{site.path} is on sshfs: a lock there holds on this machine alone"
+    told = f"{site.path} is on sshfs: locks there hold on this machine alone"
     assert told in run("apply", DDP, "--verify", "none", "--dry-run") and told in run("apply", DDP, "--verify", "none") and len(reads) == 1
     assert told not in run("status") + run("apply", DDP) and reads == []  # nothing is written
     assert told in run("doctor")
     table = TABLE + f"60 28 0:50 / {tmp_path} rw - lustre host:/srv rw\n"
-    assert "is on lustre, on which" in run("doctor") and "lustre" not in run("restore")
+    assert "is on lustre, where" in run("doctor") and "lustre" not in run("restore")
 
 
 def test_real_clients_of_a_real_server(tmp_path):

@@ -153,9 +153,14 @@ def test_a_command_that_cannot_be_run_is_reported_before_anything_is_applied(pro
 
 
 def test_no_command_is_wrong_usage(project):
-    for words, found in ((["two"], "no `--`"), (["two", "python", "-c", "1"], "no `--`"), (["two", "--"], "nothing behind it")):
+    form = "[NAME]... [OPTIONS] -- COMMAND..."
+    for words, found in (
+        (["two"], f"no `--` in front of the command; write: sitepatch run {form}"),
+        (["two", "python", "-c", "1"], "no `--` in front of the command; write: sitepatch run two -- python -c 1"),
+        (["two", "--"], f"no command behind `--`; write: sitepatch run {form}"),
+    ):
         ended = done(sitepatch("run", *words, *(project.given if words[-1] != "--" else ()), cwd=project.folder), 2)
-        assert f"Found {found}; expected: sitepatch run [NAME]... [OPTIONS] -- COMMAND..." in ended.err
+        assert f"error: there is {found}" in ended.err
     assert "Usage: sitepatch run [OPTIONS] [NAME]... -- COMMAND..." in done(sitepatch("run", "--help", cwd=project.folder)).out
     ended = done(project.run("true", names=["tow"]), 2)
     assert 'there is no patchset "tow"' in ended.err

@@ -163,9 +163,11 @@ def read_added(
 
 
 _KEPT = (
-    "the file was edited by hand after it was patched",
-    "`sitepatch restore` takes our change out and keeps the edit, unless they overlap; "
-    "--force drops the edit and keeps a copy of it",
+    Message("the file was edited by hand after it was patched"),
+    Message(
+        "`sitepatch restore` takes our change out and keeps the edit, unless they overlap; "
+        "--force drops the edit and keeps a copy of it"
+    ),
 )
 
 

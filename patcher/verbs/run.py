@@ -8,6 +8,7 @@ import shutil
 import sys
 from contextlib import redirect_stdout
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
@@ -115,7 +116,8 @@ class _Launcher(click.Command):
             if at < len(args):
                 raise  # else it belongs to the command, as `-c` does
         if not command and not ctx.resilient_parsing:
-            starts = next((number for number, word in enumerate(args) if shutil.which(word)), 0)
+            plain = takewhile(lambda word: not word.startswith("-"), args)
+            starts = next((number for number, word in enumerate(plain) if shutil.which(word)), 0)
             words = shlex.join([*args[:starts], "--", *args[starts:]]) if starts else "[NAME]... [OPTIONS] -- COMMAND..."
             none = "there is no command behind `--`; write: sitepatch run {words}"
             text = none if at < len(args) else "there is no `--` in front of the command; write: sitepatch run {words}"

@@ -50,7 +50,7 @@ def test_a_file_may_be_named_by_its_path_as_the_shell_completes_it(world):
     done(world("edit", "demo", "m.py", "--name", "three", **editor(world, f"path.write_text({EDIT!r})")))
     (world.cwd / "other.py").write_text("")
     told = done(world("edit", "demo", "other.py", "--name", "four", **editor(world, "")), 2)
-    assert "other.py: found no such Python file in" in told.err
+    assert "other.py: found no such file in" in told.err
     told = done(world("edit", "demo", "mm.py", "--name", "four", **editor(world, "")), 2)
     assert "hint: expected one of demo/m.py, " in told.err
 
