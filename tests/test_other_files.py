@@ -54,6 +54,7 @@ def receipts(other):
 def test_a_file_is_added_shown_and_removed_again(other):
     done(other("apply", "more"))
     assert other.text("demo/_help.py") == TEXT and other.value() == "42"
+    assert (other.path / "demo/_help.py").stat().st_mode & 0o777 == 0o644
     assert {row["path"]: row["origin"] for row in receipts(other)} == {"demo/_help.py": "added", "demo/n.py": "recorded"}
     assert "nothing to do" in done(other("apply", "more")).out
     assert "--- /dev/null\n+++ b/demo/_help.py\n" in done(other("diff")).out
@@ -205,6 +206,13 @@ def test_lines_are_found_once_or_refused_and_the_rest_stays_as_it_is(data, body,
 def test_what_the_form_of_text_refuses(text, problem):
     with pytest.raises(PatchError, match=problem):
         parse_spatch(text, "x.spatch")
+
+
+def test_two_hunks_for_one_line_are_a_conflict_of_both():
+    _, (patch,) = parse_spatch("--- demo/a.txt\n@@ <text> @@\n a\n-b\n+c\n@@ <text> @@\n-b\n+d\n e\n", "p.spatch")
+    made = rewrite(b"a\nb\ne\n", patch.hunks, {})
+    assert made.data == b"a\nb\ne\n" and [answer.state.value for answer in made.answers] == ["conflict"] * 2
+    assert made.answers[0].problem == "two changes of this patchset meet at line 2: write one hunk for both"
 
 
 def test_a_text_file_is_patched_shown_exported_and_restored(tmp_path):
