@@ -159,7 +159,7 @@ def read_added(
     foreign = SitepatchError(
         STANDS_THERE, Message("remove it if nobody needs it, or give the file of the patchset another name")
     )
-    return file._replace(pristine=data, origin="unrecorded", problem=None)
+    return file._replace(pristine=data, origin="unrecorded", problem=None if data and (item or not receipt) else foreign)
 
 
 _KEPT = (
