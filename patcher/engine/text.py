@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from itertools import groupby
+from operator import eq
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.message import Message
@@ -190,12 +191,8 @@ def _nearest(text: _Text, hunk: HunkText) -> str:
     shown = next((line for line in lines if line and line not in text.bare), b"")
     if shown:
         return Message("no line of the file is `{line}`", line=shown.decode(text.encoding).strip())
-    at = max(range(len(text.bare) or 1), key=lambda at: sum(map(_same, text.bare[at : at + len(lines)], lines)))
+    at = max(range(len(text.bare) or 1), key=lambda at: sum(map(eq, text.bare[at : at + len(lines)], lines)))
     return Message("its lines stand in the file, but not one below the other: the nearest place is line {line}", line=at + 1)
-
-
-def _same(line: bytes, other: bytes) -> bool:
-    return line == other
 
 
 # rewriting ------------------------------------------------------------------------------------------------------------

@@ -100,8 +100,11 @@ def read_facts(
     failed = wanted.reverted == () and any(answer.state.failed for answer in answers)  # then nothing is written
     if not (wanted.fresh or edits is not None or failed):
         others = statuses(env, but=assignments) if items is None else items
-    going = [item for item in others if any(wanted.goes(step.patchset) for step in item.receipt.steps)]
-    going = [item for item in going if (item.site, item.receipt.path) not in files]
+    going = [
+        item
+        for item in others
+        if (item.site, item.receipt.path) not in files and any(wanted.goes(step.patchset) for step in item.receipt.steps)
+    ]
     patched = {(item.site, item.receipt.path): _read_patched(item, force=wanted.force) for item in going}
     return Facts(assignments, {**patched, **files}, tuple(answers), tuple(notes))
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, List
 
 from patcher.errors import SitepatchError
 from patcher.facts import Condition, sha256
@@ -28,22 +28,21 @@ from patcher.target.distribution import edited_message
 from patcher.target.environment import blocker
 from patcher.target.record import recorded_hash
 from patcher.text.listed import count, normalized
-from patcher.verbs.examination import NOTE, OK, PROBLEM, Check, Examination
+from patcher.verbs.examination import NOTE, OK, PROBLEM, Check, Examination, Found
 from patcher.verbs.hook import installed_hooks
 
-_Found = Iterator[Tuple[str, str, str]]
 _LOCKS = Path("/proc/locks")
 _ROOM = 16 << 20  # bytes: many times what the largest commit needs
 
 
 # the directories and files --------------------------------------------------------------------------------------------
-def _writable(case: Examination) -> _Found:
+def _writable(case: Examination) -> Found:
     for site, paths in case.sites.items():
         for problem in Store(site).check_writable(paths):
             yield PROBLEM, problem, ""
 
 
-def _space(case: Examination) -> _Found:
+def _space(case: Examination) -> Found:
     for site in case.sites:
         disk = os.statvfs(site)
         if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM:
@@ -54,7 +53,7 @@ def _space(case: Examination) -> _Found:
             yield PROBLEM, Message("{site}: its disk can take no more files (inodes)", site=site), Message("remove some files")
 
 
-def _links(case: Examination) -> _Found:
+def _links(case: Examination) -> Found:
     infos = [(target, target.file.lstat()) for target in case.targets]
     hint = Message("nothing to do: sitepatch puts a file of its own there; an edit in place would change the cache too")
     links = [f"{target.path} -> {os.readlink(target.file)}" for target, info in infos if stat.S_ISLNK(info.st_mode)]
@@ -71,7 +70,7 @@ def _links(case: Examination) -> _Found:
             yield NOTE, Message("{what}: {paths}", what=what, paths=joined(", ", paths)), hint
 
 
-def _backups(case: Examination) -> _Found:
+def _backups(case: Examination) -> Found:
     backups = proven_backups(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
     for one in backups:
         back = Message("put it back: sitepatch restore --from-backup {path}", path=one.path)
@@ -90,7 +89,7 @@ def _backups(case: Examination) -> _Found:
 
 
 # the packages ---------------------------------------------------------------------------------------------------------
-def _installed(case: Examination) -> _Found:
+def _installed(case: Examination) -> Found:
     for error in case.unpatchable:
         yield PROBLEM, error.message, error.hint
     for package, folder in case.ghosts.items():
@@ -102,7 +101,7 @@ def _installed(case: Examination) -> _Found:
             yield NOTE, note, ""
 
 
-def _twice(case: Examination) -> _Found:
+def _twice(case: Examination) -> Found:
     for one in case.located:
         here: Dict[str, List[str]] = {}
         for path in sorted(Path(one.site).glob("*.dist-info")):
@@ -114,7 +113,7 @@ def _twice(case: Examination) -> _Found:
             yield PROBLEM, what, Message("an install was interrupted: install it again, with --force-reinstall")
 
 
-def _outside(case: Examination) -> _Found:
+def _outside(case: Examination) -> Found:
     prefix = Path(case.env.python).parent.parent
     if (prefix / "pyvenv.cfg").is_file() and case.env.search != case.env.sites:  # no --target
         for one in case.located:
@@ -125,7 +124,7 @@ def _outside(case: Examination) -> _Found:
                 yield (NOTE, what, Message(problem, python=case.env.python))
 
 
-def _imported(case: Examination) -> _Found:
+def _imported(case: Examination) -> Found:
     for target in case.targets:
         problem = blocker(target.located, target.path, case.env)
         if problem:
@@ -136,7 +135,7 @@ def _imported(case: Examination) -> _Found:
             )
 
 
-def _recorded(case: Examination) -> _Found:
+def _recorded(case: Examination) -> Found:
     patched = {(item.site, item.receipt.path) for item in case.statuses}
     for target in case.targets:
         recorded = recorded_hash(target.located, target.path)
@@ -149,7 +148,7 @@ def _recorded(case: Examination) -> _Found:
 
 
 # what is applied --------------------------------------------------------------------------------------------------
-def _applied(case: Examination) -> _Found:
+def _applied(case: Examination) -> Found:
     """Whether `status` has more to say than that all is applied."""
     stopped = [site for word, site, _ in unfinished(case.env) if word != UNDER_WAY]
     broken = [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]
@@ -157,7 +156,7 @@ def _applied(case: Examination) -> _Found:
         yield PROBLEM, Message("not all is as it was applied"), Message("see: sitepatch status")
 
 
-def _set_aside(case: Examination) -> _Found:
+def _set_aside(case: Examination) -> Found:
     for site in case.homes:
         paths = [Path(path) for path in Store(site).edited_copies()]
         if paths:
@@ -167,7 +166,7 @@ def _set_aside(case: Examination) -> _Found:
             yield NOTE, what, Message("when they are no longer needed: rm -r {parent}", parent=paths[0].parent)
 
 
-def _lock_holders(case: Examination) -> _Found:
+def _lock_holders(case: Examination) -> Found:
     if not _LOCKS.exists():
         yield NOTE, Message("there is no {locks} that shows who is at work here", locks=_LOCKS), ""
         return
@@ -176,7 +175,7 @@ def _lock_holders(case: Examination) -> _Found:
             yield NOTE, who, Message("apply and restore wait until it has ended")
 
 
-def _mounts(case: Examination) -> _Found:
+def _mounts(case: Examination) -> Found:
     table = mounts.read_table()
     for site in case.sites:
         what, kind = mounts.own_locks(site, table), mounts.untried(site, table)
@@ -187,7 +186,7 @@ def _mounts(case: Examination) -> _Found:
             yield NOTE, what, mounts.ONE_WRITER
 
 
-def _left(case: Examination) -> _Found:
+def _left(case: Examination) -> Found:
     changed = [copy for copy, _, _ in orphans(case.env, case.statuses)]
     for site in case.homes if not case.damaged else ():  # else it is unknown whose they are
         for path in leftovers(site, [item.receipt for item in case.statuses if item.site == site]):
@@ -202,7 +201,7 @@ def _left(case: Examination) -> _Found:
                     yield (NOTE, Message(text, left=left), Message("it can be removed"))
 
 
-def _bytecode(case: Examination) -> _Found:
+def _bytecode(case: Examination) -> Found:
     prefix = os.environ.get("PYTHONPYCACHEPREFIX")
     if prefix:
         what = Message(
@@ -224,7 +223,7 @@ def _bytecode(case: Examination) -> _Found:
         yield (PROBLEM, Message(text, pyc=pyc, path=path), Message("remove that file"))
 
 
-def _hooks(case: Examination) -> _Found:
+def _hooks(case: Examination) -> Found:
     for _, status in installed_hooks(case.env).hooks:
         if isinstance(status, SitepatchError):
             yield PROBLEM, status.message, status.hint
@@ -233,7 +232,7 @@ def _hooks(case: Examination) -> _Found:
                 yield PROBLEM, joined(": ", (status.hook.name, message)), Message("see: sitepatch hook status")
 
 
-def _cache(case: Examination) -> _Found:
+def _cache(case: Examination) -> Found:
     try:
         found = cache.cache_entries()
     except PermissionError:  # of another user, whose HOME is still set
@@ -245,7 +244,7 @@ def _cache(case: Examination) -> _Found:
 
 
 # who runs it ----------------------------------------------------------------------------------------------------------
-def _sources(case: Examination) -> _Found:
+def _sources(case: Examination) -> Found:
     for error in case.broken.values():
         yield PROBLEM, error.brief, error.hint
     import_module("patcher.engine.syntax")  # raises SitepatchError, which says what to install, where libcst is broken

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.facts import FileStatus
@@ -18,6 +18,8 @@ from patcher.target.environment import find_file, locate
 from patcher.target.interpreter import Environment
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
+Found = Iterator[Tuple[str, str, str]]
+"""What a check finds: (severity, what, hint) for each thing."""
 
 
 class Finding(NamedTuple):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from patcher.errors import UsageError
 from patcher.message import Message, joined
 from patcher.model import OptionValue
+from patcher.patchset.toml import options_text
 from patcher.project.differing import changed, not_locked
-from patcher.project.lockfile import Lock, Pinned, release_of
+from patcher.project.lockfile import Lock, Pinned, load_lock, release_of
 from patcher.system.decode import STRINGS, Items, Reader, Table, Values, decode_json, option_value, string
 from patcher.system.reading import read_file
+from patcher.text.listed import count
+from patcher.verbs.console import Console
+from patcher.verbs.styles import Row
 
 APPLIED, NOTHING, DIFFERS, UNKNOWN = "applied", "nothing", "differs", "unknown"
 """What a host is, beside the states of patchsets: all is as it was applied, nothing is, not as locked, no answer of it."""
@@ -132,3 +136,37 @@ def _differences(answer: Mapping[str, Any], lock: Lock) -> List[str]:
         if each not in releases:
             found.append(not_locked(lock, each))
     return found
+
+
+_FEW = 4  # names of hosts that one line has
+
+
+def show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
+    """Show what many hosts have; exit code 1 where something is astray or differs from the lock."""
+    hosts = fleet(Path(folder), load_lock(Path(lock)) if lock else None)
+    alike: Dict[Tuple[Any, ...], List[str]] = {}
+    for host in hosts:
+        text = tuple(
+            f"{applied.name} {applied.version} {options_text(applied.options)}".rstrip() for applied in host.patchsets
+        )
+        alike.setdefault((host.state, text, host.releases, host.problems, host.differences), []).append(host.host)
+    rows = []
+    for (state, patchsets, releases, problems, differences), names in alike.items():
+        few = (
+            names
+            if console.verbose or len(names) <= _FEW
+            else [*names[: _FEW - 1], Message("{number} more", number=len(names) - _FEW + 1)]
+        )
+        cells = (
+            Message("{hosts}: {few}", hosts=count(len(names), "host"), few=joined(", ", few)),
+            ", ".join(patchsets),
+            ", ".join(releases),
+        )
+        rows.append(Row(state, cells, (*problems, *differences)))
+    console.rows(rows)
+    answer = [{**host._asdict(), "patchsets": [_host_json(applied) for applied in host.patchsets]} for host in hosts]
+    return console.answer(all(host.ok for host in hosts), {"hosts": answer})
+
+
+def _host_json(applied: HostPatchset) -> Dict[str, Any]:
+    return {**applied._asdict(), "options": dict(applied.options)}

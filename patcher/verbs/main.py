@@ -65,7 +65,7 @@ def commands(ctx: click.Context) -> Optional[int]:
     if ctx.invoked_subcommand is not None:
         return None
     from patcher.verbs.console import Console
-    from patcher.verbs.status import welcome
+    from patcher.verbs.welcome import welcome
 
     return welcome(Console("sitepatch", False, False, False, None), ctx.command.help or "")
 

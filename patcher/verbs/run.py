@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import sys
 from contextlib import redirect_stdout
 from functools import partial
@@ -116,6 +114,9 @@ class _Launcher(click.Command):
             if at < len(args):
                 raise  # else it belongs to the command, as `-c` does
         if not command and not ctx.resilient_parsing:
+            import shlex  # not for every `run`
+            import shutil
+
             plain = takewhile(lambda word: not word.startswith("-"), args)
             starts = next((number for number, word in enumerate(plain) if shutil.which(word)), 0)
             words = shlex.join([*args[:starts], "--", *args[starts:]]) if starts else "[NAME]... [OPTIONS] -- COMMAND..."

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import click
 
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import Condition, FileStatus, Wanted
 from patcher.message import Message, joined, one_line
-from patcher.model import OptionValue, Requested, State, Step
+from patcher.model import FilePlan, OptionValue, Requested, State, Step
 from patcher.patchset.places import folders_by_name, has_texts, search_places
 from patcher.patchset.toml import option_text, options_text
 from patcher.store.retry import settled
-from patcher.store.status import applied_names, damaged, divide_names, recover_all, statuses, stores, unclaimed, unfinished
+from patcher.store.status import (
+    applied_names,
+    before_and_after,
+    damaged,
+    divide_names,
+    recover_all,
+    statuses,
+    stores,
+    unclaimed,
+)
 from patcher.store.store import Store
+from patcher.system.signals import stoppable
 from patcher.target.backups import Backup, proven_backups
 from patcher.target.interpreter import Environment
 from patcher.text.listed import Texts, count, listed, one_or_more, release_name
-from patcher.text.terminal import join_styled
 from patcher.verbs.console import Console
 from patcher.verbs.options import common_options, complete_names, verify_option
-from patcher.verbs.place import Place
-from patcher.verbs.styles import Row, hint_lines, style
-from patcher.verbs.translation import term, translated
-
-if TYPE_CHECKING:
-    from patcher.verbs.fleet import HostPatchset
-
-
-from patcher.model import FilePlan
-from patcher.store.status import before_and_after, describe_unfinished
-from patcher.system.signals import stoppable
-from patcher.verbs.place import HERE, SILENT, Events
+from patcher.verbs.place import HERE, SILENT, Events, Place
+from patcher.verbs.styles import Row, hint_lines
+from patcher.verbs.translation import term
 from patcher.verify import NONE, Verified
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
@@ -71,12 +71,10 @@ class FileState(NamedTuple):
 
 
 class VerifyOutcome(NamedTuple):
-    """What verifying has shown: `notes` on unfinished runs, `idle` names are not applied, `gone` files are not as patched."""
+    """What verifying has shown of these patchsets: `idle` names are not applied, `gone` files are not as patched."""
 
-    env: Environment
     patchsets: Tuple[str, ...]
     verified: Verified
-    notes: Tuple[str, ...]
     idle: Tuple[str, ...]
     gone: Tuple[str, ...]
 
@@ -115,15 +113,6 @@ class StatusOutcome(NamedTuple):
         """Whether anything is not as it was applied."""
         states = {one.state for one in self.patchsets}
         return bool(self.interrupted or self.damaged or states - {Condition.APPLIED.value})
-
-
-class Summary(NamedTuple):
-    """The names of the patchsets that are applied, in how many files; `ok` is whether all is as it was applied."""
-
-    env: Environment
-    patchsets: Tuple[str, ...]
-    files: int
-    ok: bool
 
 
 def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events: Events = SILENT) -> StatusOutcome:
@@ -175,19 +164,6 @@ def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events
         tuple(idle),
     )
     return outcome if verify == NONE else outcome._replace(verified=_verify(names, place, env, verify, events))
-
-
-def summary(place: Place) -> Summary:
-    """What is applied, in short; nothing is recovered.
-
-    Raises:
-        SitepatchError: no such environment.
-    """
-    env = place.environment()
-    bad: List[StoreError] = []
-    items = statuses(env, bad)
-    ok = all(item.condition is Condition.APPLIED for item in items) and not (bad or unfinished(env))
-    return Summary(env, tuple(applied_names(items)), len(items), ok)
 
 
 def applied_states(env: Environment, items: Sequence[FileStatus], patch_dirs: Sequence[str]) -> Dict[str, str]:
@@ -351,13 +327,8 @@ def _verify(names: Texts, place: Place, env: Environment, how: str, events: Even
     from patcher.verify.run import verify_files as run_checks
 
     def look() -> VerifyOutcome:
-        waiting, items = describe_unfinished(env), statuses(env)
-        applied = applied_names(items)
-        idle, chosen = divide_names(applied, one_or_more(names))
-        if idle:
-            from patcher.project.selection import check_names
-
-            check_names(idle, applied, place.patch_dirs)
+        items = statuses(env)
+        idle, chosen = divide_names(applied_names(items), one_or_more(names))
         steps = {step.digest: (item.site, step) for item in items for step in item.receipt.steps if step.patchset in chosen}
         patchsets = [stored_patchset(site, step) for site, step in steps.values()]
         settings = verify_settings(place, env, how, patchsets, events)
@@ -375,12 +346,9 @@ def _verify(names: Texts, place: Place, env: Environment, how: str, events: Even
         ]
         with stoppable():
             verified = run_checks(files, patchsets, settings, written=True)
-        return VerifyOutcome(env, tuple(chosen), verified, tuple(waiting), tuple(idle), tuple(gone))
+        return VerifyOutcome(tuple(chosen), verified, tuple(idle), tuple(gone))
 
     return settled(env, look)
-
-
-_FEW = 4  # names of hosts that one line has
 
 
 @click.command(
@@ -411,7 +379,9 @@ def command(
     if fleet:
         if names or verify != NONE:
             raise UsageError("--fleet: found a NAME or --verify too, which are for this environment")
-        return _show_fleet(console, fleet, lock)
+        from patcher.verbs.fleet import show_fleet  # not for every `status`: pathlib costs nearly a start of Python
+
+        return show_fleet(console, fleet, lock)
     if lock:
         raise UsageError("--lock: found no --fleet, which it belongs to")
     outcome = status(names, place=console.place, verify=verify, events=console)
@@ -480,69 +450,3 @@ def _file_json(one: FileState) -> Dict[str, Any]:
     head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
     head.update(installed=item.installed, origin=receipt.origin)
     return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
-
-
-def _show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
-    """Show what many hosts have; exit code 1 where something is astray or differs from the lock."""
-    from pathlib import Path  # not for every `status`: importing it costs nearly a start of Python
-
-    from patcher.project.lockfile import load_lock
-    from patcher.verbs import fleet
-
-    hosts = fleet.fleet(Path(folder), load_lock(Path(lock)) if lock else None)
-    alike: Dict[Tuple[Any, ...], List[str]] = {}
-    for host in hosts:
-        text = tuple(
-            f"{applied.name} {applied.version} {options_text(applied.options)}".rstrip() for applied in host.patchsets
-        )
-        alike.setdefault((host.state, text, host.releases, host.problems, host.differences), []).append(host.host)
-    rows = []
-    for (state, patchsets, releases, problems, differences), names in alike.items():
-        few = (
-            names
-            if console.verbose or len(names) <= _FEW
-            else [*names[: _FEW - 1], Message("{number} more", number=len(names) - _FEW + 1)]
-        )
-        cells = (
-            Message("{hosts}: {few}", hosts=count(len(names), "host"), few=joined(", ", few)),
-            ", ".join(patchsets),
-            ", ".join(releases),
-        )
-        rows.append(Row(state, cells, (*problems, *differences)))
-    console.rows(rows)
-    answer = [{**host._asdict(), "patchsets": [_host_json(applied) for applied in host.patchsets]} for host in hosts]
-    return console.answer(all(host.ok for host in hosts), {"hosts": answer})
-
-
-def _host_json(applied: HostPatchset) -> Dict[str, Any]:
-    return {**applied._asdict(), "options": dict(applied.options)}
-
-
-_FIRST = {
-    "list": Message("what there is for this environment, and what is applied"),
-    "diff NAME": Message("what a patchset would change"),
-    "apply NAME": Message("apply it, and verify it"),
-    "restore NAME": Message("put the files back exactly"),
-}
-
-
-def welcome(console: Console, about: str) -> int:
-    """Show the commands to begin with, and what is applied here; nothing is recovered."""
-    console.out(Message("{help}\n", help=Message.whole(about)))
-    longest = max(map(len, _FIRST))
-    for words, text in _FIRST.items():
-        console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(text)}"))
-    try:
-        here = summary(console.place)
-    except (SitepatchError, OSError) as error:
-        console.note(str(error))
-    else:
-        names = (
-            Message("{patchsets} applied, {files}", patchsets=", ".join(here.patchsets), files=count(here.files, "file"))
-            if here.patchsets
-            else Message("nothing is applied")
-        )
-        astray = "" if here.ok else Message("; not all is as it should be: {command}", command=console.command("status"))
-        console.out(Message("\n{name}: {names}{astray}", name=here.env.name, names=names, astray=astray))
-    console.out(Message("The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help"))
-    return 0

@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from patcher.diagnose.rank import DEVICE, GET_DEVICE_KNOWS, VENDORS, version_numbers
 from patcher.message import Message
 from patcher.model import Located
 from patcher.store.status import applied_names
 from patcher.system.reading import TEXT, read_file
-from patcher.verbs.examination import NOTE, PROBLEM, Check, Examination
+from patcher.verbs.examination import NOTE, PROBLEM, Check, Examination, Found
 from patcher.verbs.fit import APPLICABLE, fit_of
 
-_Found = Iterator[Tuple[str, str, str]]
 _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
 
 
-def _asked_for(case: Examination) -> _Found:
+def _asked_for(case: Examination) -> Found:
     """Code that only a trouble has: patchsets all of whose hunks are `when-present`."""
     for one in case.patchsets:
         hunks = [hunk for variant in one.variants for patch in variant.patches for hunk in patch.hunks]
@@ -29,7 +28,7 @@ def _asked_for(case: Examination) -> _Found:
                 yield PROBLEM, one.symptoms[0].meaning, Message("sitepatch apply {name}: {text}", name=one.name, text=fit.text)
 
 
-def _libcuda(case: Examination) -> _Found:
+def _libcuda(case: Examination) -> Found:
     listed = _listed("libcuda.so") if _located(case, "triton") else []
     if listed and not any(Path(path).exists() for path in listed):
         text = "ldconfig lists {listed}, and there is no such file: triton does not find the driver's library"
@@ -37,7 +36,7 @@ def _libcuda(case: Examination) -> _Found:
         yield PROBLEM, what, _apply(case, "triton-libcuda-path") or Message("it is applied; is the driver there at all?")
 
 
-def _accelerators(case: Examination) -> _Found:
+def _accelerators(case: Examination) -> Found:
     engine = _located(case, "mmengine")
     for package, (kind, _) in _vendors(case).items() if engine and _apply(case, DEVICE) else ():
         since: Optional[str] = dict(GET_DEVICE_KNOWS).get(kind)
@@ -48,14 +47,14 @@ def _accelerators(case: Examination) -> _Found:
             yield PROBLEM, what, _apply(case, DEVICE)
 
 
-def _driver(case: Examination) -> _Found:
+def _driver(case: Examination) -> Found:
     torch = _located(case, "torch")
     if torch and _built_for(torch, "cuda") and not _has_driver():
         what = Message("torch {version} is a build for CUDA, and this machine has no driver for it", version=torch.version)
         yield NOTE, what, Message("to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all")
 
 
-def _backend(case: Examination) -> _Found:
+def _backend(case: Examination) -> Found:
     torch, engine = _located(case, "torch"), _located(case, "mmengine")
     if not (torch and engine and _apply(case, DEVICE)) or _built_for(torch, "cuda") is not False or _built_for(torch, "hip"):
         return

@@ -1,0 +1,69 @@
+"""`sitepatch` without a command: those to begin with, and what is applied here."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Tuple
+
+from patcher.errors import SitepatchError, StoreError
+from patcher.facts import Condition
+from patcher.message import Message
+from patcher.store.status import applied_names, statuses, unfinished
+from patcher.target.interpreter import Environment
+from patcher.text.listed import count
+from patcher.text.terminal import join_styled
+from patcher.verbs.console import Console
+from patcher.verbs.place import Place
+from patcher.verbs.styles import style
+from patcher.verbs.translation import translated
+
+
+class Summary(NamedTuple):
+    """The names of the patchsets that are applied, in how many files; `ok` is whether all is as it was applied."""
+
+    env: Environment
+    patchsets: Tuple[str, ...]
+    files: int
+    ok: bool
+
+
+def summary(place: Place) -> Summary:
+    """What is applied, in short; nothing is recovered.
+
+    Raises:
+        SitepatchError: no such environment.
+    """
+    env = place.environment()
+    bad: List[StoreError] = []
+    items = statuses(env, bad)
+    ok = all(item.condition is Condition.APPLIED for item in items) and not (bad or unfinished(env))
+    return Summary(env, tuple(applied_names(items)), len(items), ok)
+
+
+_FIRST = {
+    "list": Message("what there is for this environment, and what is applied"),
+    "diff NAME": Message("what a patchset would change"),
+    "apply NAME": Message("apply it, and verify it"),
+    "restore NAME": Message("put the files back exactly"),
+}
+
+
+def welcome(console: Console, about: str) -> int:
+    """Show the commands to begin with, and what is applied here; nothing is recovered."""
+    console.out(Message("{help}\n", help=Message.whole(about)))
+    longest = max(map(len, _FIRST))
+    for words, text in _FIRST.items():
+        console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(text)}"))
+    try:
+        here = summary(console.place)
+    except (SitepatchError, OSError) as error:
+        console.note(str(error))
+    else:
+        names = (
+            Message("{patchsets} applied, {files}", patchsets=", ".join(here.patchsets), files=count(here.files, "file"))
+            if here.patchsets
+            else Message("nothing is applied")
+        )
+        astray = "" if here.ok else Message("; not all is as it should be: {command}", command=console.command("status"))
+        console.out(Message("\n{name}: {names}{astray}", name=here.env.name, names=names, astray=astray))
+    console.out(Message("The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help"))
+    return 0
