@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Sequence
 
 from patcher.facts import FileStatus, Wanted
+from patcher.installed.interpreter import Environment
 from patcher.model import Plan, Requested
 from patcher.planner.survey import HandEdits, make_plan
-from patcher.target.interpreter import Environment
 
 NOWHERE = Environment("", (), (), (3, 11))
 

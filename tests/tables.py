@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Dict, Iterable, List, Tuple
 from unittest import mock
 
+from patcher.installed.interpreter import Environment
 from patcher.model import Requested, Rewrite
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.results import Request, key_of, rewrite_uncached, write_table
 from patcher.patchset.sources import resolve_options
 from patcher.system.cache import cache_dir
-from patcher.target.interpreter import Environment
 from tests.plans import plan_apply
 
 TABLE = "known.json"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import StoreError
+from patcher.installed.backups import proven_backups
 from patcher.model import Plan
 from patcher.store import journal
-from patcher.target.backups import proven_backups
 from patcher.verbs.place import Place
 from patcher.verbs.restore import restore_backups
 from tests.command import DDP, RUNNER, Site, done, sitepatch

@@ -16,14 +16,14 @@ import click
 import pytest
 
 from patcher.errors import SitepatchError
+from patcher.installed.index import Listing
+from patcher.installed.interpreter import discover
+from patcher.installed.versions import accepts, matching_versions, newest, oldest_first
 from patcher.model import Located, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.removal import can_go, when_released, when_upstream
 from patcher.patchset.sources import resolve_options
-from patcher.target.index import Listing
-from patcher.target.interpreter import discover
-from patcher.target.versions import accepts, matching_versions, newest, oldest_first
 from patcher.verbs.console import Console
 from patcher.verbs.demo import fixtures, lay_out
 from patcher.verbs.releases.against import try_release

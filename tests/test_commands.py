@@ -738,7 +738,7 @@ runpy.run_module("patcher", run_name="__main__")
     ("where", "words"),
     [
         ("patcher.verbs.main", ["status"]), ("click", ["list"]), ("patcher.verbs.console", ["show", DDP]),
-        ("patcher.verbs.status", ["status"]), ("patcher.target.interpreter", ["status"]), ("patcher.verbs.rows", ["diff"]),
+        ("patcher.verbs.status", ["status"]), ("patcher.installed.interpreter", ["status"]), ("patcher.verbs.rows", ["diff"]),
         ("patcher.verbs.doctor", ["doctor"]), ("patcher.store.status", ["restore"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
     ],
 )  # fmt: skip

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError
+from patcher.installed.interpreter import Environment, discover
 from patcher.store import journal
 from patcher.store.receipt import encode_fields
-from patcher.target.interpreter import Environment, discover
 from patcher.verbs.checkup import CHECKS
 from patcher.verbs.demo import lay_out
 from patcher.verbs.examination import NOTE, OK, PROBLEM, Check, Examination, examine

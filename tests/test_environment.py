@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.target import interpreter
-from patcher.target.distribution import reinstall_command
-from patcher.target.environment import blocker, find_file, locate
-from patcher.target.interpreter import Environment, discover
-from patcher.target.record import recorded_hash
+from patcher.installed import interpreter
+from patcher.installed.distribution import reinstall_command
+from patcher.installed.environment import blocker, find_file, locate
+from patcher.installed.interpreter import Environment, discover
+from patcher.installed.record import recorded_hash
 
 TAG = f"cpython-{sys.version_info[0]}{sys.version_info[1]}-x86_64-linux-gnu"
 
@@ -124,7 +124,7 @@ def test_the_running_interpreter_is_not_started_again(monkeypatch):
 
 
 def test_asked_and_computed_in_process_the_answer_is_the_same():
-    code = "from patcher.target.interpreter import discover; print(list(discover(None, None)))"
+    code = "from patcher.installed.interpreter import discover; print(list(discover(None, None)))"
     env = {**os.environ, "PYTHONPATH": str(Path(interpreter.__file__).parents[2])}
     inside = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     os.environ["PYTHONPATH"] = env["PYTHONPATH"]
@@ -145,7 +145,7 @@ def test_what_pythonpath_names_is_searched_first_also_where_a_pth_file_names_it(
 
 
 def test_neither_the_working_directory_nor_the_script_is_searched(tmp_path):
-    code = "from patcher.target.interpreter import discover; print(list(discover(None, None).search))"
+    code = "from patcher.installed.interpreter import discover; print(list(discover(None, None).search))"
     (tmp_path / "tool.py").write_text(code)
     root = Path(interpreter.__file__).parents[2]
     env = {**os.environ, "PYTHONPATH": str(root)}

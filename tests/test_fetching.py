@@ -16,11 +16,11 @@ import pytest
 
 import patcher.system.archive
 from patcher.errors import SitepatchError
+from patcher.installed.index import Listing, NoWheel, Pip, WheelLink
+from patcher.installed.releases import _members, fetch_release
 from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.system.archive import member
-from patcher.target.index import Listing, NoWheel, Pip, WheelLink
-from patcher.target.releases import _members, fetch_release
 from patcher.verbs.place import SILENT
 from patcher.verbs.releases.against import check_releases
 from patcher.verbs.releases.fetching import Fetcher, fetch_all, fetching, list_releases

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from patcher.installed.interpreter import discover
 from patcher.planner.merge import parses
 from patcher.store.status import recover_all
 from patcher.store.store import Store
-from patcher.target.interpreter import discover
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
 from tests.test_plan import FIX, TITLE, patchset
 from tests.test_store import as_somebody_else

@@ -15,10 +15,10 @@ from patcher.errors import BusyError, FormatError, OutdatedError, SitepatchError
 from patcher.hook import boot, installed, places
 from patcher.hook.backend import hook_wheel
 from patcher.hook.directory import write_directory
+from patcher.installed.interpreter import Environment
 from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.store.store import Store
-from patcher.target.interpreter import Environment
 from patcher.verbs import hook as hooks
 from patcher.verbs import keep
 from patcher.verbs.place import Place

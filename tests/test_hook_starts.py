@@ -11,8 +11,8 @@ import time
 
 import pytest
 
+from patcher.installed.interpreter import Environment
 from patcher.store import retry
-from patcher.target.interpreter import Environment
 from patcher.verbs import hook as hooks
 from patcher.verbs import keep
 from tests.command import environ

@@ -23,7 +23,7 @@ DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\
 
 MODEL = {"", "errors", "message", "model"}
 BASE = {*MODEL, "facts", "system", "text"}
-LOOKS = {*BASE, "target", "patchset", "store", "planner"}
+LOOKS = {*BASE, "installed", "patchset", "store", "planner"}
 VERBS = {"verbs", "cli", "ops"}  # the last two have what moves into the first
 ALLOWED = {  # which package may import which; inside of a package there is no list to keep
     **dict.fromkeys(MODEL, MODEL),
@@ -31,10 +31,10 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
     "system": {*MODEL, "text"},
     "text": MODEL,
     "engine": BASE,
-    "target": BASE,
-    "patchset": {*BASE, "engine", "target"},
-    "store": {*BASE, "target"},
-    "planner": {*BASE, "engine", "target", "patchset", "store"},
+    "installed": BASE,
+    "patchset": {*BASE, "engine", "installed"},
+    "store": {*BASE, "installed"},
+    "planner": {*BASE, "engine", "installed", "patchset", "store"},
     "verify": LOOKS,
     "project": {*LOOKS, "verify"},
     "diagnose": BASE,
@@ -91,7 +91,7 @@ def test_the_arrows_between_modules_point_one_way():
     [
         ("libcst", {"engine/syntax.py"}),
         ("click", {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if VERBS & set(path.parts)}),
-        ("packaging", {"target/versions.py"}),
+        ("packaging", {"installed/versions.py"}),
         ("platformdirs", {"system/cache.py"}),
         ("diff_match_patch", {"text/words.py"}),
         ("pip_requirements_parser", {"project/requirements.py"}),
@@ -148,7 +148,7 @@ def test_a_public_name_means_one_thing():
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
     "hook/backend.py", "hook/boot.py", "overlay/boot.py", "ranks/child.py",
     "verify/child.py", "verify/namespace.py",
-    "target/session.py",  # ends nothing: where pip would, with its settings, it says why
+    "installed/session.py",  # ends nothing: where pip would, with its settings, it says why
 }  # fmt: skip
 
 
@@ -179,8 +179,8 @@ WRITERS = {  # every module that can change a file, and which
     "system/output.py": "a file that the user has named",
     "author/wheel.py": "the wheel that is exported, where --output says",
     "ranks/child.py": "a pipe to the command",
-    **dict.fromkeys(["author/copies.py", "verbs/demo.py", "target/index.py"], "a directory of their own"),
-    **dict.fromkeys(["patchset/results.py", "system/cache.py", "target/releases.py"], "the cache"),
+    **dict.fromkeys(["author/copies.py", "verbs/demo.py", "installed/index.py"], "a directory of their own"),
+    **dict.fromkeys(["patchset/results.py", "system/cache.py", "installed/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "verbs/run.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
     **dict.fromkeys(["hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
@@ -291,10 +291,10 @@ def test_where_something_is_applied_status_reads_receipts_and_nothing_heavier(si
 
 
 def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monkeypatch):
+    from patcher.installed.interpreter import discover
     from patcher.store import receipt
     from patcher.store.status import damaged, statuses, unclaimed
     from patcher.store.store import Store
-    from patcher.target.interpreter import discover
 
     site("apply", DDP)
     read, whole, decode = [], Store.patchset_files, receipt.decode
@@ -307,10 +307,10 @@ def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monke
 
 
 def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
+    from patcher.installed.interpreter import discover
     from patcher.planner import survey
     from patcher.project.selection import choose
     from patcher.store import status
-    from patcher.target.interpreter import discover
     from tests.plans import plan_apply
 
     site("apply", DDP)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import PatchError
+from patcher.installed.interpreter import Environment
 from patcher.model import HunkAnswer, HunkText, Rewrite, Splice, State
 from patcher.patchset import results
 from patcher.patchset.manifest import load_patchset
@@ -17,7 +18,6 @@ from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.results import KnownTable, Request, key_of, write_table
 from patcher.patchset.sources import resolve_options
 from patcher.system import cache
-from patcher.target.interpreter import Environment
 from patcher.verbs.demo import fixtures, lay_out
 from patcher.verbs.list import availability
 from tests import tables

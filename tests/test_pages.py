@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from patcher.installed.interpreter import Environment
 from patcher.model import Answer, Option, Patchset, State, Variant, Verify
-from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
 from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason
 from patcher.verbs.pages import releases, review

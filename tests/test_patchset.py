@@ -12,12 +12,12 @@ from random import Random
 import pytest
 
 from patcher.errors import PatchError, UsageError
+from patcher.installed.versions import accepts, overlap
 from patcher.model import KINDS, Option, Patchset, Symptom, Variant, Verify
 from patcher.patchset import manifest, places, toml
 from patcher.patchset import sources as patchset
 from patcher.patchset.symptoms import general_symptoms
 from patcher.system.reading import patchset_digest
-from patcher.target.versions import accepts, overlap
 
 CHECKOUT = Path(places.__file__).parents[2]
 SCHEMA = json.loads((CHECKOUT / "patcher" / "patchset.schema.json").read_text(encoding="utf-8"))
@@ -625,7 +625,7 @@ def test_there_are_built_in_patchsets():
     assert BUILT_IN
 
 
-@pytest.mark.parametrize("module", ["patcher.patchset.sources", "patcher.target.environment"])
+@pytest.mark.parametrize("module", ["patcher.patchset.sources", "patcher.installed.environment"])
 def test_importing_costs_none_of_the_expensive_modules(module):
     code = (
         f"import sys, {module}; heavy = {{'libcst', 'importlib.metadata', 'packaging', 'dataclasses', 'tomllib',"

@@ -15,13 +15,13 @@ import pytest
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Assignment, Condition, TargetFile
+from patcher.installed.interpreter import Environment, discover
 from patcher.model import Answer, Located, LockedFile, Plan, Requested, State
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.plan import reconciled
 from patcher.planner.resolve import resolve
 from patcher.planner.survey import REWRITER, HandEdit
 from patcher.store.status import before_and_after, statuses
-from patcher.target.interpreter import Environment, discover
 from patcher.verbs.demo import lay_out
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 from tests.plans import plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync

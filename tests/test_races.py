@@ -22,13 +22,13 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import OutdatedError, StoreError
+from patcher.installed.interpreter import discover
 from patcher.project.selection import choose
 from patcher.store import journal, patience, retry
 from patcher.store.folder import Folder
 from patcher.store.lock import holders, locked, uv_locks
 from patcher.store.retry import quiet, settled
 from patcher.store.status import statuses
-from patcher.target.interpreter import discover
 from patcher.verbs.apply import command as apply
 from patcher.verbs.demo import lay_out
 from patcher.verbs.main import commands

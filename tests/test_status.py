@@ -10,6 +10,7 @@ import pytest
 
 from patcher.errors import BusyError, StoreError
 from patcher.facts import Condition, FileStatus
+from patcher.installed.interpreter import Environment
 from patcher.model import Receipt, Step
 from patcher.store import bytecode, status
 from patcher.store.folder import Folder
@@ -17,7 +18,6 @@ from patcher.store.lock import locked
 from patcher.store.receipt import encode_receipt, file_name
 from patcher.store.status import classify, damaged, read_installed
 from patcher.store.store import Store
-from patcher.target.interpreter import Environment
 
 FILE, HEX = "demo/sub/a.py", "0" * 64
 OLD = 1_600_000_000

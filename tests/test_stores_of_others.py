@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
+from patcher.installed.interpreter import discover
 from patcher.project.selection import choose
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.store.status import recover_all
 from patcher.store.transaction import transaction
-from patcher.target.interpreter import discover
 from tests.command import done, tree
 from tests.places import command, patchset
 from tests.plans import plan_apply

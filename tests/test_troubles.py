@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from patcher.target.interpreter import discover
+from patcher.installed.interpreter import discover
 from patcher.verbs import troubles
 from patcher.verbs.examination import NOTE, OK, PROBLEM, Examination, examine
 from patcher.verbs.troubles import TROUBLES

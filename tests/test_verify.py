@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from patcher.installed.interpreter import discover
 from patcher.model import FilePlan, PatchsetSource
 from patcher.patchset.manifest import load_patchset
 from patcher.system.process import relevant_lines
-from patcher.target.interpreter import discover
 from patcher.verify import VerifySettings
 from patcher.verify.namespace import Namespace
 from patcher.verify.run import _OWN, verify_files

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError
+from patcher.installed.versions import is_version
 from patcher.message import Message, joined
 from patcher.model import Answer, Patchset, State, Variant
 from patcher.patchset.results import Request, rewrite_uncached
@@ -24,7 +25,6 @@ from patcher.patchset.sources import matching_variants, resolve_options
 from patcher.planner.plan import reconciled
 from patcher.planner.resolve import answer_of
 from patcher.system.reading import TEXT, read_file
-from patcher.target.versions import is_version
 from patcher.text.diffs import diff_texts
 
 FOLDER = "cases"

@@ -10,16 +10,16 @@ from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optiona
 from patcher.author.draft import package_of
 from patcher.errors import AbsentError, Location, SitepatchError, UsageError
 from patcher.facts import Condition, FileStatus
+from patcher.installed.distribution import installed_distributions
+from patcher.installed.environment import locate
+from patcher.installed.interpreter import Environment
+from patcher.installed.record import RecordRow, recorded_sources
 from patcher.message import Message, joined
 from patcher.model import Located, Progress, Receipt
 from patcher.store.receipt import path_problem
 from patcher.store.status import classify
 from patcher.store.store import Store
 from patcher.system.reading import read_file
-from patcher.target.distribution import installed_distributions
-from patcher.target.environment import locate
-from patcher.target.interpreter import Environment
-from patcher.target.record import RecordRow, recorded_sources
 from patcher.text.listed import listed, normalized, shortened
 
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter

@@ -17,10 +17,10 @@ from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.side import Hunk
 from patcher.errors import PatchError, SitepatchError
+from patcher.installed.versions import overlap
 from patcher.message import Message
 from patcher.model import FilePatch, HunkText, OptionValue, Patchset
 from patcher.patchset.places import MANIFEST
-from patcher.target.versions import overlap
 
 ERROR, ADVICE, NOTE = "error", "advice", "note"
 _MANY_LINES, _MANY_ARGUMENTS, _LONG = 4, 3, 40  # context lines; arguments that stay; characters of a string

@@ -13,6 +13,9 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, 
 
 from patcher.author.changed import InstalledFile
 from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.installed.distribution import origin
+from patcher.installed.index import Pip
+from patcher.installed.releases import cached_release, fetch_release
 from patcher.message import Message, joined
 from patcher.model import apply_splices
 from patcher.store.store import Store
@@ -20,9 +23,6 @@ from patcher.system import ownership
 from patcher.system.archive import archive_errors, member
 from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
-from patcher.target.distribution import origin
-from patcher.target.index import Pip
-from patcher.target.releases import cached_release, fetch_release
 from patcher.text.listed import listed
 
 _FIRST = "install the same release elsewhere (pip install --no-deps --target DIR {release}) and name that with --pristine DIR"

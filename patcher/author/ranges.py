@@ -6,9 +6,9 @@ import re
 from typing import Iterable, List, Sequence, Tuple
 
 from patcher.errors import SitepatchError
+from patcher.installed.versions import accepts, oldest_first, says_nothing
 from patcher.message import Message
 from patcher.patchset.toml import written_toml
-from patcher.target.versions import accepts, oldest_first, says_nothing
 
 _CLAUSE = r"(>=|<=|>|<|===|==|!=|~=)\s*(\S+)"
 _TABLE = re.compile(r"[ \t]*\[")
@@ -45,7 +45,7 @@ def proven_range(versions: Iterable[str], failed: Sequence[str] = ()) -> str:
     """The narrowest range (PEP 440) from the lowest to the highest proven release, as `widened` writes it.
 
     Args:
-        versions: the releases for which it is proven; one that says nothing (`patcher.target.versions.says_nothing`) is
+        versions: the releases for which it is proven; one that says nothing (`patcher.installed.versions.says_nothing`) is
             passed over.
         failed: releases for which it is proven not to hold: left out by name where they lie in between.
 

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 from patcher.errors import FormatError, SitepatchError, StoreError
 from patcher.hook.boot import MODES
 from patcher.hook.places import HOOK, PATCHSETS, hook_folders, hook_name
+from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import PatchsetSource, Requested
 from patcher.patchset.manifest import load_patchset
@@ -17,7 +18,6 @@ from patcher.patchset.sources import resolve_options
 from patcher.store.receipt import decode_fields
 from patcher.system.decode import Table, Values, one_of, string
 from patcher.system.reading import read_file
-from patcher.target.interpreter import Environment
 
 _HOOK = Table({"name": string, "version": string, "mode": one_of(*MODES), "patchsets": Values(Values(string))})
 _AGAIN = Message("run `sitepatch hook init` again, and install the hook again")

@@ -10,7 +10,7 @@ from patcher.errors import SitepatchError
 from patcher.system.reading import read_file
 
 if TYPE_CHECKING:
-    from patcher.target.interpreter import Environment
+    from patcher.installed.interpreter import Environment
 
 HOOK, PATCHSETS = "hook.json", "patchsets"
 """What lies in the folder of a hook, as in the directory that it is made from (`patcher.hook.backend`)."""

@@ -21,6 +21,7 @@ from patcher.diagnose.runs import Run, find_runs
 from patcher.diagnose.table import ClassifiedWrap, classified_wraps, is_wrong
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import FileStatus
+from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Patchset, Symptom
 from patcher.patchset.places import builtin_dir
@@ -28,7 +29,6 @@ from patcher.patchset.sources import find_patchsets
 from patcher.patchset.symptoms import general_symptoms
 from patcher.store.retry import settled
 from patcher.store.status import statuses
-from patcher.target.interpreter import Environment
 from patcher.verbs.fit import APPLICABLE, UNKNOWN, Fit, fit_of
 from patcher.verbs.place import SILENT, Events, Place
 

@@ -9,6 +9,7 @@ from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence, Tu
 
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, PatchError, SitepatchError
+from patcher.installed.versions import is_range, is_version
 from patcher.message import Message
 from patcher.model import KINDS, FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
 from patcher.patchset.places import MANIFEST, AnyPath
@@ -29,7 +30,6 @@ from patcher.system.decode import (
 )
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import check_size, patchset_digest, read_file
-from patcher.target.versions import is_range, is_version
 from patcher.text.confusable import look_alike
 
 NAME, NAME_FORM = "[a-z0-9][a-z0-9-]*", Message('a name made of a-z, 0-9 and "-" that does not begin with "-"')

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from patcher.installed.versions import accepts, is_range, is_version
 from patcher.model import Patchset
-from patcher.target.versions import accepts, is_range, is_version
 
 _RELEASE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*([<>=!~][^:]*)(?::.*)?", re.DOTALL)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import SitepatchError, UsageError
+from patcher.installed.versions import accepts, says_nothing
 from patcher.message import Message, joined
 from patcher.model import Option, OptionValue, Patchset, PatchsetSource, Variant
 from patcher.patchset.manifest import load_patchset
@@ -23,7 +24,6 @@ from patcher.patchset.places import (
 )
 from patcher.patchset.toml import option_text
 from patcher.system.decode import shown_value
-from patcher.target.versions import accepts, says_nothing
 from patcher.text.listed import listed, normalized, suggest
 
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -138,7 +138,7 @@ def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
 def matching_variants(variants: Sequence[Variant], version: str) -> List[Variant]:
     """The first variant whose range holds `version`, if there is one; all where the version is none (`says_nothing`).
 
-    Local labels, pre-releases and vendor builds of a release in the range count (`patcher.target.versions.accepts`).
+    Local labels, pre-releases and vendor builds of a release in the range count (`patcher.installed.versions.accepts`).
     """
     if says_nothing(version):
         return list(variants)

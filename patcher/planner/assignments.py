@@ -7,14 +7,14 @@ from typing import Dict, List, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError
 from patcher.facts import Assignment, sha256
+from patcher.installed.environment import blocker, check_not_shared, find_file, locate, nearest_file
+from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Answer, FilePatch, HunkText, Located, Requested, State, Variant
 from patcher.patchset.removal import can_go
 from patcher.patchset.sources import matching_variants, pick_variants
 from patcher.store.store import Store
 from patcher.system.reading import read_file
-from patcher.target.environment import blocker, check_not_shared, find_file, locate, nearest_file
-from patcher.target.interpreter import Environment
 
 
 def assignments_of(env: Environment, requested: Requested, answers: List[Answer], notes: List[str]) -> List[Assignment]:

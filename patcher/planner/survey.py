@@ -9,6 +9,9 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher.engine.text import STANDS_THERE
 from patcher.errors import Location, SitepatchError, StoreError
 from patcher.facts import Assignment, Condition, Facts, FileStatus, TargetFile, Wanted, sha256
+from patcher.installed.distribution import edited_message
+from patcher.installed.interpreter import Environment
+from patcher.installed.record import recorded_hash
 from patcher.message import Message
 from patcher.model import Answer, Located, Patchset, PatchsetSource, Plan, Receipt, Requested, Rewrite, Step
 from patcher.patchset.manifest import load_patchset
@@ -18,9 +21,6 @@ from patcher.store.folder import HOME
 from patcher.store.receipt import ADDED_FILE, new_receipt
 from patcher.store.status import classify, read_installed, recorded_now, statuses
 from patcher.store.store import Store
-from patcher.target.distribution import edited_message
-from patcher.target.interpreter import Environment
-from patcher.target.record import recorded_hash
 
 
 class _Rewriter:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
+from patcher.installed.distribution import identity
+from patcher.installed.record import hashes_recorded
 from patcher.message import Message
 from patcher.model import LockedFile, OptionValue, Patchset, Requested
 from patcher.patchset.places import MANIFEST, providing_distribution
@@ -29,8 +31,6 @@ from patcher.system.decode import (
     string,
     tables,
 )
-from patcher.target.distribution import identity
-from patcher.target.record import hashes_recorded
 
 LOCK_NAME = "sitepatch.lock"
 LOCK_FORMAT = 1

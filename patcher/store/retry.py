@@ -8,10 +8,10 @@ import time
 from typing import Callable, List, Optional, Tuple, TypeVar
 
 from patcher.errors import OutdatedError, StoreError
+from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.store.folder import HOME, JOURNAL
 from patcher.system.reading import look_again
-from patcher.target.interpreter import Environment
 
 _TRIES = 10
 """Each try that fails means that another process has finished its work."""

@@ -31,7 +31,7 @@ from patcher.system.reading import look_again, read_file
 from patcher.text.listed import normalized
 
 if TYPE_CHECKING:
-    from patcher.target.interpreter import Environment
+    from patcher.installed.interpreter import Environment
 
 
 def applied_names(items: Iterable[FileStatus]) -> List[str]:
@@ -101,7 +101,7 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
     if digest in recorded or (stale and digest != receipt.current):
         return item._replace(condition=Condition.OVERWRITTEN)
     if stale:
-        from patcher.target.distribution import reinstall_command  # `status` does without where all is in order
+        from patcher.installed.distribution import reinstall_command  # `status` does without where all is in order
 
         name = receipt.distribution or receipt.package
         return item._replace(condition=Condition.ASTRAY, reinstall=reinstall_command(site, name, installed))
@@ -122,7 +122,7 @@ def _installed(site: str, receipt: Receipt) -> str:
 
 def _version(dist_info: str) -> str:
     """The version in METADATA; the name of the folder may have it in another spelling."""
-    from patcher.target.distribution import read_headers  # `status` does without where that name says it
+    from patcher.installed.distribution import read_headers  # `status` does without where that name says it
 
     return read_headers(os.path.join(dist_info, "METADATA"))[1]
 
@@ -138,7 +138,7 @@ def read_installed(site: str, path: str) -> Optional[bytes]:
 
 def recorded_now(site: str, path: str) -> Set[str]:
     """The sha256 (hex) that the distributions of the site directory record for a file."""
-    from patcher.target.record import hashes_recorded
+    from patcher.installed.record import hashes_recorded
 
     return hashes_recorded(site, [path]).get(path, set())
 
@@ -299,7 +299,7 @@ def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[Tuple[s
     """(pristine copy, site directory, path in it) of each file that is changed and has no receipt; `items` are those with."""
     for store in stores(env):
         for digest in store.unclaimed({item.receipt.pristine for item in items if item.site == store.site}):
-            from patcher.target.record import files_recorded
+            from patcher.installed.record import files_recorded
 
             for path in files_recorded(store.site, digest):
                 data = read_installed(store.site, path)

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
+from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Change, FilePlan, Plan
 from patcher.project.selection import check_probes
@@ -13,7 +14,6 @@ from patcher.store.retry import quiet, retry, settled
 from patcher.store.status import describe_unfinished, has_store, stores
 from patcher.store.store import Store
 from patcher.system.signals import stoppable
-from patcher.target.interpreter import Environment
 from patcher.verbs.place import Events, Outcome, Place
 from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings, seconds_for_each
 

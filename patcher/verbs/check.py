@@ -31,7 +31,7 @@ from patcher.verbs.usage import Whole
 if TYPE_CHECKING:
     from patcher.author.cases import CaseResult
     from patcher.author.lint import LintFinding
-    from patcher.target.interpreter import Environment
+    from patcher.installed.interpreter import Environment
     from patcher.verbs.explanations import HunkExplanation
     from patcher.verbs.releases.outcome import Checked
 
@@ -296,7 +296,7 @@ def _case_rows(outcome: CheckOutcome) -> List[Row]:
 
 def _confirm_fetching(console: Console, releases: Mapping[str, int]) -> bool:
     """Show an upper bound and ask on a terminal; pip gives no sizes, and the index would take a request for each wheel."""
-    from patcher.target.remote import LARGE
+    from patcher.installed.remote import LARGE
 
     listed = joined(
         ", ",

@@ -13,6 +13,10 @@ from typing import Dict, List
 
 from patcher.errors import SitepatchError
 from patcher.facts import Condition, sha256
+from patcher.installed.backups import is_backup, proven_backups
+from patcher.installed.distribution import edited_message
+from patcher.installed.environment import blocker
+from patcher.installed.record import recorded_hash
 from patcher.message import Message, joined
 from patcher.patchset.places import patchset_folders
 from patcher.project.selection import OTHERS_HINT, others_change
@@ -23,10 +27,6 @@ from patcher.store.status import UNDER_WAY, damaged, leftovers, orphans, unclaim
 from patcher.store.store import Store
 from patcher.system import cache, mounts
 from patcher.system.reading import read_file
-from patcher.target.backups import is_backup, proven_backups
-from patcher.target.distribution import edited_message
-from patcher.target.environment import blocker
-from patcher.target.record import recorded_hash
 from patcher.text.listed import count, normalized
 from patcher.verbs.examination import NOTE, OK, PROBLEM, Check, Examination, Found
 from patcher.verbs.hook import installed_hooks

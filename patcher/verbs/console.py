@@ -18,8 +18,8 @@ from patcher.verbs.styles import Row, labelled, table_lines
 from patcher.verbs.translation import translated, translated_lines
 
 if TYPE_CHECKING:
+    from patcher.installed.interpreter import Environment
     from patcher.model import Answer, Requested
-    from patcher.target.interpreter import Environment
     from patcher.verbs.place import Outcome
     from patcher.verbs.progress import ProgressBar
 

@@ -10,6 +10,7 @@ import click
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Condition, FileStatus, Wanted
+from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Patchset
 from patcher.patchset.places import folders_by_name, named_places
@@ -21,7 +22,6 @@ from patcher.project.selection import choose, find_all
 from patcher.store.receipt import ADDED_FILE
 from patcher.store.retry import settled
 from patcher.store.status import applied_names, before_and_after, describe_unfinished, statuses
-from patcher.target.interpreter import Environment
 from patcher.text.confusable import diff_remarks
 from patcher.text.diffs import FileDiff, diff_texts, plan_diffs
 from patcher.text.listed import Texts, count, one_or_more

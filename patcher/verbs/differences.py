@@ -11,8 +11,8 @@ from patcher.verbs.styles import titled
 
 if TYPE_CHECKING:
     from patcher.facts import FileStatus
+    from patcher.installed.interpreter import Environment
     from patcher.model import Answer, OptionValue, Patchset, Requested
-    from patcher.target.interpreter import Environment
     from patcher.text.diffs import FileDiff
 
 

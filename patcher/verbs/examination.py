@@ -9,13 +9,13 @@ from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequenc
 
 from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.facts import FileStatus
+from patcher.installed.environment import find_file, locate
+from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Located, Progress
 from patcher.patchset.sources import find_patchsets
 from patcher.store.folder import HOME
 from patcher.store.status import statuses
-from patcher.target.environment import find_file, locate
-from patcher.target.interpreter import Environment
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 Found = Iterator[Tuple[str, str, str]]

@@ -12,14 +12,14 @@ from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, TargetFile, Wanted
+from patcher.installed.environment import locate
+from patcher.installed.interpreter import Environment
 from patcher.model import Answer, Requested, Splice, State, Step, apply_splices
 from patcher.patchset.layers import layers_of
 from patcher.planner.plan import reconciled, refused_answers
 from patcher.planner.resolve import application_order, resolve
 from patcher.planner.survey import REWRITER, read_facts
 from patcher.store.status import read_installed
-from patcher.target.environment import locate
-from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Sequence, Tuple
 
 from patcher.facts import FileStatus, Wanted
+from patcher.installed.interpreter import Environment
 from patcher.message import Message, one_line
 from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import option_text
 from patcher.planner.survey import make_plan
 from patcher.store.retry import settled
-from patcher.target.interpreter import Environment
 from patcher.text.listed import listed, release_name
 from patcher.verbs.releases.outcome import is_absent, state_of
 

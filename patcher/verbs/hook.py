@@ -15,11 +15,11 @@ from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.hook.boot import MODES, recorded_problems
 from patcher.hook.installed import Hook, load_hook, remove_hook_files
 from patcher.hook.places import PATCHSETS, hook_folders, hook_name
+from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.pyproject import ProjectEntry, chosen, read_project
 from patcher.project.selection import check_sources, read_settings
-from patcher.target.interpreter import Environment
 from patcher.text.listed import listed, suggest
 from patcher.verbs.commands import Group
 from patcher.verbs.console import Console, requirement

@@ -16,14 +16,14 @@ from patcher.errors import BusyError, SitepatchError
 from patcher.hook.boot import recorded_problems, signature, write_stderr
 from patcher.hook.installed import Hook, load_hook, loaded_hooks
 from patcher.hook.places import HOOK
+from patcher.installed.environment import locate
+from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Requested
 from patcher.patchset.sources import pick_variants
 from patcher.store import patience
 from patcher.store.folder import Folder, Meta
 from patcher.system.flock import take_flock
-from patcher.target.environment import locate
-from patcher.target.interpreter import Environment
 from patcher.text.listed import count, normalized
 from patcher.verbs.apply import apply_requested
 from patcher.verbs.place import Events, Outcome, Place

@@ -10,6 +10,8 @@ import click
 
 from patcher.diagnose.patterns import matches_pattern, with_tools
 from patcher.errors import SitepatchError
+from patcher.installed.environment import find_file, locate
+from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
 from patcher.patchset.places import BUILT_IN, builtin_dir, builtin_table
@@ -18,8 +20,6 @@ from patcher.patchset.symptoms import general_symptoms
 from patcher.project.selection import shadow_notes
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
-from patcher.target.environment import find_file, locate
-from patcher.target.interpreter import Environment
 from patcher.text.listed import release_name
 from patcher.verbs.console import Console
 from patcher.verbs.options import common_options

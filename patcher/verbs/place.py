@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.installed.interpreter import Environment, discover, image_root
 from patcher.patchset.places import AnyPath
-from patcher.target.interpreter import Environment, discover, image_root
 from patcher.text.listed import Texts, one_or_more
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ class Place(_Place):
         return super().__new__(cls, first, second, one_or_more(patch_dirs), system)
 
     def environment(self) -> Environment:
-        """The environment that is meant (see `patcher.target.interpreter.discover`); with `system` all of it is its own.
+        """The environment that is meant (see `patcher.installed.interpreter.discover`); with `system` all of it is its own.
 
         Raises:
             UsageError: there is no such directory, or it is no interpreter that answers, or no image with one Python.
         """
         found = None
         if self.target and image_root(self.target):
-            from patcher.target.rootfs import image
+            from patcher.installed.rootfs import image
 
             found = image(self.target)
         env = discover(self.python, found.sites[0] if found else self.target)

@@ -10,12 +10,12 @@ import click
 
 from patcher.errors import FormatError, Location, SitepatchError, StoreError, UsageError
 from patcher.facts import Wanted
+from patcher.installed.backups import Backup, proven_backups
 from patcher.message import Message
 from patcher.model import Change, FilePlan, Plan
 from patcher.planner.survey import make_plan
 from patcher.project.selection import check_names
 from patcher.store.status import applied_names, divide_names, statuses, unclaimed
-from patcher.target.backups import Backup, proven_backups
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.change import carry_out
 from patcher.verbs.console import Console

@@ -14,12 +14,12 @@ import click
 
 from patcher.errors import UsageError
 from patcher.facts import Wanted
+from patcher.installed import launch
 from patcher.message import Message
 from patcher.model import FilePlan
 from patcher.planner.survey import make_plan
 from patcher.project.selection import choose_trusted
 from patcher.store.retry import retry, settled
-from patcher.target import launch
 from patcher.text.listed import Texts, count
 from patcher.verbs.apply import report_applied
 from patcher.verbs.change import note_interrupted, verify_settings

@@ -10,6 +10,8 @@ import click
 
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import Condition, FileStatus, Wanted
+from patcher.installed.backups import Backup, proven_backups
+from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined, one_line
 from patcher.model import FilePlan, OptionValue, Requested, State, Step
 from patcher.patchset.places import folders_by_name, has_texts, search_places
@@ -27,8 +29,6 @@ from patcher.store.status import (
 )
 from patcher.store.store import Store
 from patcher.system.signals import stoppable
-from patcher.target.backups import Backup, proven_backups
-from patcher.target.interpreter import Environment
 from patcher.text.listed import Texts, count, listed, one_or_more, release_name
 from patcher.verbs.console import Console
 from patcher.verbs.options import common_options, complete_names, verify_option

@@ -9,6 +9,7 @@ import click
 from patcher.errors import Location, LockError, SitepatchError, UsageError
 from patcher.facts import FileStatus, Wanted
 from patcher.hook.places import hook_folders, hook_name
+from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Plan, Requested, Step
 from patcher.patchset.toml import options_text
@@ -17,7 +18,6 @@ from patcher.project import lockfile
 from patcher.project.differing import lock_differences
 from patcher.project.request import PROJECT_FILES, ProjectFiles, ProjectRequest, read_request
 from patcher.store.status import applied_names, statuses
-from patcher.target.interpreter import Environment
 from patcher.text.listed import count
 from patcher.verbs.change import carry_out, verify_settings
 from patcher.verbs.console import Console

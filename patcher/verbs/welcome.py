@@ -6,9 +6,9 @@ from typing import List, NamedTuple, Tuple
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Condition
+from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.store.status import applied_names, statuses, unfinished
-from patcher.target.interpreter import Environment
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled
 from patcher.verbs.console import Console

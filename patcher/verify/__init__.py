@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import NamedTuple, Tuple
 
 from patcher.errors import UsageError
+from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Progress
-from patcher.target.interpreter import Environment
 
 NONE, COMPILE, IMPORT, PROBE = "none", "compile", "import", "probe"
 """What `--verify` takes: each does what the one before does, too."""

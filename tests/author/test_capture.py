@@ -14,10 +14,10 @@ from contextlib import suppress
 import pytest
 
 from patcher.errors import SitepatchError
+from patcher.installed import index as target_index
+from patcher.installed import remote
 from patcher.ops.authoring import capturing
 from patcher.store.store import Store
-from patcher.target import index as target_index
-from patcher.target import remote
 from patcher.verbs.place import Place
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, environ

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError, UsageError
+from patcher.installed.distribution import identity
 from patcher.ops.authoring.exporting import ExportRequest, export
 from patcher.patchset.places import providing_distribution
 from patcher.patchset.sources import find_patchsets
-from patcher.target.distribution import identity
 from patcher.verbs.apply import apply
 from patcher.verbs.main import commands
 from patcher.verbs.place import Place

@@ -10,12 +10,12 @@ import pytest
 from patcher.author.draft import Draft, DraftFile, DraftHunk
 from patcher.author.folder import Head
 from patcher.errors import SitepatchError, UsageError
+from patcher.installed.environment import locate
+from patcher.installed.interpreter import discover
 from patcher.ops.authoring import proving, series
 from patcher.ops.authoring.importing import ImportRequest
 from patcher.ops.authoring.series import import_
 from patcher.patchset.manifest import load_patchset
-from patcher.target.environment import locate
-from patcher.target.interpreter import discover
 from patcher.verbs.place import Place
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, tree

@@ -11,14 +11,14 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from patcher.author.diffs.apply import DiffResult, apply_hunks
 from patcher.author.diffs.unified import Section, UnifiedHunk
 from patcher.errors import AbsentError, SitepatchError
+from patcher.installed.environment import blocker, locate
+from patcher.installed.interpreter import Environment
+from patcher.installed.record import recorded_sources
 from patcher.message import Message
 from patcher.model import Located, Receipt
 from patcher.planner.survey import read_target
 from patcher.store.status import read_installed
 from patcher.store.store import Store
-from patcher.target.environment import blocker, locate
-from patcher.target.interpreter import Environment
-from patcher.target.record import recorded_sources
 from patcher.text.listed import listed
 
 _FEWEST = 3  # old lines, not blank, without which a file is not taken by its name alone

@@ -14,6 +14,7 @@ from patcher.author.hunks.trial import same_code
 from patcher.author.pristine import Original, find_originals
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import Wanted
+from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.ops.authoring.proving import by_package, check_also, further_releases, prove_draft
@@ -24,7 +25,6 @@ from patcher.planner.survey import HandEdit, HandEdits, make_plan
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
-from patcher.target.interpreter import Environment
 from patcher.text.listed import listed, shortened
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
 from patcher.verbs.place import SILENT, Events, Outcome, Place

@@ -15,6 +15,10 @@ from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repa
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
+from patcher.installed.environment import locate
+from patcher.installed.index import NoWheel, Pip
+from patcher.installed.interpreter import Environment
+from patcher.installed.releases import fetch_wheel
 from patcher.message import Message, joined
 from patcher.model import ADDED, Plan, Requested, State
 from patcher.ops.authoring.wheels import patchset_wheel
@@ -24,10 +28,6 @@ from patcher.planner.survey import REWRITER, make_plan, read_facts
 from patcher.project.selection import choose
 from patcher.store.retry import settled
 from patcher.system.output import open_output, write_output
-from patcher.target.environment import locate
-from patcher.target.index import NoWheel, Pip
-from patcher.target.interpreter import Environment
-from patcher.target.releases import fetch_wheel
 from patcher.text.listed import listed, normalized
 from patcher.verbs.place import SILENT, Events, Place
 from patcher.verbs.releases.against import check_against, distributions, named_releases

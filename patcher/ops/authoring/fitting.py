@@ -8,13 +8,13 @@ from typing import List, NamedTuple, Sequence, Tuple
 from patcher.author.hunks.trial import readable, replaces_more
 from patcher.author.ranges import widened
 from patcher.errors import SitepatchError
+from patcher.installed.environment import locate
+from patcher.installed.interpreter import Environment
+from patcher.installed.versions import accepts, is_version, matching_versions, newest, oldest_first, overlap, says_nothing
 from patcher.message import Message, one_line
 from patcher.model import Located, Patchset, Requested, State, Variant
 from patcher.patchset.sources import pick_variants, resolve_options
 from patcher.store.status import read_installed
-from patcher.target.environment import locate
-from patcher.target.interpreter import Environment
-from patcher.target.versions import accepts, is_version, matching_versions, newest, oldest_first, overlap, says_nothing
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.place import Events, Place
 from patcher.verbs.releases.against import NEWEST, NoRelease, distributions, named_releases, try_release

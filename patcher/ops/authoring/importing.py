@@ -8,10 +8,10 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequenc
 from patcher.author.diffs.apply import FUZZ, apply_hunks
 from patcher.author.diffs.locate import FileMatch
 from patcher.author.draft import Draft, FileEdit, LeftOut
+from patcher.installed.versions import says_nothing
 from patcher.message import Message, joined
 from patcher.model import Located, Patchset
 from patcher.ops.authoring.proving import Release, by_package
-from patcher.target.versions import says_nothing
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import listed
 from patcher.verbs.place import Place

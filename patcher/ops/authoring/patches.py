@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from patcher.author.diffs.patchfile import Patch, read_patches, read_series
 from patcher.errors import Location, UsageError
+from patcher.installed.download import download, is_url
 from patcher.message import Message
 from patcher.system.reading import read_file
-from patcher.target.download import download, is_url
 from patcher.text.listed import listed
 
 SERIES = "series"

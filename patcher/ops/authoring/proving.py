@@ -13,16 +13,16 @@ from patcher.author.hunks.trial import same_code
 from patcher.author.ranges import proven_range
 from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError, UsageError
+from patcher.installed.environment import locate
+from patcher.installed.interpreter import discover
+from patcher.installed.record import recorded_sources
+from patcher.installed.versions import is_version
 from patcher.message import Message, joined, one_line
 from patcher.model import FilePatch, Located, Patchset, PatchsetSource, Requested, State
 from patcher.patchset.layers import rewrite_layers
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.system.reading import read_file
-from patcher.target.environment import locate
-from patcher.target.interpreter import discover
-from patcher.target.record import recorded_sources
-from patcher.target.versions import is_version
 from patcher.text.listed import listed
 from patcher.verbs.place import Events
 from patcher.verbs.releases.against import named_releases, try_release

@@ -24,6 +24,7 @@ from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError, UsageError
+from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import FilePatch, Located
 from patcher.ops.authoring.importing import (
@@ -44,7 +45,6 @@ from patcher.ops.authoring.importing import (
 from patcher.ops.authoring.patches import GivenPatch, given_patches
 from patcher.ops.authoring.proving import Release, by_package, check_also, further_releases, prove, with_patches
 from patcher.store.retry import settled
-from patcher.target.interpreter import Environment
 from patcher.text.diffs import diff_texts
 from patcher.text.listed import listed
 from patcher.verbs.place import SILENT, Events

@@ -24,6 +24,8 @@ from patcher.engine.engine import answer_alone, rewrite
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
+from patcher.installed.environment import locate
+from patcher.installed.versions import accepts, is_range, is_version, overlap
 from patcher.message import Message, joined
 from patcher.model import Patchset, State, Variant
 from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, try_on_releases
@@ -34,8 +36,6 @@ from patcher.patchset.sources import find_patchset, pick_variants, resolve_optio
 from patcher.patchset.toml import written_toml
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
-from patcher.target.environment import locate
-from patcher.target.versions import accepts, is_range, is_version, overlap
 from patcher.verbs.place import SILENT, Events, Place
 from patcher.verbs.releases.against import ALL, check_against
 from patcher.verbs.releases.patches import patch_name

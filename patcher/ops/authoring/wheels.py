@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Dict, List
 
 from patcher.hook.backend import Wheel
+from patcher.installed.versions import canonical
 from patcher.model import Patchset
 from patcher.patchset.places import GROUP
-from patcher.target.versions import canonical
 
 PREFIX = "sitepatch-patchset-"
 """What the name of such a distribution begins with; the name of the patchset follows."""

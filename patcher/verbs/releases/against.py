@@ -9,17 +9,17 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tup
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
+from patcher.installed.environment import locate
+from patcher.installed.index import Listing, NoWheel
+from patcher.installed.interpreter import Environment, discover
+from patcher.installed.releases import was_yanked
+from patcher.installed.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
 from patcher.message import Message, joined, one_line
 from patcher.model import Located, Patchset, Plan, Requested, State
 from patcher.patchset.removal import can_go
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.planner.assignments import update_hint
 from patcher.planner.survey import make_plan
-from patcher.target.environment import locate
-from patcher.target.index import Listing, NoWheel
-from patcher.target.interpreter import Environment, discover
-from patcher.target.releases import was_yanked
-from patcher.target.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import listed
 from patcher.verbs.place import SILENT, Events
@@ -233,7 +233,7 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
 
     Args:
         requested: the patchset and its options.
-        release: the import package, of which alone variants are looked at, with its kept files (`patcher.target.releases`).
+        release: the import package, of which alone variants are looked at, with its kept files (`patcher.installed.releases`).
 
     Raises:
         PatchError: a hunk is wrong in itself.

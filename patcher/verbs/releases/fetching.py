@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
 from patcher.errors import SitepatchError
+from patcher.installed.index import Listing, Pip
+from patcher.installed.releases import cached_release, fetch_release
+from patcher.installed.session import NoPip
+from patcher.installed.versions import is_version
 from patcher.message import Message
 from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
-from patcher.target.index import Listing, Pip
-from patcher.target.releases import cached_release, fetch_release
-from patcher.target.session import NoPip
-from patcher.target.versions import is_version
 from patcher.verbs.place import Events
 
 _T = TypeVar("_T")

@@ -8,12 +8,12 @@ from typing import Dict, List, Tuple
 from patcher.engine.engine import answer_alone
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source
+from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Answer, HunkText, Located, Patchset, Plan, Requested, State
 from patcher.patchset.layers import layers_of
 from patcher.patchset.results import request_of, rewrite_cached
 from patcher.store.status import read_installed
-from patcher.target.interpreter import Environment
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.releases.outcome import PatchState
 

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from patcher.errors import SitepatchError
+from patcher.installed.remote import LARGE, open_parts
+from patcher.installed.session import Session, start_session
+from patcher.installed.versions import canonical, is_version
 from patcher.message import Message
 from patcher.system.reading import open_file
-from patcher.target.remote import LARGE, open_parts
-from patcher.target.session import Session, start_session
-from patcher.target.versions import canonical, is_version
 from patcher.text.listed import normalized
 
 _PLATFORMS = ("any", "macosx", "manylinux", "linux", "musllinux")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 from patcher.errors import AbsentError, Location, SitepatchError
+from patcher.installed.distribution import origin, owner
+from patcher.installed.interpreter import Environment
+from patcher.installed.record import recorded_sources
 from patcher.message import Message
 from patcher.model import Located
 from patcher.system.reading import read_file
-from patcher.target.distribution import origin, owner
-from patcher.target.interpreter import Environment
-from patcher.target.record import recorded_sources
 from patcher.text.listed import listed, normalized, release_name
 
 

@@ -20,15 +20,15 @@ from typing import IO, Dict, Iterable, List, Mapping, Optional, Sequence
 from urllib.parse import unquote
 
 from patcher.errors import SitepatchError
+from patcher.installed.distribution import origin
+from patcher.installed.index import AGAIN, Listing, NoWheel, Pip, WheelLink
+from patcher.installed.record import recorded_hash, recorded_in
+from patcher.installed.remote import widen
+from patcher.installed.versions import canonical
 from patcher.message import Message
 from patcher.model import Located
 from patcher.system.archive import archive_errors, member
 from patcher.system.reading import files_digest, read_file
-from patcher.target.distribution import origin
-from patcher.target.index import AGAIN, Listing, NoWheel, Pip, WheelLink
-from patcher.target.record import recorded_hash, recorded_in
-from patcher.target.remote import widen
-from patcher.target.versions import canonical
 from patcher.text.listed import normalized
 
 _METADATA = ("METADATA", "RECORD", "WHEEL")

@@ -12,8 +12,8 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import UsageError
+from patcher.installed.interpreter import image_root
 from patcher.message import Message
-from patcher.target.interpreter import image_root
 from patcher.text.listed import normalized, shortened
 
 _DEPTH = 8  # ROOTFS/home/me/.local/share/uv/python/cpython-3.13/lib

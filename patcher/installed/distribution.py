@@ -9,10 +9,10 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import SitepatchError
+from patcher.installed.record import count_patched, count_recorded, lists, recorded_digest
 from patcher.message import Message
 from patcher.model import Located
 from patcher.system.reading import read_file
-from patcher.target.record import count_patched, count_recorded, lists, recorded_digest
 from patcher.text.listed import listed, normalized, untagged
 
 _LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)

@@ -56,7 +56,7 @@ def _proven(site: str) -> List[Backup]:
         return []
     from pathlib import Path
 
-    from patcher.target.record import hashes_recorded  # not for `status` of what is in order
+    from patcher.installed.record import hashes_recorded  # not for `status` of what is in order
 
     recorded = hashes_recorded(site, named)
     found: List[Backup] = []

@@ -11,8 +11,8 @@ import sys
 from typing import List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
 from patcher.errors import NotExecutableError, NotFoundCommandError, UsageError
+from patcher.installed.interpreter import Environment, discover
 from patcher.message import Message
-from patcher.target.interpreter import Environment, discover
 
 _NAME = re.compile(r"(python|pypy)[\d.]*")
 _WITH_VALUE = "WX"  # options of the interpreter that have a value, in the same word or in the next one
