@@ -12,7 +12,7 @@ import pytest
 
 import patcher
 from tests.command import DDP, GUARD, Site, environ
-from tools import house
+from tools import benchmarks, house
 
 PACKAGE = Path(patcher.__file__).parent
 HEAVY = {
@@ -319,6 +319,31 @@ def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
         monkeypatch.setattr(module, "classify", lambda site, receipt, data: seen.append(receipt.path) or real(site, receipt, data))
     plan = plan_apply(discover(None, str(site.path)), choose([DDP], [], [])[0])
     assert sorted(seen) == sorted(file.path for file in plan.files) and len(seen) == 3
+
+
+def test_many_files_of_one_package_are_looked_at_once_each(tmp_path, monkeypatch):
+    from patcher.installed import environment
+    from patcher.installed.interpreter import discover
+    from patcher.patchset import results
+    from patcher.project.selection import choose
+    from patcher.store import receipt
+    from tests.plans import plan_apply
+
+    site, many = Site(tmp_path), 20
+    benchmarks.package(site.path, "demo", many)
+    benchmarks.patchset(tmp_path / "patchsets", "many", "demo", benchmarks.many("demo", many))
+    counts, listed, written, decode = collections.Counter(), environment.compiled_modules, results._written, receipt.decode
+    monkeypatch.setattr("patcher.planner.assignments.compiled_modules", lambda folder: counts.update(["listed"]) or listed(folder))
+    monkeypatch.setattr(results, "_written", lambda hunk: counts.update(["written"]) or written(hunk))
+    monkeypatch.setattr(receipt, "decode", lambda data, where: counts.update(["decoded"]) or decode(data, where))
+    requested = choose(["many"], [], [str(tmp_path / "patchsets")])[0]
+    env = discover(None, str(site.path))
+    assert len(plan_apply(env, requested).files) == many
+    assert counts == {"listed": 1, "written": 2 * many}  # as the hunks of their file, and in the list of all
+    site("apply", "many", "--verify", "none")
+    counts.clear()
+    plan_apply(env, requested)
+    assert counts == {"listed": 1, "decoded": many}
 
 
 def test_the_last_garbage_collection_has_nothing_to_look_at():

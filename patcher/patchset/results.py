@@ -23,12 +23,12 @@ from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from patcher import __version__
 from patcher.engine.text import rewrite_text
 from patcher.errors import SitepatchError
-from patcher.model import HunkAnswer, HunkText, OptionValue, Requested, Rewrite, Splice, State, apply_splices
+from patcher.model import HunkAnswer, HunkText, OptionValue, Requested, Rewrite, Splice, State, Variant, apply_splices
 from patcher.patchset.layers import rewrite_layers
 from patcher.patchset.places import builtin_table
 from patcher.system import ownership
@@ -39,6 +39,8 @@ KNOWN_FORMAT = 1
 """The version of the tables and of the engine: raised when the same hunks give another result for the same text."""
 _MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # which names are builtins depends on the Python
 _MOST, _BYTES = 1_000, 64_000_000
+_OBJECTS = 10_000
+Made = TypeVar("Made")
 
 
 class Request(NamedTuple):
@@ -58,8 +60,37 @@ class Request(NamedTuple):
 def request_of(requested: Requested, hunks: Tuple[HunkText, ...], names: Tuple[str, ...]) -> Request:
     """The request to apply a patchset's hunks for one file; `names` are those of the variant that they belong to."""
     patchset, options, _ = requested
-    every = tuple(hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks)
-    return Request(patchset.name, hunks, options, names, every)
+    return Request(patchset.name, hunks, options, names, _every(patchset.variants))
+
+
+def _once(function: Callable[[Any], Made]) -> Callable[[Any], Made]:
+    """A function of one immutable object that is worked out once for each: a patchset of a thousand files asks a thousand times.
+
+    It tells objects by what they are, not by what they hold: a hash of a thousand hunks costs as much as what is saved.
+    """
+    memory: Dict[int, Tuple[object, Made]] = {}
+
+    def remembered(argument: object) -> Made:
+        if id(argument) not in memory:
+            if len(memory) > _OBJECTS:
+                memory.clear()
+            memory[id(argument)] = argument, function(argument)  # held, so that no other object gets its id
+        return memory[id(argument)][1]
+
+    return remembered
+
+
+@_once
+def _every(variants: Sequence[Variant]) -> Tuple[HunkText, ...]:
+    return tuple(hunk for variant in variants for patch in variant.patches for hunk in patch.hunks)
+
+
+@_once
+def _by_layer(hunks: Sequence[HunkText]) -> Dict[int, Tuple[HunkText, ...]]:
+    layers: Dict[int, List[HunkText]] = {}
+    for hunk in hunks:
+        layers.setdefault(hunk.layer, []).append(hunk)
+    return {layer: tuple(its_hunks) for layer, its_hunks in layers.items()}
 
 
 def rewrite_cached(data: bytes, request: Request) -> Rewrite:
@@ -99,11 +130,9 @@ def _in_layers(data: bytes, request: Request, rewrite: Callable[[bytes, Request]
     """The result layer by layer; that of a layer depends on its own hunks alone, so that it is known when others change."""
 
     def of_layer(text: bytes, hunks: Tuple[HunkText, ...]) -> Rewrite:
-        layers = {hunk.layer for hunk in hunks}
-        every = tuple(hunk for hunk in request.every if hunk.layer in layers)
         if hunks[0].plain:
             return rewrite_text(text, hunks)
-        return rewrite(text, request._replace(hunks=hunks, every=every))
+        return rewrite(text, request._replace(hunks=hunks, every=_by_layer(request.every)[hunks[0].layer]))
 
     return rewrite_layers(data, request.hunks, of_layer)
 
@@ -138,9 +167,14 @@ def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
         request: what to apply.
         maker: what else the result may depend on.
     """
-    hunks = [[_written(hunk) for hunk in hunks] for hunks in (request.hunks, request.every)]
-    identity = json.dumps([KNOWN_FORMAT, hunks, sorted(request.options.items()), request.names, maker])
+    rest = json.dumps([sorted(request.options.items()), request.names, maker])[1:]
+    identity = f"[{KNOWN_FORMAT}, [{_as_json(request.hunks)}, {_as_json(request.every)}], {rest}"
     return f"{sha256(identity.encode()).hexdigest()} {sha256(data).hexdigest()}"
+
+
+@_once
+def _as_json(hunks: Sequence[HunkText]) -> str:
+    return json.dumps([_written(hunk) for hunk in hunks])
 
 
 def _written(hunk: HunkText) -> Tuple[object, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
-from typing import Dict, List, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from patcher.errors import AbsentError, SitepatchError
 from patcher.facts import Assignment, sha256
-from patcher.installed.environment import blocker, check_not_shared, find_file, locate, nearest_file
+from patcher.installed.environment import blocker, check_not_shared, compiled_modules, find_file, locate, nearest_file
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Answer, FilePatch, HunkText, Located, Requested, State, Variant
@@ -46,8 +47,9 @@ def assignments_of(env: Environment, requested: Requested, answers: List[Answer]
         notes += located.notes
         hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
         added = {patch.paths[0] for patch in variant.patches if patch.adds}
+        listing = lru_cache(maxsize=None)(compiled_modules)
         for patch in variant.patches:
-            path = patch.paths[0] if patch.paths[0] in added else _path(env, requested, located, patch, answers)
+            path = patch.paths[0] if patch.paths[0] in added else _path(env, requested, located, patch, answers, listing)
             if path:
                 hunks[path] = hunks.get(path, ()) + patch.hunks
         assignments += [Assignment(requested, located, path, several, variant.names) for path, several in hunks.items()]
@@ -109,14 +111,21 @@ def _score(requested: Requested, located: Located, path: str, patch: FilePatch) 
     return fit_score(data, patch.hunks, requested.options)
 
 
-def _path(env: Environment, requested: Requested, located: Located, patch: FilePatch, answers: List[Answer]) -> str:
+def _path(
+    env: Environment,
+    requested: Requested,
+    located: Located,
+    patch: FilePatch,
+    answers: List[Answer],
+    compiled: Callable[[str], Sequence[str]],
+) -> str:
     """The one of the alternative paths that is meant; "" (and an answer) where there is none or several."""
     state, problem, hint = State.CONFLICT, "", ""
     try:
         paths = _likeliest(requested, located, patch, find_file(located, patch.paths))
         if len(paths) == 1:
             check_not_shared(located, paths[0], env)
-            problem = blocker(located, paths[0], env) or ""
+            problem = blocker(located, paths[0], env, compiled) or ""
             if not problem:
                 return paths[0]
         elif paths:

@@ -99,7 +99,7 @@ def read_facts(
     others: Sequence[FileStatus] = ()
     failed = wanted.reverted == () and any(answer.state.failed for answer in answers)  # then nothing is written
     if not (wanted.fresh or edits is not None or failed):
-        others = statuses(env, but=assignments) if items is None else items
+        others = statuses(env, but=assignments, read=receipts) if items is None else items
     going = [
         item
         for item in others

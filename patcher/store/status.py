@@ -13,6 +13,7 @@ from typing import (
     Iterable,
     Iterator,
     List,
+    Mapping,
     Optional,
     Sequence,
     Set,
@@ -46,7 +47,11 @@ def divide_names(applied: Sequence[str], names: Iterable[str]) -> Tuple[List[str
 
 
 def statuses(
-    env: Environment, bad: Optional[List[StoreError]] = None, *, but: Container[Tuple[str, str]] = ()
+    env: Environment,
+    bad: Optional[List[StoreError]] = None,
+    *,
+    but: Container[Tuple[str, str]] = (),
+    read: Optional[Mapping[str, Mapping[str, Receipt]]] = None,
 ) -> List[FileStatus]:
     """Every file of the environment's own directories that has a receipt, in a fixed order.
 
@@ -54,13 +59,15 @@ def statuses(
         env: the environment.
         bad: takes an error for each receipt that is invalid.
         but: (site directory, path) of files that are left out.
+        read: the receipts of site directories (`Store.receipts`) that were read before.
 
     Raises:
         StoreError: a receipt is invalid, and there is no `bad`.
     """
     found: List[FileStatus] = []
     for store in stores(env):
-        for path, receipt in sorted(store.receipts(bad).items()):
+        receipts = read[store.site] if read and store.site in read else store.receipts(bad)
+        for path, receipt in sorted(receipts.items()):
             if (store.site, path) not in but:
                 found.append(classify(store.site, receipt, read_installed(store.site, path)))
     return found
