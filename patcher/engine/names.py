@@ -59,6 +59,7 @@ def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameU
         return None
     use = NameUse(_bound(source.tree.body), set(), set(), set())
     known = _known(source, use.module)
+    lines = [(first - 1, last + 1) for first, last in lines]  # whatever function is near afterwards is near now
     for name, scopes, _ in _near(source.tree.body, lines):
         if not (name.id in known or any(name.id in scope for scope in scopes)):
             use.lost.add(name.id)
@@ -115,13 +116,16 @@ def _known(source: Source, module: Set[str]) -> Set[str]:
 
 
 def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
-    """The reads in the top-level statements that have one of these lines, or are beside it."""
+    """The reads in the top-level statements that have one of these lines, or are beside it.
+
+    In a class without the bodies of its other functions: what they read depends on no line but theirs and those of the module.
+    """
     for node in body:
         if _is_near(node, lines):
-            yield from _reads(node, [], "")
+            yield from _reads(node, [], "", near=lines)
 
 
-def _is_near(node: ast.stmt, lines: Sequence[Tuple[int, int]]) -> bool:
+def _is_near(node: ast.AST, lines: Sequence[Tuple[int, int]]) -> bool:
     first, last = lines_of(node)
     return meets(lines, first - 1, last + 1)
 
@@ -135,7 +139,8 @@ def _functions_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) 
             inner = f"{path}.{node.name}"
             if not isinstance(node, ast.ClassDef):
                 yield inner, node
-            todo += [(inner, child) for child in _statements(node.body)]
+            children = _statements(node.body)
+            todo += [(inner, child) for child in children if not isinstance(node, ast.ClassDef) or _is_near(child, lines)]
 
 
 def _own(function: _Function) -> Set[str]:
@@ -270,7 +275,9 @@ def _bound(body: Sequence[ast.stmt], without: Tuple[Type[ast.stmt], ...] = ()) -
 
 def _for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
     """Whether a statement is an `if TYPE_CHECKING`, whose body never runs."""
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+    return isinstance(node, ast.If) and any(
+        "TYPE_CHECKING" in (getattr(part, "id", ""), getattr(part, "attr", "")) for part in ast.walk(node.test)
+    )
 
 
 def _bound_by(whole: ast.AST) -> Set[str]:
@@ -290,11 +297,17 @@ def _bound_by(whole: ast.AST) -> Set[str]:
 
 
 def _reads(
-    node: ast.AST, scopes: List[Set[str]], path: str, lines: Optional[Sequence[Tuple[int, int]]] = None
+    node: ast.AST,
+    scopes: List[Set[str]],
+    path: str,
+    lines: Optional[Sequence[Tuple[int, int]]] = None,
+    *,
+    near: Optional[Sequence[Tuple[int, int]]] = None,
 ) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
     """Every name that is read below `node`, with the scopes it is looked up in and the qualified name of its function.
 
-    With `lines` (first, last; sorted), only in statements that have one of them.
+    With `lines` (first, last; sorted), only in statements that have one of them; with `near`, only in bodies of functions of
+    the module and its classes that have one of those, or are beside it.
     """
     if lines is not None and isinstance(node, ast.stmt) and not meets(lines, *lines_of(node)):
         return
@@ -310,6 +323,8 @@ def _reads(
         outer += [default for default in arguments.kw_defaults if default is not None]
         for child in outer:
             yield from _reads(child, scopes, path, lines)
+        if near is not None and not isinstance(node, ast.Lambda) and not _is_near(node, near):
+            return
         body: List[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
         own = _parameters(arguments)
         own |= _bound_by(node.body) if isinstance(node, ast.Lambda) else _bound(node.body)
@@ -321,7 +336,7 @@ def _reads(
             yield from _reads(child, scopes, path, lines)
         own = _ClassNames(_bound(node.body))
         for child in node.body:
-            yield from _reads(child, [*scopes, own], f"{path}.{node.name}", lines)
+            yield from _reads(child, [*scopes, own], f"{path}.{node.name}", lines, near=near)
     elif isinstance(node, _COMPREHENSIONS):
         own = set().union(*(_bound_by(generator.target) for generator in node.generators))
         first = node.generators[0].iter  # evaluated outside
@@ -334,7 +349,7 @@ def _reads(
         for child in node.orelse if _for_type_checkers(node) else ast.iter_child_nodes(node):
             if isinstance(node, (ast.AnnAssign, ast.arg)) and child is node.annotation:
                 continue  # an annotation may be a string or never be evaluated
-            yield from _reads(child, scopes, path, lines)
+            yield from _reads(child, scopes, path, lines, near=near)
 
 
 def _parameters(arguments: ast.arguments) -> Set[str]:
