@@ -80,10 +80,10 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
         inside = parts[0] in (located.package, f"{located.package}.py") and not {"", ".", ".."} & set(parts)
         if not inside or "\\" in path or "\0" in path:
             raise SitepatchError.at(Location(path), "found a path outside the package {package}", package=located.package)
-        directory, top = Path(located.site), os.path.realpath(located.site)
+        directory = Path(located.site)
         for part in parts[:-1]:
             directory = directory / part
-            if directory.is_symlink() and os.path.commonpath([top, os.path.realpath(directory)]) != top:
+            if directory.is_symlink() and not _is_below(directory, located.site):
                 raise SitepatchError.at(
                     Location(path),
                     "{directory} is a link to {path_directory}, outside the site directory",
@@ -94,6 +94,11 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
         if (directory / parts[-1]).is_file():
             found.append(path)
     return tuple(found)
+
+
+def _is_below(path: Path, site: str) -> bool:
+    top = os.path.realpath(site)
+    return os.path.commonpath([top, os.path.realpath(path)]) == top
 
 
 def nearest_file(located: Located, path: str) -> str:
