@@ -18,9 +18,7 @@ PLACE = {
 
 _NONE = """found no command sitepatch on this host, expected {0}.
 Install it there (ansible.builtin.pip: name=sitepatch), or name it with the option sitepatch. It needs Python 3.8 or newer;
-the one that runs this module is {1}, {2}.
-Where nothing more may be installed: `sitepatch hook init` and `sitepatch hook wheel` on the controller make a wheel for
-ansible.builtin.pip; it applies known results without sitepatch."""
+the one that runs this module is {1}, {2}."""
 
 
 def place(params):

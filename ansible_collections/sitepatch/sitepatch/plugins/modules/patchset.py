@@ -11,7 +11,7 @@ short_description: Patch installed Python packages, and restore them exactly
 description:
   - Runs C(sitepatch apply), C(sitepatch restore) or C(sitepatch sync) on the host.
   - All that is asked for is done, or nothing.
-  - What was written is verified by the Python of the environment, and rolled back where that fails.
+  - What is to be written is verified by the Python of the environment first; where that fails nothing is written.
 version_added: 0.1.0
 author:
   - the sitepatch authors (@sitepatch)
@@ -64,7 +64,7 @@ options:
     elements: path
     default: []
   verify:
-    description: How to verify what was written. V(probe) also runs the probes of the patchsets.
+    description: How to verify what is to be written. V(probe) also runs the probes of the patchsets.
     type: str
     choices: [import, compile, probe, none]
     default: import
@@ -111,7 +111,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 answer:
-  description: What sitepatch answered. C(sitepatch schema apply) describes it.
+  description: What sitepatch answered, as with C(--json).
   returned: always
   type: dict
 """

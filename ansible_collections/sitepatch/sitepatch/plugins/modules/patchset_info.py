@@ -33,7 +33,7 @@ options:
     type: path
 attributes:
   check_mode:
-    description: Changes nothing, but for an interrupted run of sitepatch, which is finished or undone.
+    description: Changes nothing.
     support: full
 seealso:
   - module: sitepatch.sitepatch.patchset
@@ -48,7 +48,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 answer:
-  description: What sitepatch answered. C(sitepatch schema status) describes it.
+  description: What sitepatch answered, as with C(--json).
   returned: always
   type: dict
 """
