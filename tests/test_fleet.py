@@ -106,7 +106,7 @@ def test_a_host_without_sitepatch_is_told_what_is_needed_there(tmp_path, monkeyp
     (tmp_path / "sitepatch").mkdir()  # no command
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     collection()._command(module)
-    needs = f"It needs Python 3.8 or newer;\nthe one that runs this module is {platform.python_version()}, /nowhere/python.\n"
+    needs = f"It needs Python 3.8 or newer;\nthe one that runs this module is {platform.python_version()}, /nowhere/python."
     assert said[0].startswith("found no command sitepatch on this host, expected it beside the Python") and needs in said[0]
 
 
