@@ -125,7 +125,7 @@ def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> Iterato
             yield from _reads(node, [], "", near=lines)
 
 
-def _is_near(node: ast.AST, lines: Sequence[Tuple[int, int]]) -> bool:
+def _is_near(node: ast.stmt, lines: Sequence[Tuple[int, int]]) -> bool:
     first, last = lines_of(node)
     return meets(lines, first - 1, last + 1)
 
@@ -323,7 +323,7 @@ def _reads(
         outer += [default for default in arguments.kw_defaults if default is not None]
         for child in outer:
             yield from _reads(child, scopes, path, lines)
-        if near is not None and not isinstance(node, ast.Lambda) and not _is_near(node, near):
+        if near is not None and isinstance(node, ast.stmt) and not _is_near(node, near):
             return
         body: List[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
         own = _parameters(arguments)

@@ -64,7 +64,7 @@ def request_of(requested: Requested, hunks: Tuple[HunkText, ...], names: Tuple[s
 
 
 def _once(function: Callable[[Any], Made]) -> Callable[[Any], Made]:
-    """A function of one immutable object that is worked out once for each: a patchset of a thousand files asks a thousand times.
+    """A function of one immutable object, worked out once for each: a patchset of a thousand files asks a thousand times.
 
     It tells objects by what they are, not by what they hold: a hash of a thousand hunks costs as much as what is saved.
     """

@@ -326,7 +326,7 @@ def _json(outcome: CheckOutcome) -> Dict[str, Any]:
             "path": case.path,
             "ok": not case.problem,
             "problem": case.problem,
-            "diff": case.diff.decode("utf-8", "backslashreplace"),
+            "diff": case.diff,
         }
         for name, cases in outcome.cases.items()
         for case in cases
@@ -341,7 +341,7 @@ def _json(outcome: CheckOutcome) -> Dict[str, Any]:
         "absent": [answer_json(answer) for answer in outcome.absent],
         "hunks": [hunk_json(hunk) for hunk in outcome.hunks],
         "releases": [checked_json(checked) for checked in outcome.releases],
-        "notes": list(outcome.notes),
+        "notes": outcome.notes,
         "broken": broken_json(outcome.broken),
     }
 

@@ -24,6 +24,24 @@ if TYPE_CHECKING:
     from patcher.verbs.progress import ProgressBar
 
 
+def to_json(value: Any) -> Any:
+    """A value as JSON has it: named tuples and mappings are objects, tuples lists, paths and the bytes of files text."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    if isinstance(value, bytes):
+        return decoded(value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def decoded(data: bytes) -> str:
+    """Bytes of a file as text; what is not UTF-8 becomes lone surrogates, so that nothing is lost."""
+    return data.decode("utf-8", "surrogateescape")
+
+
 class Console(Events):
     """Writes answers to stdout and everything else to stderr, as the options of a command ask for it.
 
@@ -166,7 +184,7 @@ class Console(Events):
         if self.as_json:
             import json
 
-            answer = {"schema": 1, "command": self.name, "ok": ok, **fields}
+            answer = to_json({"schema": 1, "command": self.name, "ok": ok, **fields})
             if self.kept_notes is None:
                 click.echo(json.dumps(answer, indent=2), color=False)
             else:

@@ -30,7 +30,7 @@ from patcher.verbs.console import Console
 from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason, show_parts
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.rows import answer_json, answer_rows, decoded, diff_json
+from patcher.verbs.rows import answer_json, answer_rows, diff_json
 from patcher.verbs.show import compatibility_table
 from patcher.verbs.styles import titled
 
@@ -310,10 +310,10 @@ def _json(outcome: DiffOutcome) -> Dict[str, Any]:
         "files": [diff_json(each) for each in (*outcome.applied, *outcome.planned)],
         "edited": [_edit_json(each) for each in outcome.edits],
         "answers": [answer_json(each) for each in outcome.answers],
-        "notes": list(outcome.notes),
+        "notes": outcome.notes,
     }
 
 
 def _edit_json(edit: HandEditDiff) -> Dict[str, Any]:
     lines = {"added": edit.diff.added, "removed": edit.diff.removed} if edit.diff else {"added": 0, "removed": 0}
-    return {**edit._asdict(), **lines, "diff": decoded(edit.diff.text) if edit.diff else ""}
+    return {**edit._asdict(), **lines, "diff": edit.diff.text if edit.diff else ""}

@@ -70,6 +70,4 @@ def command(console: Console, clean_cache: Optional[float]) -> int:
     console.rows(rows)
     sites = list(outcome.env.sites)
     console.info("{problems} in {sites}", problems=count(outcome.problems, "problem"), sites=", ".join(sites))
-    fields = {"sites": sites, "findings": [finding._asdict() for finding in outcome.findings]}
-    fields["removed"] = [{**entry._asdict(), "path": str(entry.path)} for entry in removed]
-    return console.answer(not outcome.problems, fields)
+    return console.answer(not outcome.problems, {"sites": sites, "findings": outcome.findings, "removed": removed})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 from patcher.message import Message, joined
 from patcher.model import State
 from patcher.text.terminal import clip, join_styled, printable, underline, wrapped
-from patcher.verbs.rows import decoded
+from patcher.verbs.console import decoded
 from patcher.verbs.styles import Row, color_diff, style
 from patcher.verbs.translation import translated
 
@@ -121,8 +121,8 @@ def hunk_json(one: HunkExplanation) -> Dict[str, Any]:
         "site": one.site,
         "path": answer.path,
         "scope": answer.scope,
-        "state": answer.state.value,
-        "places": list(answer.places),
+        "state": answer.state,
+        "places": answer.places,
         "problem": answer.problem,
         "hint": answer.hint,
         "when_present": answer.when_present,
@@ -136,23 +136,19 @@ def hunk_json(one: HunkExplanation) -> Dict[str, Any]:
         **_match_json(found),
         "forms": [{**_state_json(form), **_match_json(form)} for form in found.forms] if found is not None else [],
         "elsewhere": elsewhere,
-        "diff": decoded(one.diff),
+        "diff": one.diff,
     }
 
 
 def _state_json(form: Explanation) -> Dict[str, Any]:
-    return {"scope": form.hunk.scope, "state": form.state.value, "problem": form.problem, "hint": form.hint}
+    return {"scope": form.hunk.scope, "state": form.state, "problem": form.problem, "hint": form.hint}
 
 
 def _match_json(found: Optional[Explanation]) -> Dict[str, Any]:
     return {
         "line": found.hunk.line if found is not None else 0,
-        "scopes": [scope._asdict() for scope in found.scopes] if found is not None else [],
-        "near": list(found.near) if found is not None else [],
+        "scopes": found.scopes if found is not None else [],
+        "near": found.near if found is not None else [],
         "matches": [{**place._asdict(), "names": dict(place.names)} for place in found.matches] if found is not None else [],
-        "closest": _closest_json(found.closest) if found is not None and found.closest is not None else None,
+        "closest": found.closest if found is not None else None,
     }
-
-
-def _closest_json(best: Closest) -> Dict[str, Any]:
-    return {**best._asdict(), "code": best.code._asdict(), "pattern": best.pattern._asdict()}

@@ -164,9 +164,4 @@ def show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
         )
         rows.append(Row(state, cells, (*problems, *differences)))
     console.rows(rows)
-    answer = [{**host._asdict(), "patchsets": [_host_json(applied) for applied in host.patchsets]} for host in hosts]
-    return console.answer(all(host.ok for host in hosts), {"hosts": answer})
-
-
-def _host_json(applied: HostPatchset) -> Dict[str, Any]:
-    return {**applied._asdict(), "options": dict(applied.options)}
+    return console.answer(all(host.ok for host in hosts), {"hosts": hosts})

@@ -283,7 +283,7 @@ def init_command(
     for line in lines:
         console.out(line)
     about = {"name": outcome.name, "version": outcome.version, "mode": outcome.mode}
-    return console.answer(True, {**about, "written": list(outcome.written), "requirements": lines})
+    return console.answer(True, {**about, "written": outcome.written, "requirements": lines})
 
 
 @command.command("wheel", epilog="\b\nExample:\n  sitepatch hook wheel patches --out wheels")
@@ -324,7 +324,7 @@ def _json(folder: str, status: Union[HookStatus, SitepatchError]) -> Dict[str, A
         return {"folder": folder, "ok": False, "told": [status.message]}
     hook = status.hook
     about = {"folder": folder, "name": hook.name, "version": hook.version, "mode": status.mode, "ok": status.good}
-    return {**about, "patchsets": list(hook.names), "told": list(status.messages)}
+    return {**about, "patchsets": hook.names, "told": status.messages}
 
 
 @command.command("remove", epilog="\b\nExample:\n  sitepatch hook remove --restore")

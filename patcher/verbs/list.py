@@ -182,7 +182,7 @@ def command(console: Console, text: Tuple[str, ...]) -> int:
     ok = not (outcome.broken or nothing)
     listed = [{**patchset_json(one), **_availability_json(here)} for one, here in outcome.patchsets]
     about = {"patchsets": listed, "symptoms": symptoms_json(outcome.symptoms)}
-    return console.answer(ok, {**about, "broken": broken_json(outcome.broken), "notes": list(outcome.notes)})
+    return console.answer(ok, {**about, "broken": broken_json(outcome.broken), "notes": outcome.notes})
 
 
 def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
@@ -218,7 +218,7 @@ def patchset_json(one: Patchset) -> Dict[str, Any]:
 
 def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
     """Symptoms and the names of the patchsets that cure them, as JSON."""
-    return [{"symptom": one.name, "patchset": name, "patterns": list(one.patterns), **_meaning(one)} for one, name in symptoms]
+    return [{"symptom": one.name, "patchset": name, "patterns": one.patterns, **_meaning(one)} for one, name in symptoms]
 
 
 def _meaning(symptom: Symptom) -> Dict[str, str]:

@@ -136,7 +136,7 @@ def command(console: Console, project: str, requirements: Tuple[str, ...], lock_
         "patchsets": list(done.patchsets),
         "differences": list(done.differences),
         "answers": [answer_json(each) for each in plan.answers],
-        "files": [each._asdict() for each in done.locked_files],
+        "files": done.locked_files,
         "notes": list(plan.notes),
     }
     return console.answer(done.ok, fields)

@@ -9,7 +9,7 @@ from patcher.model import Plan, State
 from patcher.text.listed import count
 from patcher.verbs.console import Console
 from patcher.verbs.place import Outcome
-from patcher.verbs.rows import answer_rows, decoded, plan_json
+from patcher.verbs.rows import answer_rows, plan_json
 from patcher.verbs.styles import Row
 from patcher.verbs.translation import Verbatim, term
 from patcher.verify import COMPILE, IMPORT, PROBE, Verified
@@ -68,12 +68,12 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
     if outcome.written:
         show(console, outcome)
     if console.as_json:
-        fields: Dict[str, Any] = {"written": outcome.written, "patchsets": list(outcome.patchsets), **more}
-        fields.update(plan_json(plan), recovered=list(outcome.recovered))
+        fields: Dict[str, Any] = {"written": outcome.written, "patchsets": outcome.patchsets, **more}
+        fields.update(plan_json(plan), recovered=outcome.recovered)
         if verified:
             fields["verify"] = verified_json(verified)
         if outcome.dry_run:
-            fields["diff"] = decoded(b"".join(each.text for each in diffs))
+            fields["diff"] = b"".join(each.text for each in diffs)
         console.answer(outcome.ok, fields)
     return 0 if outcome.ok else 1
 
@@ -140,7 +140,7 @@ def verified_json(verified: Verified) -> Dict[str, Any]:
     return {
         "ok": not verified.failed,
         "checks": checks,
-        "left_out": list(verified.left_out),
+        "left_out": verified.left_out,
         "seconds": seconds,
-        "unseen": list(verified.unseen),
+        "unseen": verified.unseen,
     }

@@ -34,14 +34,13 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
 # JSON -----------------------------------------------------------------------------------------------------------------
 def answer_json(answer: Answer) -> Dict[str, Any]:
     """An answer as JSON."""
-    fields = {**answer._asdict(), "state": answer.state.value, "places": list(answer.places)}
     own = ("gone", "written", "layer")  # `mixed` has made use of the first
-    return {key: value for key, value in fields.items() if key not in own}
+    return {key: value for key, value in answer._asdict().items() if key not in own}
 
 
 def diff_json(diff: FileDiff) -> Dict[str, Any]:
     """A file's difference as JSON."""
-    fields = {**diff._asdict(), "patchsets": list(diff.patchsets), "diff": decoded(diff.text)}
+    fields = {**diff._asdict(), "diff": diff.text}
     return {key: value for key, value in fields.items() if key not in ("text", "old", "new", "release")}
 
 
@@ -58,9 +57,4 @@ def plan_json(plan: Plan) -> Dict[str, Any]:
         }
         for file in plan.files
     ]
-    return {"answers": [answer_json(one) for one in plan.answers], "files": files, "notes": list(plan.notes)}
-
-
-def decoded(data: bytes) -> str:
-    """Bytes of a file as text; what is not UTF-8 becomes lone surrogates, so that nothing is lost."""
-    return data.decode("utf-8", "surrogateescape")
+    return {"answers": [answer_json(one) for one in plan.answers], "files": files, "notes": plan.notes}

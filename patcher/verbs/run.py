@@ -235,6 +235,6 @@ def _lay_over(console: Console, names: Texts, settings: Texts, project: Optional
         files = count(sum(file.before != file.after for file in outcome.plan.files), "file")
         console.info_rows([Row("overlay", (Message("{files} in {overlay}", files=files, overlay=outcome.overlay),))])
     if console.as_json:
-        fields = {"patchsets": list(outcome.patchsets), "overlay": str(outcome.overlay or ""), **plan_json(outcome.plan)}
+        fields = {"patchsets": outcome.patchsets, "overlay": outcome.overlay or "", **plan_json(outcome.plan)}
         console.answer(outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})})
     return outcome

@@ -412,7 +412,7 @@ def command(
         fields["verify"] = verified_json(done.verified)
     fields["damaged"] = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
     fields["backups"] = [{"site": each.site, "path": each.path, "backup": each.name} for each in outcome.backups]
-    return console.answer(ok, {**fields, "recovered": list(outcome.recovered), "kept": list(outcome.kept)})
+    return console.answer(ok, {**fields, "recovered": outcome.recovered, "kept": outcome.kept})
 
 
 def _row(one: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool) -> Row:
@@ -430,23 +430,16 @@ def _row(one: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]
 
 
 def _patchset_json(one: AppliedPatchset) -> Dict[str, Any]:
-    files = [{"path": path, "places": list(places), "state": state} for path, places, state in one.files]
-    lists = {"releases": list(one.releases), "problems": list(one.problems), "files": files}
-    return {**one._asdict(), **lists, "options": dict(one.options)}
+    files = [{"path": path, "places": places, "state": state} for path, places, state in one.files]
+    return {**one._asdict(), "files": files}
 
 
 def _file_json(one: FileState) -> Dict[str, Any]:
     item, receipt = one.file, one.file.receipt
     steps = [
-        {
-            "name": step.patchset,
-            "version": step.version,
-            "state": state,
-            "options": dict(step.options),
-            "places": list(step.places),
-        }
+        {"name": step.patchset, "version": step.version, "state": state, "options": step.options, "places": step.places}
         for step, state in zip(receipt.steps, one.states)
     ]
     head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
     head.update(installed=item.installed, origin=receipt.origin)
-    return {**head, "version": receipt.version, "condition": item.condition.value, "patchsets": steps}
+    return {**head, "version": receipt.version, "condition": item.condition, "patchsets": steps}

@@ -177,7 +177,7 @@ def checked_json(checked: Checked) -> Dict[str, Any]:
             "state": one.word,
             "ok": not one.failed,
             "yanked": one.yanked,
-            "places": [{"path": path, "lines": list(lines)} for path, lines in one.places],
+            "places": [{"path": path, "lines": lines} for path, lines in one.places],
             "problem": one.problem,
             "hint": one.hint,
             "files": [diff_json(each) for each in one.diffs],

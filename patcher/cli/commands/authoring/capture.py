@@ -20,13 +20,13 @@ from patcher.cli.answers.draft import (
 from patcher.errors import UsageError
 from patcher.message import Message
 from patcher.text.diffs import FileDiff, diff_texts
-from patcher.verbs.console import Console
+from patcher.verbs.console import Console, decoded
 from patcher.verbs.differences import show_diffs
 from patcher.verbs.editor import edit_copies
 from patcher.verbs.list import release_ranges
 from patcher.verbs.options import common_options, patient, verify_option
 from patcher.verbs.report import report_outcome, show_applied
-from patcher.verbs.rows import answer_rows, decoded
+from patcher.verbs.rows import answer_rows
 from patcher.verbs.styles import Row
 
 if TYPE_CHECKING:

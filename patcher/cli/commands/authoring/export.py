@@ -7,9 +7,9 @@ from typing import Tuple
 import click
 
 from patcher.message import Message
-from patcher.verbs.console import Console, requirement
+from patcher.verbs.console import Console, decoded, requirement
 from patcher.verbs.options import common_options, complete_names, settings_option
-from patcher.verbs.rows import answer_json, answer_rows, decoded
+from patcher.verbs.rows import answer_json, answer_rows
 from patcher.verbs.styles import color_diff
 from patcher.verbs.usage import Choice
 

@@ -11,10 +11,9 @@ import click
 from patcher.cli.answers.draft import hunks_json, number_of_hunks, release_rows, releases_json, show_hunks
 from patcher.errors import UsageError
 from patcher.message import Message
-from patcher.verbs.console import Console
+from patcher.verbs.console import Console, decoded
 from patcher.verbs.list import release_ranges
 from patcher.verbs.options import common_options
-from patcher.verbs.rows import decoded
 from patcher.verbs.styles import Row, color_diff, hint_lines
 from patcher.verbs.usage import Whole
 
