@@ -74,7 +74,7 @@ def _import_all():
     import patcher.__main__
     from patcher.verbs import commands
 
-    for package in ("verbs", "cli.commands.authoring", "ops.authoring", "engine", "planner", "store"):
+    for package in ("verbs", "verbs.releases", "author", "author.hunks", "engine", "planner", "store"):
         found = importlib.import_module(f"patcher.{package}")
         for module in pkgutil.iter_modules(found.__path__, f"{found.__name__}."):
             importlib.import_module(module.name)

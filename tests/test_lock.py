@@ -15,7 +15,6 @@ import pytest
 
 from patcher.errors import LockError, SitepatchError
 from patcher.model import LockedFile
-from patcher.ops.authoring.wheels import patchset_wheel
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.project import lockfile
@@ -24,6 +23,7 @@ from patcher.project.request import ProjectFiles
 from patcher.system.decode import Reader
 from patcher.verbs.console import exit_code
 from patcher.verbs.demo import lay_out
+from patcher.verbs.export import patchset_wheel
 from patcher.verbs.lock import lock as write_lock
 from patcher.verbs.place import Place
 from patcher.verbs.sync import sync

@@ -19,13 +19,17 @@ def site(tmp_path, monkeypatch):
     return found
 
 
-def test_the_example_of_the_documentation_plans_applies_and_restores(site, capsys):
-    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text("utf-8"), re.M | re.S)
+def test_the_examples_of_the_documentation_apply_and_restore_and_write_patchsets(site, capsys):
+    first, second = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text("utf-8"), re.M | re.S)
     before = site.tree()
-    exec(compile(code, "python.md", "exec"), {})
+    exec(compile(first, "python.md", "exec"), {})
     said = capsys.readouterr()
     assert said.out.startswith("written: True ['mmengine/") and said.out.endswith("\napplied: ['applied']\ndiffers: ['mmengine/_strategy/distributed.py']\nrestored: True\n"), said
-    assert said.err == "" and site.tree() == before
+    exec(compile(second, "python.md", "exec"), {})
+    written = capsys.readouterr()
+    assert written.out.startswith("patchsets/is-ready [") and written.out.endswith("\nagain: True\nholds: True\n"), written
+    assert "+def is_ready(runner):" in written.out
+    assert said.err == written.err == "" and site.tree() == before
 
 
 class Log(Events):

@@ -14,7 +14,7 @@ from patcher.errors import UsageError
 from patcher.message import Message
 from patcher.model import Patchset, PatchsetSource
 from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
-from patcher.patchset.places import MANIFEST, builtin_dir
+from patcher.patchset.places import MANIFEST, AnyPath, builtin_dir
 from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
 from patcher.system.output import write_output
@@ -41,7 +41,7 @@ class PackageRange(NamedTuple):
     versions: str
 
 
-def output_folder(name: str, output: Optional[str] = None, note: Callable[[str], None] = lambda text: None) -> Path:
+def output_folder(name: str, output: Optional[AnyPath] = None, note: Callable[[str], None] = lambda text: None) -> Path:
     """The folder of a new patchset: in the directory `output` (default `./patchsets`), or that itself if it is called `name`.
 
     Raises:
@@ -56,7 +56,7 @@ def output_folder(name: str, output: Optional[str] = None, note: Callable[[str],
     return folder
 
 
-def _folder(name: str, output: Optional[str]) -> Path:
+def _folder(name: str, output: Optional[AnyPath]) -> Path:
     folder = Path(output if output is not None else PATCHSETS)
     return folder if folder.absolute().name == name else folder / name
 
@@ -78,7 +78,7 @@ class SeriesFolder(NamedTuple):
         return {name: text for name, text in self.patchset.files.items() if name.endswith(".spatch")}
 
 
-def find_series(name: str, output: Optional[str] = None) -> Optional[SeriesFolder]:
+def find_series(name: str, output: Optional[AnyPath] = None) -> Optional[SeriesFolder]:
     """The series in the folder of that name, to which patches can be added; None where there is none.
 
     Raises:

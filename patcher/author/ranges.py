@@ -6,8 +6,9 @@ import re
 from typing import Iterable, List, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.installed.versions import accepts, oldest_first, says_nothing
+from patcher.installed.versions import accepts, oldest_first, overlap, says_nothing
 from patcher.message import Message
+from patcher.model import Variant
 from patcher.patchset.toml import written_toml
 
 _CLAUSE = r"(>=|<=|>|<|===|==|!=|~=)\s*(\S+)"
@@ -92,6 +93,12 @@ def _bounds(versions: str) -> Tuple[str, str, List[str]]:
         else:
             others.append(f"{sign}{version}")
     return lower, upper, others
+
+
+def overlapping(variants: Sequence[Variant], number: int, versions: str) -> List[Variant]:
+    """The other variants of a package whose range overlaps with this range for variant `number`."""
+    others = [variant for at, variant in enumerate(variants) if at != number and variant.package == variants[number].package]
+    return [variant for variant in others if overlap(variant.versions, versions)]
 
 
 # in the manifest ------------------------------------------------------------------------------------------------------

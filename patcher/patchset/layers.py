@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import groupby
+from posixpath import basename, splitext
 from typing import Callable, Iterator, List, Sequence, Tuple
 
-from patcher.model import HunkText, Rewrite, Splice
+from patcher.model import HunkText, Patchset, Rewrite, Splice
 
 _Piece = Tuple[int, int, bytes]
 """A part of a text that splices make: the bytes `[start, end)` of the text before, or (`start` is `end`) new ones."""
@@ -76,3 +77,19 @@ def rewrite_layers(
     answers = tuple(answer._replace(splices=()) for result in results for answer in result.answers)
     failed = any(answer.state.failed for answer in answers)
     return Rewrite(data, (), answers) if failed else Rewrite(text, splices, answers)
+
+
+def is_series(patchset: Patchset) -> bool:
+    """Whether a patchset is a series."""
+    return any(variant.series for variant in patchset.variants)
+
+
+def patch_name(origin: str) -> str:
+    """The name of a patch by its `.spatch` file."""
+    return splitext(basename(origin.replace("\\", "/")))[0]
+
+
+def patch_names(patchset: Patchset) -> List[str]:
+    """The patches of a series in their order."""
+    hunks = (hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks)
+    return list(dict.fromkeys(patch_name(hunk.origin) for hunk in sorted(hunks, key=lambda hunk: hunk.layer)))

@@ -135,6 +135,11 @@ def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
     return picked
 
 
+def paths_of(variants: Sequence[Variant]) -> List[str]:
+    """The files of variants, with their alternative places."""
+    return list(dict.fromkeys(path for variant in variants for patch in variant.patches for path in patch.paths))
+
+
 def matching_variants(variants: Sequence[Variant], version: str) -> List[Variant]:
     """The first variant whose range holds `version`, if there is one; all where the version is none (`says_nothing`).
 

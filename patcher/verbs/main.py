@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
+from keyword import iskeyword
 from typing import List, Optional
 
 import click
@@ -20,15 +21,6 @@ from patcher.verbs.translation import label, translated
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
-_HOMES = {
-    **{name: f"verbs.{name}" for name in _COMMANDS},
-    "capture": "cli.commands.authoring.capture",
-    "diagnose": "cli.commands.diagnose",
-    "edit": "cli.commands.authoring.capture",
-    "export": "cli.commands.authoring.export",
-    "import": "cli.commands.authoring.importing",
-    "update": "cli.commands.authoring.update",
-}
 
 
 class _Commands(Group):
@@ -42,11 +34,12 @@ class _Commands(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
         if cmd_name not in _COMMANDS:
             return None
-        module = import_module(f"patcher.{_HOMES[cmd_name]}")
-        found: click.Command = getattr(module, "command", None) or getattr(
-            module, {"import": "import_"}.get(cmd_name, cmd_name)
-        )
-        return found
+        if cmd_name == "diagnose":
+            from patcher.cli.commands.diagnose import diagnose
+
+            return diagnose
+        command: click.Command = import_module(f"patcher.verbs.{cmd_name}{'_' * iskeyword(cmd_name)}").command
+        return command
 
     def summary(self, ctx: click.Context, name: str) -> str:
         return _COMMANDS[name]

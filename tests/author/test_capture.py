@@ -13,11 +13,12 @@ from contextlib import suppress
 
 import pytest
 
+from patcher.author.hunks import generalise
 from patcher.errors import SitepatchError
 from patcher.installed import index as target_index
 from patcher.installed import remote
-from patcher.ops.authoring import capturing
 from patcher.store.store import Store
+from patcher.verbs import capture as capturing
 from patcher.verbs.place import Place
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, environ
@@ -35,8 +36,12 @@ def world(tmp_path):
     return World(tmp_path)
 
 
-def request(world, **more):
-    return capturing.CaptureRequest(Place(target=str(world.path)), "mine", **{"output": str(world.cwd / "patchsets"), **more})
+def capture(world, **more):
+    return capturing.capture(name="mine", place=Place(target=world.path), **{"output": world.cwd / "patchsets", **more})
+
+
+def adopt(made, verify="import"):
+    return capturing.adopt(made, place=Place(target=made.files[0].file.site), verify=verify)
 
 
 # the whole way --------------------------------------------------------------------------------------------------------
@@ -181,11 +186,11 @@ def test_what_the_patchset_does_not_give_back_byte_for_byte_is_said_and_kept(wor
 def test_what_verification_refuses_leaves_the_edit(world, monkeypatch):
     world.backup()
     world.edit()
-    made = capturing.capture(request(world))
+    made = capture(world)
     broken = made.plan.files[0]._replace(after=b"def (:\n")
     broken = broken._replace(change=broken.change._replace(data=b"def (:\n", merged=True))
     monkeypatch.setattr(capturing, "make_plan", lambda *words, **more: made.plan._replace(files=(broken,)))
-    outcome = capturing.adopt(made, "import")
+    outcome = adopt(made)
     assert outcome.verified.failed and not outcome.written
     assert world.text() == EDIT
     assert "nothing is applied" in done(world("status")).out
@@ -194,12 +199,12 @@ def test_what_verification_refuses_leaves_the_edit(world, monkeypatch):
 def test_killed_at_every_call_the_file_is_edited_or_tracked(world, counted):
     world.backup()
     world.edit()
-    made = capturing.capture(request(world))
+    made = capture(world)
     shutil.copytree(world.path, world.cwd / "saved")
     outcomes, point, code = [], 1, 9
     while code:
         point += 1 if ALL else 3
-        code = in_child(lambda: capturing.adopt(made, "none") and None, point, "before").code
+        code = in_child(lambda: adopt(made, "none") and None, point, "before").code
         store = Store(str(world.path))
         recover(world.path)
         receipts = store.receipts()
@@ -220,7 +225,7 @@ def test_neither_size_nor_mtime_hides_an_edit(world):
     assert (world.path / "demo/m.py").stat().st_size == info.st_size
     os.utime(world.path / "demo/m.py", ns=(info.st_atime_ns, info.st_mtime_ns))
     world.backup()
-    assert [one.file.path for one in capturing.capture(request(world)).files] == ["demo/m.py"]
+    assert [one.file.path for one in capture(world).files] == ["demo/m.py"]
 
 
 @pytest.mark.parametrize("word", ["demo", "Demo_Dist", "demo/m.py", "site/demo/m.py", "{site}/demo/m.py"])
@@ -233,16 +238,16 @@ def test_a_package_a_distribution_and_a_file_can_be_named(tmp_path, monkeypatch,
     world.backup()
     monkeypatch.chdir(tmp_path)
     word = word.format(site=world.path)
-    assert [one.file.path for one in capturing.capture(request(world, words=(word,))).files] == ["demo/m.py"]
+    assert [one.file.path for one in capture(world, words=(word,)).files] == ["demo/m.py"]
     with pytest.raises(SitepatchError, match="nothing was edited"):
-        capturing.capture(request(world, words=("demo/n.py",), output="elsewhere"))
+        capture(world, words=("demo/n.py",), output="elsewhere")
 
 
 def test_a_distribution_of_several_packages_that_has_the_name_of_one_of_them(tmp_path):
     world = World(tmp_path, {"demo/__init__.py": "", "demo_tools/__init__.py": "", "demo_tools/m.py": M})
     world.edit(path="demo_tools/m.py")
     world.edit("X = 1\n", "demo/__init__.py")
-    found = capturing.capture(request(world, words=("demo",), pristine=str(world.wheel))).files
+    found = capture(world, words=("demo",), pristine=str(world.wheel)).files
     assert [one.file.path for one in found] == ["demo/__init__.py", "demo_tools/m.py"]
 
 
@@ -296,7 +301,7 @@ def test_new_files_deleted_ones_and_distributions_without_record_are_named(world
 
 # what it was before ---------------------------------------------------------------------------------------------------
 def before(world, **more):
-    return [(one.before.where, one.before.data, one.before.proven) for one in capturing.capture(request(world, **more)).files]
+    return [(one.before.where, one.before.data, one.before.proven) for one in capture(world, **more).files]
 
 
 def test_a_backup_of_any_name_counts_if_record_has_its_hash(world):
@@ -396,20 +401,20 @@ def test_names_that_are_taken(world):
 def test_edited_while_it_is_captured(world, monkeypatch):
     world.backup()
     world.edit()
-    generalise = capturing.generalise
-    monkeypatch.setattr(capturing, "generalise", lambda *words: world.edit(EDIT + "# later\n") or generalise(*words))
+    real = generalise.generalise
+    monkeypatch.setattr(generalise, "generalise", lambda *words: world.edit(EDIT + "# later\n") or real(*words))
     with pytest.raises(SitepatchError, match="edited again while it was captured"):
-        capturing.capture(request(world))
+        capture(world)
     assert not (world.cwd / "patchsets").exists()
 
 
 def test_edited_between_capture_and_adoption(world):
     world.backup()
     world.edit()
-    made = capturing.capture(request(world))
+    made = capture(world)
     world.edit(EDIT + "# later\n")
     with pytest.raises(SitepatchError, match="edited again while") as caught:
-        capturing.adopt(made, "import")
+        adopt(made)
     assert "holds what was captured before" in caught.value.hint
     assert world.text() == EDIT + "# later\n"
     assert not Store(str(world.path)).receipts()

@@ -13,10 +13,10 @@ import pytest
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.installed.distribution import identity
-from patcher.ops.authoring.exporting import ExportRequest, export
 from patcher.patchset.places import providing_distribution
 from patcher.patchset.sources import find_patchsets
 from patcher.verbs.apply import apply
+from patcher.verbs.export import export
 from patcher.verbs.main import commands
 from patcher.verbs.place import Place
 from tests.command import ROOT
@@ -85,41 +85,41 @@ def run(*words, cwd, code=0):
 @pytest.mark.parametrize("tool", [["git", "apply"], ["patch", "--binary", "-p1", "-i"]], ids=["git", "patch"])
 def test_a_patch_is_taken_by_git_and_patch_and_makes_what_apply_makes(site, tool):
     wanted = applied(site, "more")
-    outcome = export(ExportRequest(place(site), ("more",), "patch", output="more.patch"))
+    outcome = export("more", place=place(site), output="more.patch")
     data = (site.parent / "more.patch").read_bytes()
     assert outcome.written == (("more.patch", sha256(data).hexdigest()),)
-    assert export(ExportRequest(place(site), ("more",), "patch")).text == data
+    assert export("more", place=place(site)).text == data
     run(*tool, site.parent / "more.patch", cwd=site)
     assert texts(site) == wanted != TEXTS
 
 
 def test_the_header_is_that_of_dep_3(site):
-    head, _, diff = export(ExportRequest(place(site), ("two",), "patch")).text.partition(b"\n\n")
+    head, _, diff = export("two", place=place(site)).text.partition(b"\n\n")
     assert head.decode().split("\n") == [
         "Description: For a test", " Why.", "Author: A. N. Other", "Last-Update: 2026-01-02", "X-Remove-When: never",
         "X-Sitepatch: two 1", "X-Applies-To: demo 1.0",
     ]  # fmt: skip
     assert diff.startswith(b"--- a/demo/m.py\n+++ b/demo/m.py\n")
-    more = export(ExportRequest(place(site), ("more",), "patch")).text.decode("latin-1")
+    more = export("more", place=place(site)).text.decode("latin-1")
     assert more.startswith("Description: For a test\n Prose\n .\n of two\n   parts.\nX-Sitepatch")
 
 
 def test_what_is_applied_already_makes_no_difference_and_what_does_not_fit_is_not_exported(site):
-    before = export(ExportRequest(place(site), ("more",), "patch")).text
+    before = export("more", place=place(site)).text
     assert apply("two", place=place(site)).ok
-    assert export(ExportRequest(place(site), ("more",), "patch")).text == before
+    assert export("more", place=place(site)).text == before
     spatch = site.parent / "mine/more/p.spatch"
     spatch.write_text(spatch.read_text().replace("VALUE = 1", "VALUE = 9"))
-    failed = export(ExportRequest(place(site), ("more",), "patch", output="more.patch"))
+    failed = export("more", place=place(site), output="more.patch")
     assert not failed.ok and failed.written == () and not (site.parent / "more.patch").exists()
     spatch.write_text("--- demo/n.py\n@@ <module> @@ when-present\n-VALUE = 8\n+VALUE = 9\n")
     with pytest.raises(SitepatchError, match=r"nothing to export.*not needed"):
-        export(ExportRequest(place(site), ("more",), "patch"))
+        export("more", place=place(site))
 
 
 def test_a_patch_is_of_one_patchset(site):
     with pytest.raises(UsageError, match="several patchsets"):
-        export(ExportRequest(place(site), ("two", "more"), "patch"))
+        export(["two", "more"], place=place(site))
 
 
 @pytest.mark.parametrize("installer", ["pip", "uv"])
@@ -127,10 +127,10 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     (site.parent / "mine/two/probe.py").write_text("raise RuntimeError('run')\n")
     with (site.parent / "mine/two/patchset.toml").open("a") as file:
         file.write('[verify]\nprobe = "probe.py"\n')
-    asked = ExportRequest(place(site), ("two",), "patchset-wheel", output="wheels")
-    ((path, digest),) = export(asked).written
+    asked = {"form": "patchset-wheel", "place": place(site)}
+    ((path, digest),) = export("two", output="wheels", **asked).written
     assert path == "wheels/sitepatch_patchset_two-1-py3-none-any.whl"
-    assert export(asked._replace(output="again")).written[0][1] == digest == sha256(Path(path).read_bytes()).hexdigest()
+    assert export("two", output="again", **asked).written[0][1] == digest == sha256(Path(path).read_bytes()).hexdigest()
     env = world.Env(site.parent / installer, {})
     Path("requirements.txt").write_text(f"./{path} --hash=sha256:{digest}\n")
     getattr(env, installer)("install", "--no-index", "--require-hashes", "-r", "requirements.txt", cwd=site.parent)
@@ -152,7 +152,7 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
 def test_a_patchset_wheel_takes_no_options_and_no_wheel(site):
     for more in ({"settings": ("two.x=1",)}, {"wheels": ("demo.whl",)}):
         with pytest.raises(UsageError, match="takes neither --set nor --wheel"):
-            export(ExportRequest(place(site), ("two",), "patchset-wheel", **more))
+            export("two", form="patchset-wheel", place=place(site), **more)
     assert not Path("dist").exists()
 
 
@@ -197,15 +197,15 @@ def environment(tmp_path, monkeypatch):
     index.close()
 
 
-def asked(env, *names, **more):
-    there = Place(python=str(env.python), patch_dirs=("mine",))
-    return ExportRequest(there, names or ("two", "more"), "wheel", **more)
+def exported(env, *names, **more):
+    there = Place(python=env.python, patch_dirs="mine")
+    return export(names or ("two", "more"), form="wheel", place=there, **more)
 
 
 def test_pip_and_uv_install_the_wheel_with_its_hash_and_nothing_of_it_is_lost(environment, tmp_path):
-    ((path, digest),) = export(asked(environment, output="wheels")).written
+    ((path, digest),) = exported(environment, output="wheels").written
     assert path == "wheels/demo-1.0+sitepatch.1-py3-none-any.whl"
-    ((_, again),) = export(asked(environment, output="again")).written
+    ((_, again),) = exported(environment, output="again").written
     assert again == digest == sha256((tmp_path / path).read_bytes()).hexdigest()
     (tmp_path / "requirements.txt").write_text(f"./{path} --hash=sha256:{digest}\n")
     for name in ("pip", "uv"):
@@ -221,11 +221,11 @@ def test_pip_and_uv_install_the_wheel_with_its_hash_and_nothing_of_it_is_lost(en
 
 def test_a_patchset_that_changes_nothing_is_left_out(environment, tmp_path):
     (tmp_path / "mine/more/p.spatch").write_text("--- demo_more.py\n@@ <module> @@ when-present\n-VALUE = 8\n+VALUE = 9\n")
-    assert "more changes nothing here and is left out" in export(asked(environment)).plan.notes
+    assert "more changes nothing here and is left out" in exported(environment).plan.notes
 
 
 def test_the_record_lists_each_member_as_it_is(environment, tmp_path):
-    ((path, _),) = export(asked(environment)).written
+    ((path, _),) = exported(environment).written
     info = "demo-1.0+sitepatch.1.dist-info"
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -243,17 +243,17 @@ def test_a_wheel_that_is_named_has_to_be_the_one_of_the_release(environment, tmp
     def given(name, version, files):
         path = tmp_path / f"{name}-{version}-py3-none-any.whl"
         path.write_bytes(packed(name, version, files))
-        return asked(environment, wheels=(str(path),))
+        return path
 
-    assert export(given("demo", "1.0", FILES)).ok
-    for request, message in (
+    assert exported(environment, wheels=given("demo", "1.0", FILES)).ok
+    for path, message in (
         (given("demo", "1.1", FILES), "found demo 1.1, expected demo 1.0"),
         (given("demo", "1.0", {**FILES, "demo/__init__.py": "VALUE = 1\n"}), "its demo/__init__.py is not the one that is installed"),
         (given("other", "1.0", FILES), "other-1.0-py3-none-any.whl, of which nothing changes"),
-        (asked(environment, wheels=(str(tmp_path / "mine/two/p.spatch"),)), "it is no wheel"),
+        (tmp_path / "mine/two/p.spatch", "it is no wheel"),
     ):
         with pytest.raises(SitepatchError, match=message):
-            export(request._replace(output="refused"))
+            exported(environment, wheels=path, output="refused")
     assert not list(tmp_path.glob("refused/*"))
 
 
@@ -262,14 +262,14 @@ def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label
     vendor.write_bytes(packed("demo", "1.0+cu1", {name: text for name, text in FILES.items() if "demo-1.0." not in name}))
     env = world.Env(tmp_path / "vendors", environment.variables)
     env.uv("install", str(vendor))
-    ((path, _),) = export(asked(env, "two")).written
+    ((path, _),) = exported(env, "two").written
     assert path == "dist/demo-1.0+cu1.sitepatch.1-py3-none-any.whl"
     vendor.write_bytes(packed("demo", "1.0+cu1", {"demo/__init__.py": FILES["demo/__init__.py"] + "# anew\n"}))
     with pytest.raises(SitepatchError, match=r"is another build .*demo/__init__.py differs"):
-        export(asked(env, "two", output="other"))
+        exported(env, "two", output="other")
     (env.site / "demo-1.0+cu1.dist-info/direct_url.json").unlink()
     with pytest.raises(SitepatchError, match=r"demo 1.0\+cu1: the index has no such release") as caught:  # the index has another build alone
-        export(asked(env, "two", output="other"))
+        exported(env, "two", output="other")
     assert "--wheel" in caught.value.hint
 
 

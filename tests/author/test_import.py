@@ -1,22 +1,24 @@
 """`sitepatch import`: a diff of somebody becomes a patchset for what is installed, or nothing is written."""
 
 import difflib
+import functools
 import json
 import os
 import shutil
 
 import pytest
 
+from patcher.author import series
 from patcher.author.draft import Draft, DraftFile, DraftHunk
-from patcher.author.folder import Head
+from patcher.author.folder import Head, patchset_files
+from patcher.author.proof import Release
 from patcher.errors import SitepatchError, UsageError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import discover
-from patcher.ops.authoring import proving, series
-from patcher.ops.authoring.importing import ImportRequest
-from patcher.ops.authoring.series import import_
 from patcher.patchset.manifest import load_patchset
+from patcher.verbs.import_ import import_
 from patcher.verbs.place import Place
+from patcher.verbs.proving import prove
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done, tree
 from tests.index import Index
@@ -39,7 +41,7 @@ def diff(before=M, after=EDIT, path="a/demo/m.py", to=""):
 def run(world, text, name="mine", **more):
     data = text if isinstance(text, bytes) else text.encode()
     place = Place(target=str(world.path))
-    return import_(ImportRequest(place, ("fix.patch",), name, data, **{"output": str(world.cwd / "patchsets"), **more}))
+    return import_("fix.patch", name=name, place=place, data=data, **{"output": world.cwd / "patchsets", **more})
 
 
 def another(world, files):
@@ -312,11 +314,10 @@ def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monke
     with pytest.raises(SitepatchError, match=r"demo/m\.py: the hunks do not make the edited file: other code comes of them"):
         run(world, diff())
     located = locate(discover(None, str(world.path)), "demo")
-    trial = proving.trial_patchset(world.cwd / "mine", Head("mine", "For a test"), wrong, [located])
-    release = proving.Release(located, {"demo/m.py": M.encode()})
-    right = M.replace("build(path)\n    if", "build(None)\n    if").encode()
-    assert proving.made_there(trial, release, {"demo/m.py": right}).word == "applicable"
-    told = proving.made_there(trial, release, {"demo/m.py": EDIT.encode()})
+    files, release = functools.partial(patchset_files, Head("mine", "For a test"), wrong), Release(located, {"demo/m.py": M.encode()})
+    right = {"demo/m.py": M.replace("build(path)\n    if", "build(None)\n    if").encode()}
+    good, told = prove(world.cwd / "mine", files, [located], [(release, right), (release, {"demo/m.py": EDIT.encode()})]).releases
+    assert good.word == "applicable"
     assert (told.word, told.problem) == ("conflict", "demo/m.py: other code comes of it than of the diff")
 
 

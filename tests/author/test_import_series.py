@@ -10,9 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from patcher.errors import UsageError
-from patcher.ops.authoring.importing import ImportRequest
-from patcher.ops.authoring.series import import_
 from patcher.patchset.manifest import load_patchset
+from patcher.verbs.import_ import import_
 from patcher.verbs.place import Place
 from tests.author.test_import import LAYOUT, NEW, another, diff
 from tests.author.world import EDIT, FILES, M, World
@@ -29,8 +28,7 @@ def world(tmp_path):
 
 
 def run(world, *paths, name="vendor", **more):
-    place = Place(target=str(world.path))
-    return import_(ImportRequest(place, tuple(map(str, paths)), name, output=str(world.cwd / "patchsets"), **more))
+    return import_(paths, name=name, place=Place(target=world.path), output=world.cwd / "patchsets", **more)
 
 
 def states(made):

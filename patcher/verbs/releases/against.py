@@ -16,6 +16,7 @@ from patcher.installed.releases import was_yanked
 from patcher.installed.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
 from patcher.message import Message, joined, one_line
 from patcher.model import Located, Patchset, Plan, Requested, State
+from patcher.patchset.layers import is_series
 from patcher.patchset.removal import can_go
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.planner.assignments import update_hint
@@ -25,6 +26,8 @@ from patcher.text.listed import listed
 from patcher.verbs.place import SILENT, Events
 from patcher.verbs.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
 from patcher.verbs.releases.outcome import (
+    ALL,
+    NEWEST,
     NO_RELEASE,
     NO_WHEEL,
     NOT_FETCHED,
@@ -33,9 +36,8 @@ from patcher.verbs.releases.outcome import (
     ReleaseOutcome,
     state_of,
 )
-from patcher.verbs.releases.patches import is_series, patch_states
+from patcher.verbs.releases.patches import patch_states
 
-ALL, NEWEST = "all", "newest"
 _JOBS = 4  # releases that are fetched at a time, where nobody says how many
 
 

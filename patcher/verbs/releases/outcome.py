@@ -11,6 +11,8 @@ from patcher.text.diffs import FileDiff
 if TYPE_CHECKING:
     from patcher.verbs.explanations import HunkExplanation
 
+ALL, NEWEST = "all", "newest"
+"""What `--against` and `--to` take beside versions and ranges."""
 APPLICABLE, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = (
     "applicable",
     Message("out of range"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import Dict, List, Tuple
 
 from patcher.engine.engine import answer_alone
@@ -10,30 +9,14 @@ from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
-from patcher.model import Answer, HunkText, Located, Patchset, Plan, Requested, State
-from patcher.patchset.layers import layers_of
+from patcher.model import Answer, HunkText, Located, Plan, Requested, State
+from patcher.patchset.layers import layers_of, patch_name, patch_names
 from patcher.patchset.results import request_of, rewrite_cached
 from patcher.store.status import read_installed
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.releases.outcome import PatchState
 
 _ORDER = (State.CONFLICT, State.AMBIGUOUS, State.NOT_FOUND, State.APPLICABLE, State.APPLIED, State.UPSTREAM)
-
-
-def is_series(patchset: Patchset) -> bool:
-    """Whether a patchset is a series."""
-    return any(variant.series for variant in patchset.variants)
-
-
-def patch_name(origin: str) -> str:
-    """The name of a patch by its `.spatch` file."""
-    return PurePosixPath(origin.replace("\\", "/")).stem
-
-
-def patch_names(patchset: Patchset) -> List[str]:
-    """The patches of a series in their order."""
-    hunks = (hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks)
-    return list(dict.fromkeys(patch_name(hunk.origin) for hunk in sorted(hunks, key=lambda hunk: hunk.layer)))
 
 
 def patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[PatchState, ...]:

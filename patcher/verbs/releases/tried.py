@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import List, NamedTuple, Sequence, Tuple
 
 from patcher.author.hunks.trial import readable, replaces_more
-from patcher.author.ranges import widened
+from patcher.author.ranges import overlapping, widened
 from patcher.errors import SitepatchError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
-from patcher.installed.versions import accepts, is_version, matching_versions, newest, oldest_first, overlap, says_nothing
+from patcher.installed.versions import accepts, is_version, matching_versions, newest, oldest_first, says_nothing
 from patcher.message import Message, one_line
 from patcher.model import Located, Patchset, Requested, State, Variant
-from patcher.patchset.sources import pick_variants, resolve_options
+from patcher.patchset.sources import paths_of, pick_variants, resolve_options
 from patcher.store.status import read_installed
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.place import Events, Place
-from patcher.verbs.releases.against import NEWEST, NoRelease, distributions, named_releases, try_release
-from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, ReleaseOutcome
+from patcher.verbs.releases.against import NoRelease, distributions, named_releases, try_release
+from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, NEWEST, ReleaseOutcome
 
 _MOST_EXPLAINED = 3  # releases of which every hunk is explained
 
@@ -112,11 +112,6 @@ def _named(version: str, to: Sequence[str]) -> bool:
     return any(is_version(text) and matching_versions(text, [version]) for text in to)
 
 
-def paths_of(variants: Sequence[Variant]) -> List[str]:
-    """The files of variants, with their alternative places."""
-    return list(dict.fromkeys(path for one in variants for patch in one.patches for path in patch.paths))
-
-
 def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:
     every = [number for number, one in enumerate(patchset.variants) if one.package == located.package]
     inside = [number for number in every if accepts(patchset.variants[number].versions, located.version)]
@@ -149,13 +144,6 @@ def _free(patchset: Patchset, number: int, version: str) -> bool:
     """Whether the range of a variant can be widened to a release without overlapping that of another variant."""
     wide = widened(patchset.variants[number].versions, [version])
     return not overlapping(patchset.variants, number, wide)
-
-
-def overlapping(variants: Sequence[Variant], number: int, versions: str) -> List[Variant]:
-    """The other variants of a package whose range overlaps with this range for variant `number`."""
-    mine = variants[number]
-    others = [each for at, each in enumerate(variants) if at != number and each.package == mine.package]
-    return [each for each in others if overlap(each.versions, versions)]
 
 
 def _requested(patchset: Patchset, number: int) -> Requested:

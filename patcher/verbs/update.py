@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from shlex import quote
-from typing import Dict, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
+
+import click
 
 from patcher.author.copies import Copies, laid_out
 from patcher.author.draft import Draft, FileEdit
@@ -18,42 +20,33 @@ from patcher.author.folder import (
     write_folder,
     written_list,
 )
-from patcher.author.hunks.generalise import generalise
-from patcher.author.ranges import ended, proven_range, widened, with_variant, with_versions
-from patcher.engine.engine import answer_alone, rewrite
-from patcher.engine.source import Source
+from patcher.author.ranges import ended, overlapping, proven_range, widened, with_variant, with_versions
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.environment import locate
 from patcher.installed.versions import accepts, is_range, is_version, overlap
 from patcher.message import Message, joined
 from patcher.model import Patchset, State, Variant
-from patcher.ops.authoring.fitting import TriedRelease, overlapping, paths_of, try_on_releases
-from patcher.ops.authoring.proving import made_here
+from patcher.patchset.layers import patch_name
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, patchset_folders
-from patcher.patchset.sources import find_patchset, pick_variants, resolve_options
+from patcher.patchset.sources import find_patchset, paths_of, pick_variants, resolve_options
 from patcher.patchset.toml import written_toml
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
-from patcher.verbs.place import SILENT, Events, Place
-from patcher.verbs.releases.against import ALL, check_against
-from patcher.verbs.releases.patches import patch_name
+from patcher.text.listed import Texts, one_or_more
+from patcher.verbs.console import Console
+from patcher.verbs.drafts import hunks_json, left_json, left_rows, show_hunks
+from patcher.verbs.editor import edit_copies
+from patcher.verbs.explained import explanation_row, hunk_json
+from patcher.verbs.options import common_options, complete_names
+from patcher.verbs.place import HERE, SILENT, Events, Place
+from patcher.verbs.releases.outcome import ALL
+from patcher.verbs.styles import Row
 
-
-class UpdateRequest(NamedTuple):
-    """Make a patchset hold for further releases.
-
-    `to` are versions, ranges, `all` and `newest`; without any it is the release that is installed. `edited` is a directory
-    with edited copies (`copies`) of the files of the one release that it does not fit, "" to make no variant. With
-    `drop_upstream` the patches of a series go that all of these releases have, and it is for these releases alone.
-    """
-
-    place: Place
-    name: str
-    to: Tuple[str, ...] = ()
-    edited: str = ""
-    drop_upstream: bool = False
+if TYPE_CHECKING:
+    from patcher.patchset.places import AnyPath
+    from patcher.verbs.releases.tried import TriedRelease
 
 
 class UpdateOutcome(NamedTuple):
@@ -86,54 +79,76 @@ class UpdateOutcome(NamedTuple):
     @property
     def ok(self) -> bool:
         """Whether the patchset holds for every release that was named or is in its range, or a variant makes it hold."""
-        bad = [one for one in self.releases if not one.holds and (one.named or one.inside) and one.outcome.failed]
+        wanted = [tried for tried in self.releases if tried.named or tried.inside]
+        bad = [tried for tried in wanted if not tried.holds and tried.outcome.failed]
         return bool(self.added) or not (bad or self.problems or self.draft.files)
 
 
-def update(request: UpdateRequest, events: Events = SILENT) -> UpdateOutcome:
+def update(
+    name: str,
+    to: Texts = (),
+    *,
+    place: Place = HERE,
+    copy: AnyPath = "",
+    drop_upstream: bool = False,
+    events: Events = SILENT,
+) -> UpdateOutcome:
     """Try a patchset on releases and widen its range to those that it is proven for, or add a variant for one.
+
+    Args:
+        name: of a patchset.
+        to: versions, ranges, `all` and `newest`; the installed release without any.
+        place: the environment.
+        copy: a directory with edited copies (`copy_release`) of the files of the one release that it does not fit, "" to make
+            no variant.
+        drop_upstream: take the patches out of a series that all of these releases have; it is for these releases alone then.
+        events: takes what is done.
 
     Raises:
         UsageError: an unknown name or release.
         SitepatchError: the folder may not be written, or nothing was edited.
         PatchError: the patchset is invalid.
     """
-    outcome = _tried(request, events)
-    if request.drop_upstream:
+    releases = one_or_more(to)
+    outcome = _tried(name, releases, place, events)
+    if drop_upstream:
         return _without_upstream(outcome)
-    return _with_variant(outcome, request) if request.edited else _wider(outcome, request.to)
+    return _with_variant(outcome, os.fspath(copy), releases, place) if copy else _wider(outcome, releases)
 
 
-def copies(request: UpdateRequest, events: Events = SILENT) -> Copies:
-    """Copy the files of the release that the patchset does not fit, with the hunks that fit, to be edited.
+def copy_release(name: str, to: Texts = (), *, place: Place = HERE, events: Events = SILENT) -> Copies:
+    """Copy the files of the release that a patchset does not fit, with the hunks that fit, to be edited for `update`.
 
     Raises:
         SitepatchError: as for `update`; or it fits every release, or several do not fit.
     """
-    outcome = _tried(request, events)
+    outcome = _tried(name, one_or_more(to), place, events)
     _check_no_series(outcome)
-    one = _unfit(outcome.releases)
-    return laid_out(one.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, one).items()})
+    tried = _unfit(outcome.releases)
+    return laid_out(tried.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, tried).items()})
 
 
-def _tried(request: UpdateRequest, events: Events) -> UpdateOutcome:
+def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
     """The patchset and what it does to the requested releases; nothing is changed."""
-    folder, patchset = _owned(request)
-    tried, problems = try_on_releases(request.place, patchset, request.to, events)
-    return UpdateOutcome(folder, patchset, tuple(tried), problems=tuple(problems))
+    from patcher.verbs.releases.against import check_against  # with the engine
+    from patcher.verbs.releases.tried import try_on_releases
+
+    check_against(to, "--to")
+    folder, patchset = _owned(name, place)
+    releases, problems = try_on_releases(place, patchset, to, events)
+    return UpdateOutcome(folder, patchset, tuple(releases), problems=tuple(problems))
 
 
-def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
+def _owned(name: str, place: Place) -> Tuple[Path, Patchset]:
     """The folder of the patchset, and the patchset; refuses one that does not belong to the user."""
-    check_against(request.to, "--to")
-    known = patchset_folders(request.place.patch_dirs, Path.cwd())
-    patchset = find_patchset(request.name, request.place.patch_dirs, Path.cwd(), known).patchset
-    folder, source = known[request.name][0]
+    known = patchset_folders(place.patch_dirs, Path.cwd())
+    patchset = find_patchset(name, place.patch_dirs, Path.cwd(), known).patchset
+    folder, source = known[name][0]
     named = source.kind not in (BUILT_IN.kind, ENTRY_POINT)
     if not named or not (os.access(folder, os.W_OK) and os.access(Path(folder).parent, os.W_OK)):
         why = Message("its folder may not be written" if named else "it belongs to what is installed, and is not changed")
         hint = Message("copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/", folder=folder)
-        raise SitepatchError(Message("{name} ({source}): {why}", name=request.name, source=source, why=why), hint)
+        raise SitepatchError(Message("{name} ({source}): {why}", name=name, source=source, why=why), hint)
     return Path(folder), patchset
 
 
@@ -141,32 +156,20 @@ def _owned(request: UpdateRequest) -> Tuple[Path, Patchset]:
 def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
     """Widen the ranges to what was proven, and write them."""
     variants, notes = list(outcome.patchset.variants), []
-    failed = [one.located.version for one in outcome.releases if one.outcome.failed]
+    failed = [tried.located.version for tried in outcome.releases if tried.outcome.failed]
     for number, variant in enumerate(variants):
-        proven = [one.located.version for one in outcome.releases if one.variant == number and one.holds]
+        package = variant.package
+        proven = [tried.located.version for tried in outcome.releases if tried.variant == number and tried.holds]
         wide = widened(variant.versions, proven, [] if variant.versions == "" else failed)
         others = overlapping(variants, number, wide) if wide != variant.versions else []
         if others:
-            notes.append(
-                Message(
-                    "{package} {wide} is proven, and not written: it has releases of {versions}",
-                    package=variant.package,
-                    wide=wide,
-                    versions=others[0].versions,
-                )
-            )
-        else:
-            variants[number] = variant._replace(versions=wide)
-            if not _all_tried(variant.versions, proven, to):
-                notes.append(
-                    Message(
-                        "{package} {wide}: of the releases that came in, only those above were tried; all of them with --to "
-                        "{range}",
-                        package=variant.package,
-                        wide=wide,
-                        range=quote(wide),
-                    )
-                )
+            text = "{package} {wide} is proven, and not written: it has releases of {versions}"
+            notes.append(Message(text, package=package, wide=wide, versions=others[0].versions))
+            continue
+        variants[number] = variant._replace(versions=wide)
+        if not _all_tried(variant.versions, proven, to):
+            text = "{package} {wide}: of the releases that came in, only those above were tried; all of them with --to {range}"
+            notes.append(Message(text, package=package, wide=wide, range=quote(wide)))
     return _written(outcome._replace(notes=tuple(notes)), variants, {})
 
 
@@ -230,17 +233,10 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
     made = load_patchset(outcome.folder, outcome.patchset.source, {MANIFEST: manifest.replace("\r\n", "\n"), **texts})
     rest, was = (one._replace(variants=(), digest="", files={}, prose="") for one in (made, outcome.patchset))
     if rest != was or made.variants[: len(old)] != tuple(variants):
-        raise SitepatchError.at(
-            Location(str(outcome.folder / MANIFEST)),
-            "is not written in the usual form, so it cannot be changed without harm",
-            joined(
-                "\n",
-                (
-                    Message("write by hand: versions = {versions}", versions=written_toml(variants[number].versions))
-                    for number in changed
-                ),
-            ),
-        )
+        by_hand = "write by hand: versions = {versions}"
+        lines = (Message(by_hand, versions=written_toml(variants[number].versions)) for number in changed)
+        text = Message("is not written in the usual form, so it cannot be changed without harm")
+        raise SitepatchError.at(Location(str(outcome.folder / MANIFEST)), text, joined("\n", lines))
     patchset = write_folder(outcome.folder, {MANIFEST: manifest, **texts}, replace=True)
     ranges = tuple((old[number].package, old[number].versions, variants[number].versions) for number in changed)
     return outcome._replace(patchset=patchset, ranges=ranges, written=True)
@@ -262,6 +258,9 @@ def _unfit(tried: Sequence[TriedRelease]) -> TriedRelease:
 
 def _texts(patchset: Patchset, one: TriedRelease) -> Dict[str, Tuple[bytes, bytes]]:
     """The files of a release that the patchset is for: path -> its text, and that with each hunk that fits by itself."""
+    from patcher.engine.engine import answer_alone, rewrite  # only here
+    from patcher.engine.source import Source
+
     options = resolve_options(patchset, {})
     found: Dict[str, Tuple[bytes, bytes]] = {}
     for path in paths_of(pick_variants(patchset)[one.located.package]):
@@ -279,13 +278,16 @@ def _texts(patchset: Patchset, one: TriedRelease) -> Dict[str, Tuple[bytes, byte
     return found
 
 
-def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutcome:
+def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place) -> UpdateOutcome:
     """Add a variant made of the edited copies."""
+    from patcher.author.hunks.generalise import generalise  # with the engine
+    from patcher.author.proof import check_edit
+
     one, patchset = _unfit(outcome.releases), outcome.patchset
     begun_texts = _texts(patchset, one).items()
-    texts = {path: (text, begun, read_installed(request.edited, path)) for path, (text, begun) in begun_texts}
+    texts = {path: (text, begun, read_installed(copy, path)) for path, (text, begun) in begun_texts}
     if all(now in (begun, None) for _, begun, now in texts.values()):
-        raise SitepatchError("{advice}: nothing was edited", Message("save the file in the editor"), advice=request.edited)
+        raise SitepatchError("{advice}: nothing was edited", Message("save the file in the editor"), advice=copy)
     edits = [FileEdit(path, text, now) for path, (text, _, now) in texts.items() if now not in (text, None)]
     outcome = outcome._replace(draft=generalise(edits))
     if not outcome.draft.complete or not any(file.hunks for file in outcome.draft.files):
@@ -304,39 +306,131 @@ def _with_variant(outcome: UpdateOutcome, request: UpdateRequest) -> UpdateOutco
         text += f"names = {written_list(nearest.names)}\n"
     variants = list(patchset.variants)
     if one.inside:
-        variants[one.variant] = nearest._replace(versions=_ended(outcome, one, request))
+        variants[one.variant] = nearest._replace(versions=_ended(outcome, one, to, place))
     files = {spatch: outcome.draft.spatch()}
-    trial = patchset._replace(variants=(nearest._replace(patches=parse_spatch(files[spatch], spatch)[1]),))
+    patches = parse_spatch(files[spatch], spatch)[1]
     for edit in edits:
-        made_here(edit, outcome.draft, trial)
+        check_edit(edit, outcome.draft, patches)
     fixed = [Message("the values of options are written out in the new hunks")] if patchset.options else []
-    unlike = outcome.draft.unlike
-    differs = [
-        Message("{paths}: it is not byte for byte as edited: {difference}", paths=file.paths[0], difference=file.difference)
-        for file in unlike
-    ]
+    differing = "{paths}: it is not byte for byte as edited: {difference}"
+    differs = (Message(differing, paths=file.paths[0], difference=file.difference) for file in outcome.draft.unlike)
     return _written(outcome, variants, files, text)._replace(added=spatch, notes=(*differs, *fixed))
 
 
-def _ended(outcome: UpdateOutcome, one: TriedRelease, request: UpdateRequest) -> str:
+def _ended(outcome: UpdateOutcome, tried: TriedRelease, to: Sequence[str], place: Place) -> str:
     """The range of the variant that does not fit, ended at that release."""
-    variant = outcome.patchset.variants[one.variant]
-    made = ended(variant.versions, one.located.version, _installed(outcome.patchset, variant, request))
-    if not overlap(made, variant.versions):
-        what = Message(
-            "the variant for {versions} is for {version} alone, and does not fit it",
-            versions=variant.versions,
-            version=one.located.version,
-        )
-        raise SitepatchError(what, Message("correct its hunks: {folder}", folder=outcome.folder))
-    return made
+    variant, version = outcome.patchset.variants[tried.variant], tried.located.version
+    versions = ended(variant.versions, version, _installed(variant, place) if to else "")
+    if not overlap(versions, variant.versions):
+        text = "the variant for {versions} is for {version} alone, and does not fit it"
+        hint = Message("correct its hunks: {folder}", folder=outcome.folder)
+        raise SitepatchError(Message(text, versions=variant.versions, version=version), hint)
+    return versions
 
 
-def _installed(patchset: Patchset, variant: Variant, request: UpdateRequest) -> str:
+def _installed(variant: Variant, place: Place) -> str:
     """The installed version, "" where the variant is not for it."""
     try:
-        paths = [path for patch in variant.patches for path in patch.paths]
-        version = locate(request.place.environment(), variant.package, paths).version if request.to else ""
+        version = locate(place.environment(), variant.package, paths_of([variant])).version
     except SitepatchError:
         return ""
     return version if is_version(version) and accepts(variant.versions, version) else ""
+
+
+@click.command(
+    "update",
+    epilog="\b\nExamples:\n  sitepatch update runner-debug --to 0.11.0\n  sitepatch update runner-debug --to 0.11.0 --edit",
+)
+@click.argument("name", shell_complete=complete_names)
+@click.option(
+    "--to",
+    metavar="RELEASE|all",
+    multiple=True,
+    help="A version, a range, newest or all (default: the installed one); repeatable.",
+)
+@click.option("--edit", is_flag=True, help="Edit the files of the one release that it does not fit, and add a variant for it.")
+@click.option("--drop-upstream", is_flag=True, help="Take the patches out of a series that these releases have themselves.")
+@click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that were edited with --edit before.")
+@common_options()
+def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_upstream: bool, copy: str) -> int:
+    """Make a patchset hold for further releases.
+
+    Where it fits, the range of its variant is widened to there. Where it does not, the code is shown that came in the place
+    of what it looks for; with --edit the files of that release are opened in $VISUAL or $EDITOR, and what is edited becomes
+    a further variant, so that one patchset holds on both sides of the change. The environment is not touched.
+
+    With --drop-upstream the patches of a series go that all of these releases have themselves; it is then for these releases
+    alone. Where one of them does not fit nothing is changed.
+    """
+    if copy or drop_upstream or not edit:
+        return _report(
+            console, to, copy, update(name, to, place=console.place, copy=copy, drop_upstream=drop_upstream, events=console)
+        )
+    copies = copy_release(name, to, place=console.place, events=console)
+    folder, first = str(copies.folder), copies.paths[0] if len(copies.paths) == 1 else ""
+    words = ("update", name, *(word for release in to for word in ("--to", release)), "--from", folder)
+
+    def run() -> int:
+        return _report(console, to, folder, update(name, to, place=console.place, copy=folder, events=console))
+
+    return edit_copies(console, copies.folder, first, console.command(*words), run)
+
+
+def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutcome) -> int:
+    draft, name = outcome.draft, outcome.patchset.name
+    console.rows([_row(tried) for tried in outcome.releases if tried.outcome.failed or not console.quiet])
+    for tried in outcome.releases if not copy else ():
+        console.rows(list(map(explanation_row, tried.hunks)))
+    show_hunks(console, draft, explain=False)
+    rows = [*left_rows(draft), *(Row(Message("not fetched"), (problem,)) for problem in outcome.problems)]
+    console.rows([*rows, *([] if console.quiet else _changes(outcome))])
+    console.notes(outcome.notes)
+    unfit = [tried.located.version for tried in outcome.releases if tried.hunks]
+    if draft.files and not outcome.added:
+        console.note("no variant was added", "stopped")
+    elif not outcome.ok and unfit:
+        words = ["--to", unfit[-1]] if to else []
+        console.info("edit it there with: {command}", command=console.command("update", name, *words, "--edit"))
+    return console.answer(outcome.ok, _json(outcome))
+
+
+def _changes(outcome: UpdateOutcome) -> List[Row]:
+    word = "changed" if outcome.added or outcome.dropped else "widened"
+    rows = [Row("dropped", (f"{patch}.spatch", Message("upstream has it"))) for patch in outcome.dropped]
+    rows += [Row(word, (f"{package} {before}", Message("now {now}", now=now))) for package, before, now in outcome.ranges]
+    if outcome.added:
+        variant, file = outcome.patchset.variants[-1], outcome.folder / outcome.added
+        rows.append(Row("added", (Message("{folder}, for {added.package} {added.versions}", folder=file, added=variant),)))
+    return rows
+
+
+def _row(tried: TriedRelease) -> Row:
+    problem, release = tried.outcome.problem, f"{tried.located.distribution} {tried.located.version}"
+    return Row(tried.outcome.word, (release,), (problem,) if problem and not tried.hunks else ())
+
+
+def _json(outcome: UpdateOutcome) -> Dict[str, Any]:
+    releases = [
+        {
+            "distribution": tried.located.distribution,
+            "version": tried.located.version,
+            "state": tried.outcome.word,
+            "problem": tried.outcome.problem,
+            "in_range": tried.inside,
+            "hunks": [hunk_json(hunk) for hunk in tried.hunks],
+        }
+        for tried in outcome.releases
+    ]
+    return {
+        "patchset": outcome.patchset.name,
+        "folder": str(outcome.folder),
+        "written": outcome.written,
+        "releases": releases,
+        "ranges": [{"package": package, "before": before, "now": now} for package, before, now in outcome.ranges],
+        "added": outcome.added,
+        "dropped": list(outcome.dropped),
+        "hunks": hunks_json(outcome.draft),
+        "left": left_json(outcome.draft),
+        "problems": list(outcome.problems),
+        "remarks": list(outcome.notes),
+    }

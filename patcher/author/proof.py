@@ -1,0 +1,64 @@
+"""What hunks make of texts: of those that were edited, and of those of further releases."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, Mapping, NamedTuple, Sequence, Set, Tuple
+
+from patcher.author.draft import Draft, FileEdit
+from patcher.author.hunks.trial import same_code
+from patcher.engine.engine import rewrite
+from patcher.errors import Location, SitepatchError
+from patcher.message import Message, joined, one_line
+from patcher.model import FilePatch, Located
+from patcher.patchset.layers import rewrite_layers
+from patcher.text.listed import listed
+
+
+class Release(NamedTuple):
+    """A further release of a package: where its files are, and the texts of those that the patchset changes, by path.
+
+    If one of those is missing, the texts of all Python files of the package.
+    """
+
+    located: Located
+    texts: Mapping[str, bytes]
+
+
+def by_package(files: Iterable[Tuple[Located, str]]) -> Dict[Located, Set[str]]:
+    """The packages of files, and which files of each.
+
+    Raises:
+        SitepatchError: the files of a package belong to several distributions, each with versions of its own.
+    """
+    packages: Dict[Located, Set[str]] = {}
+    for located, path in files:
+        packages.setdefault(located, set()).add(path)
+    for package in {located.package for located in packages}:
+        names = sorted({located.distribution for located in packages if located.package == package})
+        if len(names) > 1:
+            problem = Message(
+                "what was changed in {package} belongs to several distributions: {names}", package=package, names=listed(names)
+            )
+            raise SitepatchError(problem, "make a patchset for each of them")
+    return packages
+
+
+def with_patches(path: str, text: bytes, patches: Sequence[FilePatch]) -> Tuple[bytes, str]:
+    """A text with the hunks for its path, and why some cannot be applied, "" for none."""
+    hunks = [hunk for patch in patches if path in patch.paths for hunk in patch.hunks]
+    result = rewrite_layers(text, hunks, lambda data, layer: rewrite(data, layer, {}))
+    return result.data, joined("; ", (one_line(answer.problem) for answer in result.answers if answer.state.failed))
+
+
+def check_edit(edit: FileEdit, draft: Draft, patches: Sequence[FilePatch]) -> None:
+    """Check that patches make the edited file, or the same code, without what the draft leaves out.
+
+    Raises:
+        SitepatchError: they make something else.
+    """
+    result, problem = with_patches(edit.path, edit.before, patches)
+    (file,) = (file for file in draft.files if file.paths[0] == edit.path)
+    if problem or not (file.left_out or result == edit.after or same_code(result, edit.after, anywhere=True)):
+        reason = problem or Message("other code comes of them")
+        text = Message("the hunks do not make the edited file: {reason}", reason=reason)
+        raise SitepatchError.at(Location(edit.path), text, "write the patchset by hand: see docs/howto/change.md")

@@ -1,0 +1,340 @@
+"""Patches -> the `.spatch` files of a patchset or a series: each patch is read after those before it."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+from patcher.author.diffs.apply import apply_hunks
+from patcher.author.diffs.locate import FileMatch, InstalledSources
+from patcher.author.diffs.patchfile import read_head
+from patcher.author.draft import Draft, FileEdit, LeftOut
+from patcher.author.folder import SeriesFolder, spatch_text
+from patcher.author.hunks.generalise import generalise
+from patcher.author.hunks.trial import same_code
+from patcher.author.patches import GivenPatch
+from patcher.author.proof import Release, by_package, with_patches
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.errors import Location, SitepatchError
+from patcher.installed.interpreter import Environment
+from patcher.installed.versions import says_nothing
+from patcher.message import Message, joined
+from patcher.model import FilePatch, Located, Progress
+from patcher.patchset.layers import patch_name
+from patcher.store.retry import settled
+from patcher.text.diffs import FileDiff, diff_texts
+from patcher.text.listed import listed
+
+IMPORTED, IN_PLACE, LEFT_OUT, NOT_IMPORTED = "imported", Message("in place"), Message("left out"), Message("not imported")
+_SUFFIX = ".spatch"
+
+
+class PatchResult(NamedTuple):
+    """What came of one patch; `problem` says why it is not imported, and `hint` what to do.
+
+    Attributes:
+        name: that of its `.spatch`, without the suffix.
+        subject: its subject.
+        state: `IMPORTED`, `IN_PLACE` (it is in the folder already), `LEFT_OUT` (nothing of it is installed) or `NOT_IMPORTED`.
+        draft: the hunks.
+        problems: the sections of the diff that cannot be applied.
+        left_out: the parts that are in no hunk and that nothing needs.
+        missing: those that the rest may need, which stop it.
+        problem: see above.
+        hint: see above.
+    """
+
+    name: str
+    subject: str
+    state: str
+    draft: Draft = Draft(())
+    problems: Tuple[FileMatch, ...] = ()
+    left_out: Tuple[LeftOut, ...] = ()
+    missing: Tuple[LeftOut, ...] = ()
+    problem: str = ""
+    hint: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the series lacks it."""
+        return self.state == NOT_IMPORTED
+
+
+def _left_of(matches: Iterable[FileMatch]) -> List[LeftOut]:
+    """The sections that are no change of an installed Python file, and why."""
+    reasons = ((match, match.left_out or match.section.refused) for match in matches)
+    return [LeftOut(match.section.path, 0, "", reason, match.shipped) for match, reason in reasons if reason]
+
+
+def packages_of(matches: Iterable[FileMatch]) -> Dict[Located, Set[str]]:
+    """The packages of the files that were found, and which files of each."""
+    return by_package((match.located, match.path) for match in matches if match.located)
+
+
+def _notes_on(matches: Sequence[FileMatch]) -> Iterator[str]:
+    """What is to be said of files that were found."""
+    for match in matches:
+        yield from (Message("{path}: {note}", path=match.path, note=note) for note in match.notes)
+        if match.section.path != match.path and not match.section.path.endswith(f"/{match.path}"):
+            yield Message("{one.section.path} is taken for {one.path}", one=match)
+    for located in packages_of(matches):
+        yield from located.notes
+        if says_nothing(located.version):
+            yield Message("nothing tells the version of {package}: the patchset is for any", package=located.package)
+
+
+def _edits_of(matches: Sequence[FileMatch]) -> List[FileEdit]:
+    """Each file before the first section for it, and after the last."""
+    edits: Dict[str, FileEdit] = {}
+    for match in matches:
+        before = edits[match.path].before if match.path in edits else match.before
+        edits[match.path] = FileEdit(match.path, before, match.after)
+    return list(edits.values())
+
+
+def _with_releases(match: FileMatch, releases: Sequence[Release]) -> FileMatch:
+    """A problem whose hint names the releases to which the section can be applied."""
+    texts = ((release, release.texts.get(match.path)) for release in releases)
+    fits = [release.located.version for release, text in texts if text is not None and _with_section(text, match)]
+    if not fits:
+        return match
+    name = match.located.distribution if match.located else ""
+    hint = Message("it applies to {name} {names}", name=name, names=listed(fits))
+    return match._replace(hint=joined("\n", filter(None, (match.hint, hint))))
+
+
+def _with_section(text: bytes, match: FileMatch) -> bytes:
+    """A file with the hunks of a section; b"" where not all can be applied."""
+    result = apply_hunks(text, match.section.hunks)
+    return b"" if result.problems else result.after
+
+
+def _ordered(names: Sequence[str], there: Sequence[str]) -> List[str]:
+    """The patches of a series that are there and those that come, each of these where it is in its own order."""
+    order = list(there)
+    for number, name in enumerate(names):
+        if name not in order:
+            before = next((other for other in reversed(names[:number]) if other in order), "")
+            after = next((other for other in names[number:] if other in order), "")
+            order.insert(order.index(before) + 1 if before else order.index(after) if after else len(order), name)
+    return order
+
+
+class _Release:
+    """A further release: its files after the patches so far, and as the diffs make them, as far as they can."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self.texts, self.expected = dict(release.texts), {}  # type: Tuple[Dict[str, bytes], Dict[str, bytes]]
+
+    def advance(self, patches: Sequence[FilePatch], matches: Sequence[FileMatch]) -> None:
+        self.texts = {path: with_patches(path, text, patches)[0] for path, text in self.texts.items()}
+        for match in matches:
+            before = self.expected.get(match.path, self.release.texts.get(match.path, b""))
+            self.expected[match.path] = _with_section(before, match)
+
+
+class Importer:
+    """Imports patch after patch.
+
+    Args:
+        env: the environment.
+        series: the patches that are there already, None for none.
+        fuzz: how many lines of context may differ.
+        leave_out: names the parts that cannot be put into a hunk and need not be.
+        releases: those that the hunks should hold for as well.
+
+    Attributes:
+        single: whether it is one patch, which becomes a patchset.
+        patches: the texts of the `.spatch` files by name.
+        pristine: the package and the pristine text of each file that is looked at, by path.
+        texts: these files as the hunks make them, by path.
+        notes: remarks for the user, each once.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        series: Optional[SeriesFolder],
+        fuzz: int,
+        leave_out: Sequence[str],
+        releases: Sequence[Release],
+    ) -> None:
+        self.env, self.series, self.leave_out, self.single = env, series, leave_out, False
+        self.sources = InstalledSources(env, fuzz)  # as the diffs make them: may differ from `texts` in comments and layout
+        self.pristine: Dict[str, Tuple[Located, bytes]] = {}
+        self.texts: Dict[str, bytes] = {}
+        self.partial: Set[str] = set()  # files of which a part was left out
+        self.patches: Dict[str, str] = {}
+        self.releases = [_Release(release) for release in releases]
+        self.notes: Dict[str, None] = {}
+        self.failed: Dict[str, List[str]] = {}  # the patches that are not imported, by the paths that they name
+
+    def results(self, given: Sequence[GivenPatch], progress: Progress) -> Tuple[PatchResult, ...]:
+        """Import patches, in their order; nothing is written."""
+        self.single = len(given) == 1 and self.series is None
+        there = list(map(patch_name, self.series.patches)) if self.series else []
+        by_name = {patch.name: patch for patch in given}
+        order = _ordered(list(by_name), there)
+        results: List[PatchResult] = []
+        for number, name in enumerate(order, 1):
+            results.append(self._kept(name, by_name.get(name)) if name in there else self._imported(by_name[name]))
+            progress(number, len(order), Message("patches read"))
+        return tuple(results)
+
+    @property
+    def changed(self) -> List[str]:
+        """The files that the hunks change."""
+        return [path for path, (_, before) in self.pristine.items() if self.texts[path] != before]
+
+    def diffs(self, name: str) -> Tuple[FileDiff, ...]:
+        """What a patchset of that name makes of the files."""
+        return tuple(diff_texts("", path, self.pristine[path][1], self.texts[path], [name]) for path in sorted(self.changed))
+
+    @property
+    def homes(self) -> List[Located]:
+        """The packages that are changed."""
+        return list(by_package((self.pristine[path][0], path) for path in self.changed))
+
+    @property
+    def expected(self) -> List[Tuple[Release, Dict[str, bytes]]]:
+        """Each further release, and what the patches must make of it, as far as that is known."""
+        pairs = ((item.release, item.expected) for item in self.releases)
+        return [(release, {path: text for path, text in texts.items() if text}) for release, texts in pairs]
+
+    # one patch --------------------------------------------------------------------------------------------------------
+    def _kept(self, name: str, given: Optional[GivenPatch]) -> PatchResult:
+        """A patch that the folder has already: it stays as it is."""
+        assert self.series
+        text = self.series.patches[name + _SUFFIX]
+        prose, patches = parse_spatch(text, name + _SUFFIX)
+        problem = self._hunks_applied(patches)
+        if problem:
+            raise SitepatchError(
+                "{name}{suffix}: does not fit after the patches before it: {problem}",
+                "remove {folder}{suffix} from the folder and the manifest, and import it again",
+                name=name,
+                suffix=_SUFFIX,
+                problem=problem,
+                folder=self.series.folder / name,
+            )
+        self.patches[name + _SUFFIX] = text
+        before = dict(self.sources.patched)
+        taken = self._found(given) if given and not given.error else []
+        if any(match.problem for match in taken) or not taken:  # it was written or changed by hand
+            self.sources.patched = before
+            for path in self._paths_of(patches):
+                self.sources.patched[path] = self.pristine[path][0], self.texts[path]
+        for release in self.releases:
+            release.advance(patches, [match for match in taken if match.located and not match.problem])
+        return PatchResult(name, read_head(prose).subject, IN_PLACE)
+
+    def _imported(self, given: GivenPatch) -> PatchResult:
+        """A patch that is new: its `.spatch`, or why there is none, with everything as it was before."""
+        before, texts = dict(self.sources.patched), dict(self.texts)
+        result = self._tried(given)
+        if result.state != IMPORTED and not self.single:
+            self.sources.patched, self.texts = before, texts
+        if result.failed:
+            others = [name for section in given.patch.sections for name in self.failed.get(section.path, ())]
+            if others and not result.hint:
+                names = ", ".join(dict.fromkeys(others))
+                result = result._replace(hint=Message("it may need {names}, which is not imported", names=names))
+            for section in given.patch.sections:
+                self.failed.setdefault(section.path, []).append(given.name)
+        return result
+
+    def _tried(self, given: GivenPatch) -> PatchResult:
+        result = PatchResult(given.name, given.patch.subject, NOT_IMPORTED)
+        if given.error:
+            return result._replace(problem=given.error.message, hint=given.error.hint)
+        matches = self._found(given)
+        releases = [item.release._replace(texts=item.texts) for item in self.releases]
+        problems = tuple(_with_releases(match, releases) for match in matches if match.problem)
+        taken = [match for match in matches if match.located and not match.problem]
+        self._noted(given.name, _notes_on(taken))
+        parts = _left_of(matches)
+        if problems:
+            result = self._sorted(result._replace(problems=problems), parts)
+            paths = [(match.path or match.section.path, match.problem) for match in problems]
+            reasons = joined("\n", (Message("{path}: {problem}", path=path, problem=problem) for path, problem in paths))
+            return result._replace(problem=reasons, hint=joined("\n", (match.hint for match in problems)))
+        edits = _edits_of(taken)
+        draft = generalise(edits, [release.texts for release in releases])
+        text = "{paths}: it is not byte for byte as with the diff: {difference}"
+        self._noted(given.name, (Message(text, paths=file.paths[0], difference=file.difference) for file in draft.unlike))
+        result = self._sorted(result._replace(draft=draft), [*parts, *draft.left_out])
+        if result.missing and not self.single:  # of one patch what the rest would change is shown
+            missing = (Message("{name}: {why}", name=part.name, why=part.why) for part in result.missing)
+            return result._replace(problem=joined("\n", missing))
+        if not any(file.hunks for file in draft.files):
+            return result._replace(state=LEFT_OUT, problem=Message("it changes no code that is installed"))
+        text = spatch_text(given.patch, draft)
+        patches = parse_spatch(text, given.name + _SUFFIX)[1]
+        problem = self._hunks_applied(patches) or self._differing(draft, {edit.path: edit.after for edit in edits})
+        if problem and self.single:
+            path, why = problem.split(": ", 1)
+            raise SitepatchError.at(Location(path), why, "write the patchset by hand: see docs/howto/change.md")
+        if problem:
+            return result._replace(draft=Draft(()), problem=problem)
+        if result.missing:
+            return result
+        self.patches[given.name + _SUFFIX] = text
+        for release in self.releases:
+            release.advance(patches, taken)
+        return result._replace(state=IMPORTED)
+
+    def _noted(self, name: str, notes: Iterable[str]) -> None:
+        self.notes.update((note if self.single else Message("{name}: {note}", name=name, note=note), None) for note in notes)
+
+    def _sorted(self, result: PatchResult, parts: Sequence[LeftOut]) -> PatchResult:
+        """The result with the parts that are in no hunk, by whether they stop the import."""
+        missing = tuple(part for part in parts if part.code and part.name not in self.leave_out)
+        return result._replace(missing=missing, left_out=tuple(part for part in parts if part not in missing))
+
+    def _found(self, given: GivenPatch) -> List[FileMatch]:
+        """The sections of a patch, applied to the files as the diffs before have made them."""
+        before = dict(self.sources.patched)
+
+        def look() -> List[FileMatch]:
+            self.sources.patched = dict(before)
+            return [self.sources.find(section) for section in given.patch.sections]
+
+        return settled(self.env, look)
+
+    def _paths_of(self, patches: Sequence[FilePatch]) -> List[str]:
+        """The installed files of patches."""
+        return list(dict.fromkeys(path for patch in patches for path in patch.paths if path in self.pristine))
+
+    def _hunks_applied(self, patches: Sequence[FilePatch]) -> str:
+        """Apply hunks to the files as the hunks before have made them; gives why they cannot be applied, "" where they can."""
+        texts: Dict[str, bytes] = {}
+        for patch in patches:
+            for path in patch.paths:
+                source = None if path in self.pristine else self._shipped(path)
+                if source:
+                    self.pristine[path] = source
+                    self.texts[path] = source[1]
+            path = next((path for path in patch.paths if path in self.pristine), "")
+            if not path:
+                return Message("{paths}: no installed file", paths=patch.paths[0])
+            texts[path], problem = with_patches(path, self.texts[path], patches)
+            if problem:
+                return Message("{path}: {problem}", path=path, problem=problem)
+        self.texts.update(texts)
+        return ""
+
+    def _shipped(self, path: str) -> Optional[Tuple[Located, bytes]]:
+        """The package of a file, and its text without the patches of the series."""
+        patched, self.sources.patched = self.sources.patched, {}
+        try:
+            return self.sources.text(path)
+        finally:
+            self.sources.patched = patched
+
+    def _differing(self, draft: Draft, after: Mapping[str, bytes]) -> str:
+        """Why the hunks do not make the code that the diffs make, "" where they do."""
+        self.partial.update(file.paths[0] for file in draft.files if file.left_out)
+        for path, text in after.items():
+            if path in self.texts and path not in self.partial and not same_code(self.texts[path], text, anywhere=True):
+                return Message("{path}: the hunks do not make the edited file: other code comes of them", path=path)
+        return ""

@@ -1,1 +1,0 @@
-"""The commands that make, try and hand on patchsets."""

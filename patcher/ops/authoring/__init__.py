@@ -1,1 +1,0 @@
-"""The verbs that write and export patchsets: edit, capture, import, update, export."""

@@ -1,0 +1,446 @@
+"""`capture`: what was edited in an environment -> a patchset; `adopt`: applies that patchset in place of the edit."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import click
+
+from patcher.author.changed import InstalledFile, find_changed
+from patcher.author.copies import copied
+from patcher.author.draft import Draft, FileEdit
+from patcher.author.folder import PATCHSETS, Head, output_folder, patchset_files, write_folder
+from patcher.author.pristine import Original, find_originals
+from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.facts import Wanted
+from patcher.installed.interpreter import Environment
+from patcher.message import Message, joined
+from patcher.model import Located, PatchsetSource, Plan, Requested
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import MANIFEST
+from patcher.patchset.sources import resolve_options
+from patcher.planner.survey import HandEdit, HandEdits, make_plan
+from patcher.project.selection import check_sources
+from patcher.store.retry import settled
+from patcher.store.status import read_installed, statuses
+from patcher.text.diffs import FileDiff, diff_texts
+from patcher.text.listed import Texts, listed, one_or_more, shortened
+from patcher.verbs.change import carry_out, note_interrupted, verify_settings
+from patcher.verbs.console import Console
+from patcher.verbs.differences import show_diffs
+from patcher.verbs.drafts import (
+    draft_options,
+    hunks_json,
+    left_json,
+    left_rows,
+    number_of_hunks,
+    release_rows,
+    releases_json,
+    show_hunks,
+)
+from patcher.verbs.list import release_ranges
+from patcher.verbs.options import common_options, patient, verify_option
+from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
+from patcher.verbs.report import report_outcome, show_applied
+from patcher.verbs.rows import answer_rows, decoded
+from patcher.verbs.styles import Row
+from patcher.verify import IMPORT
+
+if TYPE_CHECKING:
+    from patcher.patchset.places import AnyPath
+    from patcher.verbs.releases.outcome import ReleaseOutcome
+
+
+class Captured(NamedTuple):
+    """One edited file: what it was `before` the edit, and what the patchset makes of that (`made`)."""
+
+    file: InstalledFile
+    before: Original
+    made: bytes = b""
+
+    @property
+    def edit(self) -> FileEdit:
+        """The text before and after the edit."""
+        return FileEdit(self.file.path, self.before.data, self.file.data)
+
+    @property
+    def diff(self) -> FileDiff:
+        """The edit as a diff."""
+        return diff_texts(self.file.site, self.file.path, self.before.data, self.file.data)
+
+
+class CaptureOutcome(NamedTuple):
+    """The outcome of `capture`.
+
+    Attributes:
+        name: that of the patchset.
+        env: the environment.
+        files: the edited files.
+        notes: remarks for the user.
+        copy: the directory of the copies that were edited, "" where the installed files were.
+        draft: the hunks; without any where an existing patchset is to be adopted.
+        plan: applies the patchset in place of the edits, or, if copies were edited, to the installed files.
+        folder: the folder of the patchset; None where it was not written, as `draft` or `plan` explains.
+        requested: the patchset.
+        releases: what it does to the further releases.
+    """
+
+    name: str
+    env: Environment
+    files: Tuple[Captured, ...]
+    notes: Tuple[str, ...]
+    copy: str = ""
+    draft: Draft = Draft(())
+    plan: Plan = Plan((), ())
+    folder: Optional[Path] = None
+    requested: Optional[Requested] = None
+    releases: Tuple[ReleaseOutcome, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the patchset was written."""
+        return self.folder is not None
+
+    @property
+    def packages(self) -> Dict[Located, Set[str]]:
+        """The packages of the files, and which files of each."""
+        from patcher.author.proof import by_package  # with the engine
+
+        return by_package((edited.file.located, edited.file.path) for edited in self.files)
+
+
+def capture(
+    words: Texts = (),
+    *,
+    name: str,
+    place: Place = HERE,
+    output: Optional[AnyPath] = None,
+    pristine: AnyPath = "",
+    copy: AnyPath = "",
+    partial: bool = False,
+    summary: str = "",
+    also: Texts = (),
+    adopting: bool = False,
+    events: Events = SILENT,
+) -> CaptureOutcome:
+    """Make a patchset of what was edited; the environment is only read.
+
+    Args:
+        words: packages, distributions or files, all that is installed without any.
+        name: that of the patchset.
+        place: the environment.
+        output: the directory in which its folder is put, `./patchsets` without one.
+        pristine: a file, a wheel or a directory that has the original text, "" to find it.
+        copy: a directory with edited copies of installed files (`edit`), "" where the installed files were edited.
+        partial: make it also where parts of the edit cannot be put into it.
+        summary: that of the patchset, "" for one that names the files.
+        also: releases (`1.2`, `NAME==1.2`) and directories of packages that it should hold for as well.
+        adopting: take a patchset of that name that stands already as it is, to be put in the place of the edits.
+        events: takes what is done.
+
+    Raises:
+        UsageError: the name is taken, or there is no such package or file.
+        SitepatchError: nothing was edited, or what a file was before is not found.
+    """
+    from patcher.verbs.proving import check_also  # with the engine
+
+    existing = _existing(name, output) if adopting else None
+    folder = existing or output_folder(name, output, events.note)
+    check_also(one_or_more(also))
+    env = place.environment()
+    events.started(env)
+    note_interrupted(env, events)
+    if any(step.patchset == name for item in statuses(env) for step in item.receipt.steps):
+        raise UsageError("{name}: a patchset of this name is applied here", Message("choose another name"), name=name)
+    notes: List[str] = []
+    if copy:
+        files = [Captured(*pair) for pair in copied(env, Path(copy))]
+    else:
+        files, notes = _edited(env, one_or_more(words), os.fspath(pristine), events)
+    _check_apart(files)
+    outcome = CaptureOutcome(name, env, tuple(files), tuple(notes), os.fspath(copy))
+    texts: Dict[str, str] = {}
+    if not existing:
+        outcome, texts = _drafted(outcome, folder, one_or_more(also), summary, events, partial=partial)
+        if not texts:
+            return outcome
+    patchset = load_patchset(folder, PatchsetSource(str(folder)), texts)
+    outcome = _planned(outcome, Requested(patchset, resolve_options(patchset, {})))
+    if outcome.plan.failed:
+        return outcome
+    if existing and not partial:
+        _check_same(outcome, existing)
+    _check_unchanged(outcome)
+    patchset = write_folder(folder, texts) if texts else patchset
+    return outcome._replace(folder=folder, requested=Requested(patchset, resolve_options(patchset, {})))
+
+
+def _existing(name: str, output: Optional[AnyPath]) -> Optional[Path]:
+    """The folder of the patchset of this name, if it was captured before."""
+    folder = Path(PATCHSETS if output is None else output)
+    places = (folder, folder / name)
+    return next((place for place in places if place.absolute().name == name and (place / MANIFEST).is_file()), None)
+
+
+def _drafted(
+    outcome: CaptureOutcome, folder: Path, also: Sequence[str], summary: str, events: Events, *, partial: bool
+) -> Tuple[CaptureOutcome, Dict[str, str]]:
+    """The outcome with its hunks and the further releases; and the texts of the folder, {} where none is to be written."""
+    from patcher.author.hunks.generalise import generalise  # with the engine
+    from patcher.verbs.proving import further_releases, prove
+
+    releases, unread = further_releases(also, outcome.packages, events)
+    draft = generalise([edited.edit for edited in outcome.files], [release.texts for release in releases])
+    outcome = outcome._replace(draft=draft, notes=(*outcome.notes, *unread))
+    written = {path for file in draft.files if file.hunks for path in file.paths}
+    if not written or not (draft.complete or partial):
+        return outcome, {}
+    kept = outcome._replace(files=tuple(edited for edited in outcome.files if edited.file.path in written))
+    named = shortened([edited.file.path for edited in kept.files], 2)
+    origin = Message("Captured from {releases}.", releases=", ".join(dict.fromkeys(item.file.release for item in kept.files)))
+    head = Head(outcome.name, summary or Message("Edits made by hand in {named}", named=named), origin)
+    proof = prove(
+        folder,
+        lambda targets: patchset_files(head, draft, targets),
+        list(kept.packages),
+        [(release, {}) for release in releases],
+    )
+    return outcome._replace(releases=proof.releases), proof.texts
+
+
+def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
+    """The outcome with the plan, and with what the patchset makes of each file."""
+    edits = None if outcome.copy else _hand_edits(outcome.files)
+    plan = make_plan(outcome.env, Wanted((requested,), force=edits is not None), edits=edits)
+    made = {(file.site, file.path): file.after for file in plan.files}
+    files = (
+        edited._replace(made=made.get((edited.file.site, edited.file.path), edited.before.data)) for edited in outcome.files
+    )
+    return outcome._replace(files=tuple(files), plan=plan)
+
+
+def _check_same(outcome: CaptureOutcome, folder: Path) -> None:
+    """Refuse a patchset that makes other code than the edits."""
+    from patcher.author.hunks.trial import same_code  # with the engine
+
+    planned = {(file.site, file.path) for file in outcome.plan.files}
+    files = [edited for edited in outcome.files if (edited.file.site, edited.file.path) in planned]
+    unlike = [edited.file.path for edited in files if not same_code(edited.made, edited.file.data, anywhere=True)]
+    if unlike:
+        raise SitepatchError(
+            "{place}: the patchset {folder} makes other code of it than the edit",
+            "capture the edit under another name; or --partial: the edited text is kept in the store",
+            place=", ".join(unlike),
+            folder=folder,
+        )
+
+
+def adopt(captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT, events: Events = SILENT) -> Outcome:
+    """Apply a captured patchset in place of the edits, which are tracked from then on.
+
+    Pristine copies, receipts and files are written in one commit. Where the patchset does not make an edited file byte for
+    byte, that is kept in the store.
+
+    Args:
+        captured: what `capture` has returned.
+        place: the environment in which that was.
+        verify: `none`, `compile`, `import` or `probe`.
+        events: takes what is done.
+
+    Raises:
+        StoreError: a file was changed since it was captured, or cannot be written.
+    """
+    env, requested, name = captured.env, captured.requested, captured.name
+    if captured.folder is None or requested is None:
+        raise SitepatchError("{name}: was not written, so it cannot be applied", name=name)
+    dirs = (str(captured.folder.parent), *place.patch_dirs)
+    check_sources([name], dirs)
+    how = verify_settings(place, env, verify, [requested.patchset], events)
+    events.started(env, [requested])
+    edits = _hand_edits(captured.files)
+
+    def look() -> Outcome:
+        try:
+            _check_unchanged(captured)
+        except SitepatchError as error:
+            hint = Message("{folder} holds what was captured before: remove it, then run this again", folder=captured.folder)
+            raise StoreError(error.message, hint) from error
+        plan = make_plan(env, Wanted((requested,), force=True), edits=edits)
+        return Outcome(place._replace(patch_dirs=dirs), env, plan, (name,), (requested,))
+
+    return carry_out(look, env, how, events)
+
+
+def _hand_edits(files: Sequence[Captured]) -> HandEdits:
+    return {(edited.file.site, edited.file.path): HandEdit(edited.before.pristine, edited.file.data) for edited in files}
+
+
+def _edited(env: Environment, words: Sequence[str], pristine: str, events: Events) -> Tuple[List[Captured], List[str]]:
+    """The installed files that were edited, and remarks."""
+    unproven = bool(words and pristine)
+    search = settled(env, lambda: find_changed(env, words, events.progress, unproven=unproven))
+    texts = find_originals(search.files, pristine, events.note)
+    files = [Captured(file, text) for file, text in zip(search.files, texts) if file.data != text.data]
+    if not files:
+        problem = Message(
+            "nothing was edited; Python files: {search.looked}, each as it was installed or as a patchset made it",
+            search=search,
+        )
+        raise SitepatchError(joined("\n", [problem, *search.notes]), "to edit a copy: sitepatch edit PACKAGE --name NAME")
+    notes: List[str] = [Message("{one.file.path}: compared with {one.before.where}", one=edited) for edited in files]
+    for path, before in ((edited.file.path, edited.before) for edited in files if not edited.before.proven):
+        doubt = "nothing proves that {place} is what was installed (its sha256 is not in RECORD)"
+        notes.append(Message("{path}: {what}", path=path, what=Message(doubt, place=before.where)))
+    return files, [*notes, *search.notes]
+
+
+def _check_apart(files: Sequence[Captured]) -> None:
+    paths = [edited.file.path for edited in files]
+    twice = sorted({path for path in paths if paths.count(path) > 1})
+    if twice:
+        sites = listed(list(dict.fromkeys(edited.file.site for edited in files)))
+        text, hint = "{name}: edited in {sites}; Python imports the first", Message("name one with --target")
+        raise SitepatchError(text, hint, name=", ".join(twice), sites=sites)
+
+
+def _check_unchanged(outcome: CaptureOutcome) -> None:
+    for file in (edited.file for edited in outcome.files):
+        home = outcome.copy or file.site
+        if read_installed(home, file.path) != file.data:
+            hint = Message("run this again when that is finished")
+            raise SitepatchError("{where}: was edited again while it was captured", hint, where=Path(home, file.path))
+
+
+@click.command(
+    "capture",
+    epilog="\b\nExamples:\n  sitepatch capture mmengine --name runner-debug --adopt\n"
+    "  sitepatch capture mmengine/runner/runner.py --name runner-debug --pristine mmengine-0.10.7-py3-none-any.whl",
+)
+@click.argument("words", metavar="[PACKAGE|FILE]...", nargs=-1)
+@draft_options
+@click.option("--pristine", metavar="FILE|WHEEL|DIR", default="", help="What was installed, where nothing else gives it.")
+@click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that edit --no-editor made.")
+@click.option("--adopt", "adopting", is_flag=True, help="Put the files back and apply the patchset in the place of the edit.")
+@verify_option()
+@common_options()
+@patient
+def command(
+    console: Console,
+    words: Tuple[str, ...],
+    name: str,
+    output: Optional[str],
+    summary: str,
+    partial: bool,
+    explain: bool,
+    also: Tuple[str, ...],
+    pristine: str,
+    copy: str,
+    adopting: bool,
+    verify: str,
+) -> int:
+    """Make a patchset of what was edited in the environment.
+
+    Every installed Python file is compared with RECORD, or those of the packages and files that are named. What it was before
+    comes from the store, from a backup beside it or from its release in the index, and RECORD's sha256 proves it. In a file
+    that a patchset changed already, the edit is the difference to that.
+
+    With --adopt, and on a terminal when asked, the patchset then takes the place of the edit: from then on it is tracked, and
+    restore gives back the file as it was installed. One of that name that was captured before is taken as it is.
+    """
+    if copy and (words or pristine or adopting):
+        raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
+    outcome = capture(
+        words,
+        name=name,
+        place=console.place,
+        output=output,
+        pristine=pristine,
+        copy=copy,
+        partial=partial,
+        summary=summary,
+        also=also,
+        adopting=adopting,
+        events=console,
+    )
+    if copy:
+        return report_copies(console, outcome, output, explain=explain)
+    _show(console, outcome, explain=explain)
+    if outcome.ok and (adopting or _agreed(console)):
+        applied = adopt(outcome, place=console.place, verify=verify, events=console)
+        return report_outcome(console, applied, show_applied, **_json(outcome, explain=explain))
+    if outcome.ok:
+        more = [] if output is None else ["--output", output]
+        more += [*(["--pristine", pristine] if pristine else []), *(["--partial"] if partial else [])]
+        how = console.command("capture", *words, "--name", name, *more, "--adopt")
+        console.info("put it in the place of the edit with: {how}", how=how)
+    return console.answer(outcome.ok, {"written": False, **_json(outcome, explain=explain)})
+
+
+def report_copies(console: Console, outcome: CaptureOutcome, output: Optional[str], *, explain: bool) -> int:
+    """Report what was captured of copies, and the command that applies it."""
+    _show(console, outcome, explain=explain)
+    if outcome.folder:
+        more = [] if output is None else ["--patch-dir", str(outcome.folder.parent)]
+        console.info("apply it with: {how}", how=console.command("apply", outcome.name, *more))
+    return console.answer(outcome.ok, {"written": False, **_json(outcome, explain=explain)})
+
+
+def _agreed(console: Console) -> bool:
+    """Ask on a terminal whether the patchset is to take the place of the edit."""
+    if console.as_json or console.quiet or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    return console.confirm(Message("put the files back and apply the patchset in the place of the edit?"))
+
+
+def _show(console: Console, outcome: CaptureOutcome, *, explain: bool) -> None:
+    """The diff of each file, the hunks that were made of it, what they do not give back, and where the patchset is."""
+    draft, folder = outcome.draft, outcome.folder
+    console.notes(outcome.notes)
+    show_diffs(console, [edited.diff for edited in outcome.files])
+    show_hunks(console, draft, explain=explain)
+    console.rows([*left_rows(draft), *release_rows(outcome.releases), *answer_rows(outcome.plan.failed)])
+    if folder is None:
+        rest = not draft.complete and any(file.hunks for file in draft.files)
+        more = Message("; --partial makes one of the rest") if rest else ""
+        console.note("no patchset was written{more}", "stopped", more=more)
+        return
+    for path, edited in ((edited.file.path, edited) for edited in outcome.files if edited.made != edited.file.data):
+        text = "{path}: the patchset does not make it byte for byte as it was edited: {what}"
+        console.note(text, path=path, what=_difference(outcome, edited) or Message("see below"))
+        show_diffs(console, [diff_texts("", path, edited.file.data, edited.made)])
+    variants = outcome.requested.patchset.variants if outcome.requested else ()
+    stands = Message("{folder}, as it stands", folder=folder)
+    what = Message("{hunks} in {folder}", hunks=number_of_hunks(draft), folder=folder) if draft.files else stands
+    console.info_rows([Row("captured", (Message("{what}, for {ranges}", what=what, ranges=release_ranges(variants)),))])
+
+
+def _difference(outcome: CaptureOutcome, edited: Captured) -> str:
+    return next((file.difference for file in outcome.draft.files if edited.file.path in file.paths), "")
+
+
+def _json(outcome: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
+    files = [
+        {
+            "site": edited.file.site,
+            "path": edited.file.path,
+            "release": edited.file.release,
+            "compared_with": edited.before.where,
+            "proven": edited.before.proven,
+            "exact": edited.made == edited.file.data,
+            "difference": _difference(outcome, edited),
+            "diff": decoded(edited.diff.text),
+        }
+        for edited in outcome.files
+    ]
+    return {
+        "patchset": outcome.name,
+        "folder": str(outcome.folder or ""),
+        "captured": files,
+        "left": left_json(outcome.draft),
+        "hunks": hunks_json(outcome.draft, explain=explain),
+        "releases": releases_json(outcome.releases),
+        "remarks": list(outcome.notes),
+    }

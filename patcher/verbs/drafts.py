@@ -1,0 +1,102 @@
+"""What was made of an edit, as text and as JSON: hunks and why each has its form, what is in none, and further releases."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Sequence
+
+import click
+
+from patcher.author.draft import Draft
+from patcher.message import Message
+from patcher.text.listed import count
+from patcher.text.terminal import join_styled
+from patcher.verbs.console import Console
+from patcher.verbs.releases.outcome import ReleaseOutcome
+from patcher.verbs.styles import Row, color_diff, style
+
+
+def draft_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command `--name`, `--output`, `--summary`, `--also`, `--partial` and `--explain`."""
+    for option in (
+        click.option("--explain", is_flag=True, help="Also show the forms of each hunk that were not taken, and why."),
+        click.option("--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset."),
+        also_option,
+        click.option("--summary", metavar="TEXT", default="", help="The summary of the patchset, in a line."),
+        click.option("--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets)."),
+        click.option("--name", metavar="NAME", required=True, help="The name of the patchset."),
+    ):
+        function = option(function)
+    return function
+
+
+also_option = click.option(
+    "--also",
+    metavar="RELEASE|DIR",
+    multiple=True,
+    help="A release from the index, or a directory of packages, for which it should hold as well; repeatable.",
+)
+"""Gives a command its `--also`."""
+
+
+def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
+    """Write the hunks file by file, each with its form; with `explain` also those that were not taken, and why."""
+    lines: List[str] = []
+    for file in draft.files:
+        lines += ["", style(f"--- {' or '.join(file.paths)}", bold=True)] if file.hunks else []
+        for hunk in file.hunks:
+            lines += [*color_diff(hunk.text.rstrip("\n")), Message("  # line {hunk.line}: {hunk.form}", hunk=hunk)]
+            for rejected in hunk.rejected if explain else ():
+                lines += [
+                    Message("  # not taken, as {each.why}:", each=rejected),
+                    *(join_styled("  # ", line) for line in rejected.text.splitlines()),
+                ]
+    console.page([] if console.quiet else lines, pager=False)
+
+
+def hunks_json(draft: Draft, *, explain: bool = False) -> List[Dict[str, Any]]:
+    """The hunks; with `explain` each with those that were not taken."""
+    hunks: List[Dict[str, Any]] = []
+    for file in draft.files:
+        for hunk in file.hunks:
+            rejected = {"lost": [form._asdict() for form in hunk.rejected]} if explain else {}
+            hunks.append({"paths": list(file.paths), "text": hunk.text, "line": hunk.line, "form": hunk.form, **rejected})
+    return hunks
+
+
+def left_rows(draft: Draft) -> List[Row]:
+    """A row for each part of the edit that is in no hunk."""
+    return [
+        Row(Message("not captured"), (f"{part.path}:{part.line}", part.why), tuple(color_diff(part.text.rstrip("\n"))))
+        for part in draft.left_out
+    ]
+
+
+def left_json(draft: Draft) -> List[Dict[str, Any]]:
+    """The parts of the edit that are in no hunk."""
+    return [{"path": part.path, "line": part.line, "text": part.text, "why": part.why} for part in draft.left_out]
+
+
+def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:
+    """A row for each further release."""
+    return [
+        Row(outcome.word, (f"{outcome.distribution} {outcome.version}",), (outcome.problem,) if outcome.problem else ())
+        for outcome in releases
+    ]
+
+
+def releases_json(releases: Sequence[ReleaseOutcome]) -> List[Dict[str, Any]]:
+    """What came of further releases."""
+    return [
+        {
+            "distribution": outcome.distribution,
+            "version": outcome.version,
+            "state": outcome.word,
+            "problem": outcome.problem,
+        }
+        for outcome in releases
+    ]
+
+
+def number_of_hunks(draft: Draft) -> str:
+    """How many hunks a draft has, in words."""
+    return count(sum(len(file.hunks) for file in draft.files), "hunk")

@@ -1,0 +1,87 @@
+"""`edit`: copies of installed files, to be edited and captured."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import click
+
+from patcher.author.copies import Copies, copy_out
+from patcher.author.folder import output_folder
+from patcher.message import Message
+from patcher.verbs.capture import capture, report_copies
+from patcher.verbs.console import Console
+from patcher.verbs.drafts import draft_options
+from patcher.verbs.editor import edit_copies
+from patcher.verbs.options import common_options
+from patcher.verbs.place import HERE, SILENT, Events, Place
+
+
+def edit(package: str, file: str = "", *, place: Place = HERE, events: Events = SILENT) -> Copies:
+    """Copy installed files to a new temporary directory, to be edited there and captured by `capture(copy=...)`.
+
+    Args:
+        package: an import package.
+        file: one of its Python files, "" for all.
+        place: the environment.
+        events: takes what is done.
+
+    Raises:
+        UsageError: there is no such file.
+        SitepatchError: the package is not installed, or a file was edited by hand, which has to be captured first.
+    """
+    env = place.environment()
+    events.started(env)
+    return copy_out(env, package, file)
+
+
+@click.command(
+    "edit",
+    epilog="\b\nExamples:\n  sitepatch edit mmengine runner/runner.py --name runner-debug\n"
+    "  sitepatch edit mmengine --name runner-debug --no-editor",
+)
+@click.argument("package")
+@click.argument("file", required=False, default="")
+@draft_options
+@click.option("--no-editor", is_flag=True, help="Make the copies and print where they are; capture --from goes on from there.")
+@common_options()
+def command(
+    console: Console,
+    package: str,
+    file: str,
+    name: str,
+    output: Optional[str],
+    summary: str,
+    partial: bool,
+    explain: bool,
+    also: Tuple[str, ...],
+    no_editor: bool,
+) -> int:
+    """Edit a copy of installed files, and make a patchset of that.
+
+    Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
+    $EDITOR. The environment is not touched.
+    """
+    output_folder(name, output)  # fails before an hour of editing
+    copies = edit(package, file, place=console.place, events=console)
+    more = ["--output", output] if output else []
+    more += [word for release in also for word in ("--also", release)]
+    go_on = console.command("capture", "--from", str(copies.folder), "--name", name, *more)
+    if no_editor:
+        console.out(Message("edit what is in {folder}, then: {go_on}", folder=copies.folder, go_on=go_on))
+        return console.answer(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
+
+    def run() -> int:
+        outcome = capture(
+            name=name,
+            place=console.place,
+            output=output,
+            copy=copies.folder,
+            partial=partial,
+            summary=summary,
+            also=also,
+            events=console,
+        )
+        return report_copies(console, outcome, output, explain=explain)
+
+    return edit_copies(console, copies.folder, copies.paths[0] if file else "", go_on, run)

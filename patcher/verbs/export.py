@@ -1,0 +1,365 @@
+"""`export`: what patchsets make of an installed release, written for those who have no sitepatch."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import click
+
+from patcher.author.diffs.patchfile import read_head
+from patcher.author.draft import package_of
+from patcher.author.export import LayerFile, PatchedFile, mail, patch
+from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repack
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.errors import SitepatchError, UsageError
+from patcher.facts import Wanted
+from patcher.hook.backend import Wheel
+from patcher.installed.environment import locate
+from patcher.installed.index import NoWheel, Pip
+from patcher.installed.interpreter import Environment
+from patcher.installed.releases import fetch_wheel
+from patcher.installed.versions import canonical
+from patcher.message import Message, joined
+from patcher.model import ADDED, Patchset, Plan, Requested, State
+from patcher.patchset.layers import is_series, layers_of, patch_name, patch_names
+from patcher.patchset.places import GROUP
+from patcher.patchset.sources import choose_variant, pick_variants
+from patcher.planner.survey import REWRITER, make_plan, read_facts
+from patcher.project.selection import choose
+from patcher.store.retry import settled
+from patcher.system.output import open_output, write_output
+from patcher.text.listed import Texts, listed, normalized, one_or_more
+from patcher.verbs.console import Console, requirement
+from patcher.verbs.options import common_options, complete_names, settings_option
+from patcher.verbs.place import HERE, SILENT, Events, Place
+from patcher.verbs.rows import answer_json, answer_rows, decoded
+from patcher.verbs.styles import color_diff
+from patcher.verbs.usage import Choice
+
+if TYPE_CHECKING:
+    from patcher.patchset.places import AnyPath
+
+PREFIX = "sitepatch-patchset-"
+"""What the name of a distribution of a patchset begins with; the name of the patchset follows."""
+_PATCH, _WHEEL, _PATCHSET_WHEEL = _FORMATS = ("patch", "wheel", "patchset-wheel")
+_WHEELS = "dist"  # the folder that wheels are written to where none is named
+
+
+class ExportOutcome(NamedTuple):
+    """What was exported: `text` where no `output` was named, else the paths and the sha256 (hex) of what was `written`."""
+
+    plan: Plan
+    text: bytes = b""
+    written: Tuple[Tuple[str, str], ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the patchsets fit, so that there is something to export."""
+        return not self.plan.failed
+
+
+def export(
+    names: Texts,
+    settings: Texts = (),
+    *,
+    form: str = _PATCH,
+    place: Place = HERE,
+    output: Optional[AnyPath] = None,
+    wheels: Texts = (),
+    against: str = "",
+    events: Events = SILENT,
+) -> ExportOutcome:
+    """Export what patchsets make of the release that is installed, for those without sitepatch.
+
+    Args:
+        names: of patchsets.
+        settings: values of options, as `--set` takes them.
+        form: `patch`, `wheel` or `patchset-wheel`.
+        place: the environment.
+        output: a file, for wheels and series a folder; without one wheels go to `dist`, a patch is in the outcome.
+        wheels: those of the releases as they are installed; without the one that is needed pip fetches it.
+        against: the release of the index that a patch is for, "" for what is installed.
+        events: takes what is done.
+
+    Raises:
+        SitepatchError: nothing would change; the wheel cannot be had, or is not the one that is installed.
+        UsageError: an unknown name, option or format; several patchsets for one patch.
+    """
+    if form == _PATCH and len(set(one_or_more(names))) > 1:
+        raise UsageError("--format patch: found several patchsets, expected one", "export one after the other")
+    if form == _PATCHSET_WHEEL and (settings or wheels):
+        raise UsageError("--format patchset-wheel: takes neither --set nor --wheel", "options are given where it is applied")
+    if against:
+        from patcher.verbs.releases.against import check_against  # with the engine
+
+        check_against([against])
+        if form != _PATCH:
+            raise UsageError("--format {format}: takes no --against", "it is made of what is installed", format=form)
+    requested, notes = choose(one_or_more(names), one_or_more(settings), place.patch_dirs)
+    folder = Path(output or _WHEELS)
+    if form == _PATCHSET_WHEEL:
+        packed = [patchset_wheel(wanted.patchset) for wanted in requested]
+        texts = {folder / wheel.name: wheel.pack() for wheel in packed}
+        return ExportOutcome(Plan((), (), tuple(notes)), written=_written(texts))
+    if against:
+        env, requested = _released(requested, against, events)
+    else:
+        env = place.environment()
+        events.started(env)
+    plan = settled(env, lambda: make_plan(env, Wanted(tuple(requested), fresh=True)))
+    plan = plan._replace(notes=(*notes, *plan.notes))
+    if plan.failed:
+        return ExportOutcome(plan)
+    files = _changed(plan)
+    doing = {step.patchset for file in files for step in file.steps}
+    idle = [wanted.patchset.name for wanted in requested if wanted.patchset.name not in doing]
+    left_out = (Message("{name} changes nothing here and is left out", name=name) for name in idle)
+    plan = plan._replace(notes=(*plan.notes, *left_out))
+    if form == _WHEEL:
+        return ExportOutcome(plan, written=tuple(_wheels(env, files, folder, one_or_more(wheels), events)))
+    if is_series(requested[0].patchset):
+        return _series(plan, env, requested[0], output)
+    text = patch(requested[0], files)
+    return ExportOutcome(plan, written=_written({Path(output): text})) if output else ExportOutcome(plan, text)
+
+
+def _changed(plan: Plan) -> List[PatchedFile]:
+    """The files that change.
+
+    Raises:
+        SitepatchError: there are none.
+    """
+    files = [
+        PatchedFile(locked.path, locked.distribution, locked.version, file.before if file.change.old else None, file.steps)
+        for file, locked in zip(plan.files, plan.locked)
+        if file.change and file.before != file.after
+    ]
+    if not files:
+        states = dict.fromkeys(answer.state.value for answer in plan.answers) or (State.NOT_NEEDED.value,)
+        text = "nothing to export: no file would change here ({states})"
+        raise SitepatchError(text, states=joined(", ", map(Message, states)))
+    return files
+
+
+def _released(requested: Sequence[Requested], against: str, events: Events) -> Tuple[Environment, List[Requested]]:
+    """A release of the index as an environment, and the patchset for it, whatever its ranges say.
+
+    Raises:
+        SitepatchError: there is no such release, or it cannot be fetched.
+    """
+    from patcher.verbs.releases.against import distributions, named_releases  # with the engine
+
+    (wanted,) = requested
+    packages = pick_variants(wanted.patchset)
+    if len(packages) > 1:
+        raise UsageError(
+            "--against: found patches of {packages}, expected one package",
+            "install the releases",
+            packages=listed(list(packages)),
+        )
+    ((package, variants),) = packages.items()
+    paths = {path for variant in variants for patch in variant.patches for path in patch.paths}
+    releases = named_releases(dict.fromkeys(distributions(wanted.patchset, package), paths), [against], events)
+    folders = {key: folder for key, folder in releases.items() if isinstance(folder, Path)}
+    if len(folders) != 1:
+        failed = [(key, error) for key, error in releases.items() if isinstance(error, SitepatchError)]
+        several = Message("found {folders}", folders=", ".join(" ".join(key) for key in folders))
+        problems = (Message("{release}: {error.message}", release=" ".join(key), error=error) for key, error in failed)
+        problem = several if folders else joined("\n", problems)
+        raise SitepatchError("--against {against}: {problem}", "name one release", against=against, problem=problem)
+    (((_, version), folder),) = folders.items()
+    variant = choose_variant(variants, version) or variants[-1]
+    patchset = wanted.patchset._replace(variants=(variant._replace(versions=""),))
+    return Environment.alone(str(folder)), [wanted._replace(patchset=patchset)]
+
+
+def _series(plan: Plan, env: Environment, requested: Requested, output: Optional[AnyPath]) -> ExportOutcome:
+    """A mail for each patch of a series that changes something, in their order.
+
+    Raises:
+        UsageError: the folder has other patches, which somebody would take for some of these.
+    """
+    changed: Dict[str, List[LayerFile]] = {name: [] for name in patch_names(requested.patchset)}
+    pristine = {(file.site, file.path): file.before for file in plan.files}
+    for (site, path), (assignment,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items():
+        text = pristine[site, path]
+        for layer in layers_of(assignment.hunks):
+            after = REWRITER.rewrite(text, assignment._replace(hunks=layer)).data
+            before = None if layer[0].scope == ADDED else text
+            changed[patch_name(layer[0].origin)] += [LayerFile(path, before, after)] if after != text else []
+            text = after
+    texts = {name: text for name, text in requested.patchset.files.items() if name.endswith(".spatch")}
+    heads = {patch_name(name): read_head(parse_spatch(text, name)[0]) for name, text in texts.items()}
+    names = [name for name, files in changed.items() if files]
+    idle = [Message("{name} changes nothing there and is left out", name=name) for name in changed if name not in names]
+    plan = plan._replace(notes=(*plan.notes, *idle))
+    mails = {name: mail(name, heads[name], number, len(names), changed[name]) for number, name in enumerate(names, 1)}
+    if not output:
+        return ExportOutcome(plan, b"".join(mails.values()))
+    folder = Path(output)
+    paths = {folder / f"{number:04}-{re.sub('^[0-9]+-', '', name)}.patch": mails[name] for number, name in enumerate(names, 1)}
+    others = sorted(path.name for path in folder.glob("*.patch") if path not in paths)
+    if others:
+        raise UsageError(
+            "{folder}: found other patches there, {names}",
+            "name another folder, or remove them",
+            folder=folder,
+            names=", ".join(others),
+        )
+    return ExportOutcome(plan, written=_written(paths))
+
+
+def _written(texts: Dict[Path, bytes]) -> Tuple[Tuple[str, str], ...]:
+    """Write each text to its path; gives the paths and the sha256 (hex) of each."""
+    for path, text in texts.items():
+        write_output(path, text)
+    return tuple((str(path), sha256(text).hexdigest()) for path, text in texts.items())
+
+
+def _wheels(
+    env: Environment, files: Sequence[PatchedFile], folder: Path, wheels: Sequence[str], events: Events
+) -> Iterator[Tuple[str, str]]:
+    """Write a wheel for each distribution of which something changes; gives its path and sha256 (hex)."""
+    with Pip() as pip, ExitStack() as stack:
+        given = {normalized(Path(path).name.split("-")[0]): open_wheel(Path(path)) for path in wheels}
+        for wheel in given.values():
+            stack.enter_context(wheel.archive)
+        changed: Dict[str, List[PatchedFile]] = {}
+        for file in files:
+            changed.setdefault(normalized(file.distribution), []).append(file)
+        unused = ", ".join(wheel.name for name, wheel in given.items() if name not in changed)
+        if unused:
+            raise UsageError(
+                "--wheel: found {unused}, of which nothing changes",
+                "expected: {wheels}",
+                unused=unused,
+                wheels=", ".join(changed),
+            )
+        for name, patched in changed.items():
+            wheel = given.get(name) or _fetched(pip, env, patched[0], events)
+            path = folder / new_name(wheel)
+            with wheel.archive, open_output(path) as out:
+                repack(wheel, patched, out)
+            yield str(path), _digest(path)
+
+
+def _digest(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        for chunk in iter(lambda: file.read(1 << 20), b""):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _fetched(pip: Pip, env: Environment, file: PatchedFile, events: Events) -> OpenWheel:
+    """The wheel that a release was installed from, fetched by pip.
+
+    Raises:
+        SitepatchError: it cannot be had, or the one of the index is another build.
+    """
+    info = Path(locate(env, package_of(file.path), [file.path]).dist_info)
+    hint = Message("name the wheel that it was installed from with --wheel")
+    if not (info / "WHEEL").is_file():
+        raise SitepatchError(Message("{file.distribution} {file.version}: was not installed from a wheel", file=file), hint)
+    events.note(Message("fetching the wheel of {file.distribution} {file.version}", file=file))
+    try:
+        wheel = open_wheel(fetch_wheel(pip, file.distribution, file.version, info))
+    except NoWheel as error:  # it was built here from a source distribution, say
+        raise SitepatchError(
+            Message("{file.distribution} {file.version}: {message}", file=file, message=error.message), hint
+        ) from None
+    here, there = recorded((info / "RECORD").read_bytes()), recorded(wheel.read("RECORD"))
+    code = (path for path in there if ".dist-info/" not in path and path in here)
+    other = next((path for path in code if here[path] != there[path]), "")
+    if other:
+        wheel.archive.close()
+        raise SitepatchError(
+            Message("{name}: is another build than the one that is installed ({other} differs)", name=wheel.name, other=other),
+            hint,
+        )
+    return wheel
+
+
+def patchset_wheel(patchset: Patchset) -> Wheel:
+    """A wheel that holds the files of a patchset in a folder that an entry point names; reading them runs nothing of it.
+
+    The same patchset gives the same bytes. The wheel depends on nothing, not even on sitepatch, so the two can be installed in
+    any order. The module is a package though nobody imports it: pip leaves an empty folder when it uninstalls one without a
+    file of its own.
+    """
+    version = canonical(patchset.version)
+    name = f"{PREFIX}{patchset.name}"
+    module = name.replace("-", "_")
+    info = f"{module}-{version}.dist-info"
+    texts: Dict[str, List[str]] = {
+        "METADATA": ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", f"Summary: {patchset.summary}"],
+        "WHEEL": ["Wheel-Version: 1.0", "Generator: sitepatch", "Root-Is-Purelib: true", "Tag: py3-none-any"],
+        "entry_points.txt": [f"[{GROUP}]", f"{patchset.name} = {module}"],
+    }
+    files = {f"{info}/{file}": "\n".join([*lines, ""]).encode("utf-8") for file, lines in texts.items()}
+    files[f"{module}/__init__.py"] = b""
+    files.update((f"{module}/{patchset.name}/{path}", text.encode("utf-8")) for path, text in patchset.files.items())
+    return Wheel(f"{module}-{version}-py3-none-any.whl", files)
+
+
+@click.command(
+    "export",
+    epilog="\b\nExamples:\n  sitepatch export mmengine-ddp-debug > ddp.patch\n"
+    "  sitepatch export mmengine-ddp-debug --format wheel --output wheels\n"
+    "  sitepatch export vendor --output patches --against 0.10.0",
+)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
+@click.option("--format", "form", type=Choice(_FORMATS), default=_PATCH, show_default=True, help="What to export.")
+@click.option(
+    "--output",
+    metavar="PATH",
+    default="",
+    help="A file; for wheels and series a folder.  [default: standard output; dist]",
+)
+@click.option("--against", metavar="RELEASE", default="", help="The release of the index that a patch is for.")
+@click.option("--wheel", "wheels", metavar="FILE", multiple=True, help="The wheel of the release; else pip fetches it.")
+@settings_option
+@common_options()
+def command(
+    console: Console,
+    names: Tuple[str, ...],
+    form: str,
+    output: str,
+    against: str,
+    wheels: Tuple[str, ...],
+    settings: Tuple[str, ...],
+) -> int:
+    """Export what patchsets make of the release that is installed, for those without sitepatch.
+
+    As a patch for git apply and patch -p1, of a series a mail for each of its patches, for git am as well; or the wheel of the
+    release with the files changed and a local version (+sitepatch.1).
+
+    A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
+    sitepatch, which then lists it.
+    """
+    outcome = export(
+        names, settings, form=form, place=console.place, output=output, wheels=wheels, against=against, events=console
+    )
+    console.notes(outcome.plan.notes)
+    console.rows(answer_rows(outcome.plan.failed), err=True)
+    console.suggest_explain(outcome.plan.failed, console.place.patch_dirs)
+    text = decoded(outcome.text)
+    if form == "patch" and not console.plain:
+        console.page(color_diff(text))
+    elif not console.as_json:
+        click.echo(outcome.text, nl=False)
+    for path, digest in outcome.written:
+        console.out(requirement(path, digest) if form.endswith("wheel") else Message("wrote {path}", path=path))
+    fields = {
+        "format": form,
+        "patchsets": list(names),
+        "text": text,
+        "written": [{"path": path, "sha256": digest} for path, digest in outcome.written],
+        "answers": [answer_json(answer) for answer in outcome.plan.answers],
+        "notes": list(outcome.plan.notes),
+    }
+    return console.answer(outcome.ok, fields)

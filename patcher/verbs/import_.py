@@ -1,0 +1,346 @@
+"""`import`: a diff becomes a patchset, or several a series of patches."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import click
+
+from patcher.author.diffs.apply import FUZZ
+from patcher.author.diffs.locate import FileMatch, InstalledSources
+from patcher.author.draft import Draft, LeftOut
+from patcher.author.folder import (
+    Head,
+    PackageRange,
+    find_series,
+    more_series_files,
+    output_folder,
+    patchset_files,
+    series_files,
+    write_folder,
+)
+from patcher.author.patches import GivenPatch, given_patches
+from patcher.errors import UsageError
+from patcher.message import Message
+from patcher.model import Patchset
+from patcher.text.diffs import FileDiff
+from patcher.text.listed import Texts, listed, one_or_more
+from patcher.verbs.console import Console
+from patcher.verbs.drafts import also_option, hunks_json, number_of_hunks, release_rows, releases_json, show_hunks
+from patcher.verbs.list import release_ranges
+from patcher.verbs.options import common_options
+from patcher.verbs.place import HERE, SILENT, Events, Place
+from patcher.verbs.rows import decoded
+from patcher.verbs.styles import Row, color_diff, hint_lines
+from patcher.verbs.usage import Whole
+
+if TYPE_CHECKING:
+    from patcher.author.proof import Release
+    from patcher.author.series import Importer, PatchResult
+    from patcher.installed.interpreter import Environment
+    from patcher.patchset.places import AnyPath
+    from patcher.verbs.releases.outcome import ReleaseOutcome
+
+
+class ImportOutcome(NamedTuple):
+    """The outcome of an import.
+
+    Attributes:
+        folder: the folder of the patchset.
+        results: what came of each patch.
+        single: whether it is one patch, which becomes a patchset, and no series.
+        patchset: what was written to `folder`; None where nothing was, for `problems` or `missing`.
+        files: what the patchset makes of the installed files.
+        releases: what it does to the further releases.
+        notes: remarks for the user.
+    """
+
+    folder: Path
+    results: Tuple[PatchResult, ...]
+    single: bool
+    patchset: Optional[Patchset] = None
+    files: Tuple[FileDiff, ...] = ()
+    releases: Tuple[ReleaseOutcome, ...] = ()
+    notes: Tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the patchset was written, with all patches."""
+        return self.patchset is not None and not any(result.failed for result in self.results)
+
+    @property
+    def patches(self) -> Tuple[PatchResult, ...]:
+        """What came of each patch of a series."""
+        return () if self.single else self.results
+
+    @property
+    def draft(self) -> Draft:
+        """The hunks."""
+        return Draft(tuple(file for result in self.results for file in result.draft.files))
+
+    @property
+    def problems(self) -> List[FileMatch]:
+        """The sections of the diff that cannot be applied."""
+        return [match for result in self.results for match in result.problems]
+
+    @property
+    def left_out(self) -> List[LeftOut]:
+        """The parts of the diff that are in no hunk and that nothing needs."""
+        return [part for result in self.results for part in result.left_out]
+
+    @property
+    def missing(self) -> List[LeftOut]:
+        """Those that the rest may need, which stop it."""
+        return [part for result in self.results for part in result.missing]
+
+
+def import_(
+    patches: Texts,
+    *,
+    name: str,
+    place: Place = HERE,
+    data: Optional[bytes] = None,
+    output: Optional[AnyPath] = None,
+    also: Texts = (),
+    leave_out: Texts = (),
+    fuzz: int = FUZZ,
+    digest: str = "",
+    events: Events = SILENT,
+) -> ImportOutcome:
+    """Make a patchset of a patch, or a series of several; one that is there already gets the patches that it lacks.
+
+    Args:
+        patches: files, quilt `series`, directories and URLs; with `data` only what that is called.
+        name: that of the patchset.
+        place: the environment.
+        data: the patch itself.
+        output: the directory in which its folder is put, `./patchsets` without one.
+        also: releases (`1.2`, `NAME==1.2`) and directories of packages that the hunks should hold for as well.
+        leave_out: the parts that cannot be put into a hunk and need not be: `PATH:LINE`, or the path of a whole file.
+        fuzz: how many lines of context may differ.
+        digest: the hash of what is at the one URL, `sha256:HEX`, "" for any.
+        events: takes what is done.
+
+    Raises:
+        UsageError: no patch can be read; the name or the folder cannot be used.
+        SitepatchError: the environment or a release cannot be read; a patch of the series that is there does not fit any more.
+    """
+    from patcher.author.series import Importer  # with the engine
+    from patcher.verbs.proving import check_also
+
+    words, further = one_or_more(patches), one_or_more(also)
+    series = find_series(name, output)
+    folder = series.folder if series else output_folder(name, output, events.note)
+    check_also(further)
+    given = given_patches(words, data, digest)
+    env = place.environment()
+    events.started(env)
+    releases, problems = _further(env, given, further, fuzz, events) if further else ([], [])
+    importer = Importer(env, series, fuzz, one_or_more(leave_out), releases)
+    importer.notes.update(dict.fromkeys(problems))
+    outcome = ImportOutcome(folder, importer.results(given, events.progress), importer.single)
+    outcome = outcome._replace(files=importer.diffs(name), notes=tuple(importer.notes))
+    _check_left_out(one_or_more(leave_out), outcome)
+    if not importer.patches:
+        return outcome
+    first = given[0].patch
+    source = "" if data is not None else Message(", from {name}", name=Path(words[0]).name)
+    summary = first.subject or f"Changes {listed([home.package for home in importer.homes])}{source}"
+    prose = "\n\n".join(filter(None, (first.subject, first.prose)))
+    return _written(outcome, importer, Head(name, summary, prose, first.provenance))
+
+
+def _further(
+    env: Environment, given: Sequence[GivenPatch], also: Sequence[str], fuzz: int, events: Events
+) -> Tuple[List[Release], List[str]]:
+    """The further releases of the packages that the patches change, and a message for each that cannot be fetched."""
+    from patcher.author.series import packages_of  # with the engine
+    from patcher.verbs.proving import further_releases
+
+    sources = InstalledSources(env, fuzz)
+    matches = [sources.find(section) for patch in given for section in patch.patch.sections]
+    return further_releases(also, packages_of(matches), events)
+
+
+def _check_left_out(names: Sequence[str], outcome: ImportOutcome) -> None:
+    """Refuse a name of `--leave-out` that no part has."""
+    known = {part.name for part in (*outcome.left_out, *outcome.missing)}
+    unknown = [name for name in names if not outcome.problems and name not in known]
+    if unknown:
+        parts = ", ".join(part.name for part in outcome.missing)
+        hint = Message("what stops it is: {parts}" if parts else "nothing stops it", parts=parts)
+        raise UsageError(Message("--leave-out {name}: no such part is left out", name=unknown[0]), hint)
+
+
+def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOutcome:
+    """The outcome, with what is imported written to the folder; `head` is that of a patchset of one patch."""
+    from patcher.verbs.proving import prove  # with the engine
+
+    series, changed, homes = importer.series, importer.changed, importer.homes
+    packages = listed([home.package for home in homes])
+
+    def files(targets: Sequence[PackageRange]) -> Dict[str, str]:
+        if importer.single:
+            return patchset_files(head, outcome.draft, targets)
+        summary = Message("A series of patches on {packages}", packages=packages)
+        return series_files(Head(head.name, summary), importer.patches, changed, targets)
+
+    proof = prove(outcome.folder, files, homes, importer.expected)
+    outcome = outcome._replace(releases=proof.releases)
+    if series is None:
+        return outcome._replace(patchset=write_folder(outcome.folder, proof.texts))
+    if list(importer.patches) == list(series.patches):
+        return outcome._replace(patchset=series.patchset)
+    texts = more_series_files(series, importer.patches, changed, proof.targets)
+    return outcome._replace(patchset=write_folder(outcome.folder, texts, replace=True))
+
+
+@click.command(
+    "import",
+    epilog="\b\nExamples:\n  sitepatch import fix.patch --name runner-fix\n"
+    "  git show 1a2b3c | sitepatch import - --name runner-fix --also 0.10.5\n"
+    "  sitepatch import debian/patches --name vendor\n"
+    "  sitepatch import https://github.com/open-mmlab/mmengine/pull/1.diff --name fix",
+)
+@click.argument("patches", metavar="FILE|DIR|URL...", nargs=-1, required=True, type=click.Path())
+@click.option("--name", required=True, help="The name of the new patchset.")
+@click.option("--output", metavar="DIR", type=click.Path(), help="Where its folder goes (default ./patchsets).")
+@also_option
+@click.option(
+    "--leave-out",
+    metavar="PATH:LINE",
+    multiple=True,
+    help="A part of the code that no hunk can have, as it is named where it stops the import; repeatable.",
+)
+@click.option(
+    "--fuzz",
+    metavar="N",
+    type=Whole(0, 10),
+    default=2,
+    help="How many lines of context may differ at either end of a hunk (default 2).",
+)
+@click.option("--hash", "digest", metavar="sha256:HEX", default="", help="The hash that the file at the URL must have.")
+@click.option("--explain", is_flag=True, help="Show the forms of each hunk that were not chosen, and why.")
+@common_options(sources=False)
+def command(
+    console: Console,
+    patches: Tuple[str, ...],
+    name: str,
+    output: Optional[str],
+    also: Tuple[str, ...],
+    leave_out: Tuple[str, ...],
+    fuzz: int,
+    digest: str,
+    explain: bool,
+) -> int:
+    """Make a patchset of a diff, or of a series of patches.
+
+    FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt series; URL
+    is that of a diff, over http or https (of a pull request: with .diff at its end). The subject, prose and DEP-3 header of a
+    patch become those of the patchset, its changes hunks that are matched by syntax. They are proven on what is installed,
+    and on each release of --also. The environment is not touched.
+
+    Of several patches each becomes a .spatch of its own, which is read after those before it. One that cannot be imported is
+    named, and the others are; the same command, once it is mended, imports what is not in the patchset yet.
+    """
+    data = None
+    if "-" in patches:
+        if len(patches) > 1:
+            raise UsageError("standard input: found other files beside it, expected it alone", "name files, or - alone")
+        if sys.stdin is None:
+            raise UsageError("standard input is closed", "name a file")
+        data, patches = sys.stdin.buffer.read(), (Message("standard input"),)
+    outcome = import_(
+        patches,
+        name=name,
+        place=console.place,
+        data=data,
+        output=output,
+        also=also,
+        leave_out=leave_out,
+        fuzz=fuzz,
+        digest=digest,
+        events=console,
+    )
+    console.notes(outcome.notes)
+    if outcome.single or console.verbose or explain:
+        show_hunks(console, outcome.draft, explain=explain)
+    console.rows([*_rows(console, outcome), *([] if outcome.single else release_rows(outcome.releases))])
+    console.hints(match.hint for match in outcome.problems)
+    _show_end(console, outcome)
+    return console.answer(outcome.ok, _json(outcome, explain=explain))
+
+
+def _show_end(console: Console, outcome: ImportOutcome) -> None:
+    """What was written and how it is applied; else what is missing and how to go on."""
+    if outcome.patchset:
+        good = sum(result.state in ("imported", "in place") for result in outcome.patches)
+        number = (
+            number_of_hunks(outcome.draft)
+            if outcome.single
+            else Message("{good} of {number} patches", good=good, number=len(outcome.patches))
+        )
+        ranges = release_ranges(outcome.patchset.variants)
+        written = Message("{number} in {folder}, for {ranges}", number=number, folder=outcome.folder, ranges=ranges)
+        console.info_rows([Row("imported", (written,))])
+        more = [] if str(outcome.folder.parent) == "patchsets" else ["--patch-dir", str(outcome.folder.parent)]
+        console.info("apply it with: {command}", command=console.command("apply", outcome.patchset.name, *more))
+    if outcome.patches and not outcome.ok:
+        failed = sum(result.failed for result in outcome.patches)
+        text = "{failed} of {number} patches; once mended, the same command imports them"
+        console.note(text, "not imported", failed=failed, number=len(outcome.patches))
+    elif not outcome.patchset:
+        rest = outcome.missing and any(file.hunks for file in outcome.draft.files)
+        words = " ".join(f"--leave-out {quote(part.name)}" for part in outcome.missing)
+        more_text = Message("; one of the rest is made with {words}", words=words) if rest else ""
+        console.note("no patchset was written{rest}", "stopped", rest=more_text)
+
+
+def _rows(console: Console, outcome: ImportOutcome) -> List[Row]:
+    if not outcome.single:
+        return [_patch_row(result) for result in outcome.patches if result.failed or not console.quiet]
+    rows = [] if console.quiet else [Row("changes", (diff.path, f"+{diff.added} -{diff.removed}")) for diff in outcome.files]
+    rows += release_rows(outcome.releases)
+    rows += [Row(Message("left out"), (part.name, part.why)) for part in outcome.left_out]
+    for part in outcome.missing:
+        rows.append(Row(Message("not imported"), (part.name, part.why), tuple(color_diff(part.text.rstrip("\n")))))
+    for match in outcome.problems:
+        rows.append(Row(Message("does not fit"), (match.path or match.section.path,), (match.problem,)))
+    return rows
+
+
+def _patch_row(result: PatchResult) -> Row:
+    what = (number_of_hunks(result.draft),) if any(file.hunks for file in result.draft.files) else ()
+    details = (result.problem, *hint_lines(result.hint)) if result.problem else ()
+    return Row(result.state, (result.name, *what), details)
+
+
+def _json(outcome: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
+    missing = outcome.missing
+    return {
+        "patchset": outcome.folder.absolute().name,
+        "folder": str(outcome.folder) if outcome.ok else "",
+        "versions": {item.package: item.versions for item in outcome.patchset.variants} if outcome.patchset else {},
+        "hunks": hunks_json(outcome.draft, explain=explain),
+        "files": [
+            {"path": diff.path, "added": diff.added, "removed": diff.removed, "diff": decoded(diff.text)}
+            for diff in outcome.files
+        ],
+        "releases": releases_json(outcome.releases),
+        "left": [
+            {"path": part.path, "line": part.line, "why": part.why, "stops": part in missing}
+            for part in (*outcome.left_out, *missing)
+        ],
+        "problems": [
+            {"path": match.section.path, "installed": match.path, "problem": match.problem, "hint": match.hint}
+            for match in outcome.problems
+        ],
+        "patches": [
+            {name: getattr(result, name) for name in ("name", "subject", "state", "problem", "hint")}
+            for result in outcome.patches
+        ],
+        "remarks": list(outcome.notes),
+    }
