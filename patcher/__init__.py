@@ -16,6 +16,7 @@ __all__ = [
     "ProjectFiles",
     "apply",
     "check",
+    "diagnose",
     "diff",
     "doctor",
     "list_patchsets",

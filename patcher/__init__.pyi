@@ -1,6 +1,7 @@
 from patcher.project.request import ProjectFiles as ProjectFiles
 from patcher.verbs.apply import apply as apply
 from patcher.verbs.check import check as check
+from patcher.verbs.diagnose import diagnose as diagnose
 from patcher.verbs.diff import diff as diff
 from patcher.verbs.doctor import doctor as doctor
 from patcher.verbs.list import list_patchsets as list_patchsets

@@ -37,12 +37,11 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
     "planner": {*BASE, "engine", "installed", "patchset", "store"},
     "verify": LOOKS,
     "project": {*LOOKS, "verify"},
-    "diagnose": BASE,
-    "ranks": BASE,
+    "diagnosis": BASE,
     "hook": LOOKS,
     "overlay": {*LOOKS, "verify"},
     "author": {*LOOKS, "engine"},
-    **{name: {*LOOKS, *VERBS, "verify", "project", "hook", "overlay", "engine", "author", "diagnose", "ranks"} for name in VERBS},
+    **{name: {*LOOKS, *VERBS, "verify", "project", "hook", "overlay", "engine", "author", "diagnosis"} for name in VERBS},
     "__main__": {"verbs", "system"},
 }
 
@@ -146,7 +145,7 @@ def test_a_public_name_means_one_thing():
 
 
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
-    "hook/backend.py", "hook/boot.py", "overlay/boot.py", "ranks/child.py",
+    "hook/backend.py", "hook/boot.py", "overlay/boot.py", "diagnosis/child.py",
     "verify/child.py", "verify/namespace.py",
     "installed/session.py",  # ends nothing: where pip would, with its settings, it says why
 }  # fmt: skip
@@ -162,7 +161,7 @@ def test_the_commands_alone_end_the_process_and_know_exit_codes():
 
 def test_a_verb_takes_names_and_keywords_and_returns_a_frozen_outcome():
     verbs = {name: getattr(patcher, name) for name in patcher.__all__ if name.islower()}
-    assert set(verbs) == {"apply", "check", "diff", "doctor", "list_patchsets", "lock", "restore", "show", "status", "sync"}
+    assert set(verbs) == {"apply", "check", "diagnose", "diff", "doctor", "list_patchsets", "lock", "restore", "show", "status", "sync"}
     for name, verb in verbs.items():
         parameters = inspect.signature(verb).parameters
         keywords = {each for each, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
@@ -178,7 +177,6 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["verbs/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     "system/output.py": "a file that the user has named",
     "author/wheel.py": "the wheel that is exported, where --output says",
-    "ranks/child.py": "a pipe to the command",
     **dict.fromkeys(["author/copies.py", "verbs/demo.py", "installed/index.py"], "a directory of their own"),
     **dict.fromkeys(["patchset/results.py", "system/cache.py", "installed/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "verbs/run.py"], "the cache of overlays"),
@@ -186,7 +184,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
     **dict.fromkeys(["verbs/keep.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
-    **dict.fromkeys(["verify/run.py", "verify/namespace.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),
+    **dict.fromkeys(["verify/run.py", "verify/namespace.py", "verify/child.py", "diagnosis/ranks.py", "diagnosis/child.py"], "a directory of their own, for what the child reports"),
 }
 OWN_FILES = ("verbs/keep.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files
 WRITING = {

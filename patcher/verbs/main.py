@@ -23,7 +23,6 @@ _COMMANDS = {name: text for section in SECTIONS.values() for name, text in secti
 _HOMES = {
     **{name: f"verbs.{name}" for name in _COMMANDS},
     "capture": "cli.commands.authoring.capture",
-    "diagnose": "cli.commands.diagnose",
     "edit": "cli.commands.authoring.capture",
     "export": "cli.commands.authoring.export",
     "import": "cli.commands.authoring.importing",
