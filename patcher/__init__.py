@@ -19,6 +19,7 @@ __all__ = [
     "capture",
     "check",
     "copy_release",
+    "diagnose",
     "diff",
     "doctor",
     "edit",

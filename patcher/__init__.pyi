@@ -3,6 +3,7 @@ from patcher.verbs.apply import apply as apply
 from patcher.verbs.capture import adopt as adopt
 from patcher.verbs.capture import capture as capture
 from patcher.verbs.check import check as check
+from patcher.verbs.diagnose import diagnose as diagnose
 from patcher.verbs.diff import diff as diff
 from patcher.verbs.doctor import doctor as doctor
 from patcher.verbs.edit import edit as edit

@@ -22,7 +22,7 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "engine/rewrite/precedence.py": "names of syntax",
     "hook/backend.py": "run by pip, without the command line",
     "hook/boot.py": "run at the start of other programs",
-    "ranks/child.py": "exceptions of a rank, as Python shows them",
+    "diagnosis/child.py": "exceptions of a rank, as Python shows them",
     "overlay/boot.py": "run at the start of other programs",
     "__init__.py": "what Python says",
     "text/highlight.py": "patterns",

@@ -16,25 +16,21 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from patcher.diagnose.log import read_log
-from patcher.diagnose.rank import NOTES
-from patcher.diagnose.report import read_report
-from patcher.diagnose.runs import find_runs
-from patcher.diagnose.table import WIDTH, classified_wraps, heading, is_wrong, table, well
+from patcher.diagnosis.conclusions import is_wrong
+from patcher.diagnosis.files import read_log
+from patcher.diagnosis.rank import NOTES
+from patcher.diagnosis.runs import find_runs
+from patcher.diagnosis.table import WIDTH, classified_wraps, heading, table, well
 from patcher.errors import UsageError
-from patcher.ops import diagnose as ops
 from patcher.text.listed import number_ranges
 from patcher.text.terminal import width
+from patcher.verbs.diagnose import diagnose
 from patcher.verbs.place import Place
 from tests.command import environ, sitepatch
 from tests.test_ddp_helper import Lazy, Model, Tensor, helper
 
 pytestmark = pytest.mark.once
 
-NEW = ("host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device")
-NEWER = ("before", "places", "ids_from", "patchsets", "torch")
-NEWEST = ("deepspeed",)
-OF_FIVE = ("bases", "unmaterialised", "backend")
 REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
 
 
@@ -42,7 +38,7 @@ def model(device, parameters=3, buffers=1, buffers_on=None):
     return Model(*[Tensor(device)] * parameters, buffers=[Tensor(buffers_on or device)] * buffers)
 
 
-def report(rank, model, device_ids, /, world=2, schema=5, local=None, site="Runner.wrap_model", **facts):
+def report(rank, model, device_ids, /, world=2, local=None, site="Runner.wrap_model", **facts):
     """What the helper prints on a rank, for people and for programs, with some facts of its last line replaced."""
     env = {"RANK": rank, "LOCAL_RANK": rank % 8 if local is None else local, "WORLD_SIZE": world, "MASTER_PORT": 29500}
     before = dict(os.environ)
@@ -58,12 +54,6 @@ def report(rank, model, device_ids, /, world=2, schema=5, local=None, site="Runn
     made = json.loads(line)
     made.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda", "visible": {}})
     made.update(facts)
-    lacking = {1: NEW + NEWER + NEWEST, 2: NEWER + NEWEST, 3: NEWEST}.get(schema, ())  # as earlier versions of the patchset printed it
-    if schema < 5:
-        made.setdefault("warnings", list(read_report(1, made).warnings))
-        lacking += OF_FIVE
-    made = {name: value for name, value in made.items() if name not in lacking}
-    made["schema"] = schema
     return text + "sitepatch-ddp " + json.dumps(made) + "\n"
 
 
@@ -159,10 +149,10 @@ def test_a_config_that_names_the_wrong_device_ids():
     ],
 )
 def test_other_wrappers_get_a_verdict_of_their_own(wrapper, on, facts, code, said):
-    text = report(0, model(on), None, world=1, **{"get_device": "cpu", **facts}, wrapper=wrapper, warnings=["other-wrapper"])
+    text = report(0, model(on), None, world=1, **{"get_device": "cpu", **facts}, wrapper=wrapper)
     found = classified(text)
     assert (found.verdicts, found.conclusions[0].code) == ((code,), code) and said in told(text)
-    assert is_wrong(found) == (code not in NOTES), "such a wrapper alone is nothing wrong"
+    assert is_wrong(found.conclusions) == (code not in NOTES), "such a wrapper alone is nothing wrong"
 
 
 def test_nothing_is_wrapped():
@@ -174,32 +164,6 @@ def test_nothing_is_wrapped():
     assert "each of the 2 processes trains alone: MMEngine is told of the launcher by launcher='pytorch'" in told(*torchrun)
     idle = report(0, model("cpu"), None, world=1, wrapper="none", get_device="cpu", current={"gcu": 0})
     assert codes(idle) == [("accelerator-unused", "0")]
-
-
-def raised(line, error, **facts):
-    """The line about what the wrapping of a report has raised, and that for people."""
-    made = json.loads(line.partition(" ")[2])
-    same = {name: made[name] for name in ("rank", "env", "host", "pid", "time", "run", "sequence", "site")}
-    said = f"[rank {made['rank']}] sitepatch mmengine-ddp-debug: {made['site']} raised {error}\n"
-    return said + "sitepatch-ddp " + json.dumps({"schema": 5, "event": "raised", "error": error, "at": "a.py:1 in f", **same, **facts}) + "\n"
-
-
-def test_what_a_wrapping_raised_is_no_well_and_belongs_to_its_process():
-    texts = [ours(report(rank, model(f"cuda:{rank}"), [rank])) for rank in range(2)]
-    error = "RuntimeError: DistributedDataParallel is not needed when a module doesn't have any parameter"
-    assert codes(*texts, raised(texts[1], error)) == [("raised", "1")]
-    assert f"the wrapping raised {error} (a.py:1 in f)" in told(*texts, raised(texts[1], error))
-    assert codes(*texts, raised(texts[1], error), raised(texts[1], error)) == [("raised", "1")]
-    assert codes(*texts, raised(texts[1], error, pid=7), raised(texts[1], error, sequence=1)) == []
-
-
-def test_a_refusal_that_the_report_has_is_one_of_its_rank():
-    text = ours(report(0, model("cpu"), [0], world=1, get_device="cpu"))
-    assert codes(text + raised(text, REFUSAL.strip())) == [("cpu-with-device-ids", "0")], "told in our words alone"
-    right = [ours(report(rank, model(f"musa:{rank}"), [rank])) for rank in range(2)]
-    (log,) = read(right[0] + raised(right[0], REFUSAL.strip()))
-    assert [(each.line, each.rank) for each in log.refusals] == [(2, 0)] and len(log.raised) == 1
-    assert codes(right[0] + raised(right[0], REFUSAL.strip()), right[1]) == [("refused", "0")]
 
 
 @pytest.mark.parametrize(
@@ -320,9 +284,9 @@ def test_a_rank_of_rocm_that_sees_one_card_is_on_its_own(name):
 
 
 def test_without_host_a_machine_is_known_by_its_first_rank():
-    old = [report(rank, model("cuda:0"), [0], schema=1, local=0) for rank in range(2)]
+    old = [report(rank, model("cuda:0"), [0], host=None, local=0) for rank in range(2)]
     assert codes(*old) == []
-    old = [report(rank, model("cuda:0"), [0], schema=1) for rank in range(2)]
+    old = [report(rank, model("cuda:0"), [0], host=None) for rank in range(2)]
     assert codes(*old) == [("same-device", "0-1")]
     assert "Well if each rank sees one card only" in told(*old)
 
@@ -377,10 +341,6 @@ def test_what_the_helper_warned_of_is_reported_too(make, ids, code):
     assert code in [one for one, _ in codes(report(0, make(), ids, world=1))]
 
 
-def test_a_warning_of_a_later_version_is_known_by_its_code():
-    assert codes(report(0, model("cuda:0"), [0], world=1, schema=6, warnings=["too-new"])) == [("too-new", "0")]
-
-
 def test_several_conclusions_hold_and_the_gravest_comes_first():
     texts = [report(rank, model(f"cuda:{rank}"), [rank], world=8) for rank in range(5)]
     texts += [report(5, model("cpu"), [5], world=8), report(6, model("cuda:0", parameters=9), [6], world=8)]
@@ -406,7 +366,6 @@ def lines(count=2, **facts):
     return [ours(report(rank, model(f"cuda:{rank}"), [rank], world=count, **facts)) for rank in range(count)]
 
 
-@pytest.mark.parametrize("schema", [1, 2, 3, 4])
 @pytest.mark.parametrize(
     "change",
     [
@@ -423,11 +382,11 @@ def lines(count=2, **facts):
     ],
     ids=["plain", "rank", "default", "logger", "colours", "coloured", "crlf", "run together", "progress bar", "docker"],
 )
-def test_whatever_stands_around_a_line(change, schema):
-    (log,) = read("\xff\xfe before\n" + "".join(map(change, lines(3, schema=schema))) + "after sitepatch-ddp \n")
+def test_whatever_stands_around_a_line(change):
+    (log,) = read("\xff\xfe before\n" + "".join(map(change, lines(3))) + "after sitepatch-ddp \n")
     assert [one.rank for one in log.reports] == [0, 1, 2]
     assert log.cut_count == 0
-    assert codes("".join(map(change, lines(3, schema=schema)))) == []
+    assert codes("".join(map(change, lines(3)))) == []
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 4096, 1 << 20])
@@ -472,9 +431,9 @@ def test_our_name_in_other_text_is_no_report(text):
 @pytest.mark.parametrize(
     "line",
     [
-        'sitepatch-ddp {"schema": 2}',
-        'sitepatch-ddp {"schema": 2, "parameters": [], "buffers": {}, "warnings": []}',
-        'sitepatch-ddp {"schema": 2, "parameters": {"devices": {"cpu": "x"}}, "buffers": {"devices": {}}, "warnings": []}',
+        'sitepatch-ddp {"schema": 6}',
+        'sitepatch-ddp {"schema": 6, "parameters": [], "buffers": {}}',
+        'sitepatch-ddp {"schema": 6, "parameters": {"devices": {"cpu": "x"}}, "buffers": {"devices": {}}}',
         'sitepatch-ddp {"schema": ' + "[" * 100000,
     ],
 )
@@ -542,9 +501,8 @@ def test_several_models_of_one_process_are_wrappings_of_one_run():
 
 
 def test_the_same_line_in_two_logs_counts_once():
-    for schema in (1, 2):
-        both = lines(2, schema=schema)
-        assert shape("".join(both), both[0], both[1]) == [[[0, 1]]]
+    both = lines(2)
+    assert shape("".join(both), both[0], both[1]) == [[[0, 1]]]
 
 
 # the table and the page -----------------------------------------------------------------------------------------------
@@ -557,7 +515,7 @@ def sixty_four():
     return texts
 
 
-@pytest.mark.parametrize("make", [lambda: lines(2), lambda: lines(2, schema=1), sixty_four])
+@pytest.mark.parametrize("make", [lambda: lines(2), lambda: lines(2, host=None), sixty_four])
 def test_the_table_is_aligned_and_fits_into_100_columns(make):
     texts = make()
     head, *rows = table(classified(*texts))
@@ -565,7 +523,7 @@ def test_the_table_is_aligned_and_fits_into_100_columns(make):
     assert len({len(row.text) for row in [head, *rows]}) == 1
     assert all(len(f"{row.text}  {row.verdict}") <= WIDTH for row in rows)
     assert [row.text.split()[0] for row in rows] == [str(rank) for rank in range(len(texts))]
-    assert ("host" in head.text) == ("host" in texts[0]), "the column is there only where a host is known"
+    assert ("host" in head.text) == ('"host": null' not in texts[0]), "the column is there only where a host is known"
 
 
 def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_drawn():
@@ -685,7 +643,7 @@ def test_the_newest_run_is_shown_and_any_other_on_request(tmp_path):
         assert done.code == 2
         assert f"--run: found {wrong}, expected all or a number from 1 to 2" in done.err
         with pytest.raises(UsageError, match=f"--run: found {wrong}, "):  # those who call it from Python get it, too
-            ops.diagnose(ops.DiagnoseRequest(Place(target=str(tmp_path)), (str(tmp_path / "log"),), wrong))
+            diagnose(tmp_path / "log", run=wrong, place=Place(target=tmp_path))
 
 
 def test_json_has_what_the_module_says(tmp_path):
@@ -719,7 +677,7 @@ def test_numbers_that_no_rank_can_have_are_of_no_report():
 def test_what_a_log_holds_does_not_steer_the_terminal(tmp_path):
     bad = "\x1b[2J\r\udcff"
     facts = dict.fromkeys(("host", "run", "site", "wrapper", "model", "mmengine", "get_device"), bad)
-    facts.update(parameters={"devices": {bad: 1}}, buffers={"devices": {bad: 1}}, device_ids=[bad], warnings=[bad])
+    facts.update(parameters={"devices": {bad: 1}}, buffers={"devices": {bad: 1}}, device_ids=[bad])
     facts.update(current={bad: 0}, visible={bad: bad})
     (tmp_path / "log").write_text(report(0, model("cpu"), [0]) + report(1, model("cpu"), [1], **facts))
     done = sitepatch("diagnose", "log", cwd=tmp_path)

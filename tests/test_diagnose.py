@@ -17,15 +17,16 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnose import content, errors, files, patterns
-from patcher.diagnose.failures import Failure, FailureReader, Traceback, with_tracebacks
-from patcher.diagnose.files import log_files
-from patcher.diagnose.log import LogReader, read_log
-from patcher.diagnose.words import Worded, form
+from patcher.diagnosis import content, errors, files, patterns
+from patcher.diagnosis.failures import Failure, FailureReader, Traceback, with_tracebacks
+from patcher.diagnosis.files import log_files, read_log
+from patcher.diagnosis.log import LogReader
+from patcher.diagnosis.words import Worded, form
 from patcher.errors import UsageError
-from patcher.ops import diagnose as ops
-from patcher.ops.diagnose import DiagnoseRequest, KnownSymptoms
 from patcher.text.listed import ranks
+from patcher.verbs import diagnose as verb
+from patcher.verbs import findings
+from patcher.verbs.findings import KnownSymptoms
 from patcher.verbs.fit import APPLICABLE, Fit
 from patcher.verbs.place import Place
 from tests.command import DDP, Site, environ, sitepatch
@@ -648,7 +649,7 @@ def test_a_card_that_the_text_speaks_of_is_the_device_that_is_set(known, said, k
     assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": kind})
     assert "sitepatch apply mmengine-ddp-device" in finding.symptom.advice, "how to train on the CPU on purpose"
     fitting = finding._replace(fit=Fit(APPLICABLE, "", (f"device={kind}",)))
-    assert ops._cure([fitting]) == ("apply", "mmengine-device", "--set", f"mmengine-device.device={kind}")
+    assert findings._cure([fitting]) == ("apply", "mmengine-device", "--set", f"mmengine-device.device={kind}")
     assert [each.symptom.name for each in found(known, FRAME + REFUSED)] == ["ddp-refuses-device-ids"], "a text without a card"
 
 
@@ -777,11 +778,11 @@ def test_a_directory_that_may_not_be_read_is_reported(tmp_path, monkeypatch):
 
 
 def test_a_file_that_grows_is_followed_also_where_it_is_begun_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(ops, "_PAUSE", 0.001)
+    monkeypatch.setattr(verb, "_PAUSE", 0.001)
     (tmp_path / "logs").mkdir()
     log = tmp_path / "logs" / "0.log"
     log.write_text("Epoch 1\n" + REFUSED[:50])
-    growing = ops.follow(DiagnoseRequest(Place(target=str(tmp_path)), (str(tmp_path / "logs"),)))
+    growing = verb.follow(tmp_path / "logs", place=Place(target=tmp_path))
 
     def now():
         return [(each.symptom.name, Path(each.log).name, each.line) for each in next(growing).findings]

@@ -100,16 +100,15 @@ PATCHSETS = {  # name -> (more of the manifest, the .spatch), all for demo but `
 }  # fmt: skip
 
 
-def rank(number, device, verdict):
+def rank(number, device):
     """The line of JSON that mmengine-ddp-debug prints on a rank."""
     env = {"RANK": str(number), "LOCAL_RANK": str(number), "WORLD_SIZE": "2"}
     tensors = {"total": 3, "devices": {device: 3}, "complete": True}
     facts = {
-        "schema": 2, "site": "Runner.wrap_model", "rank": number, "env": env, "host": "node-0", "pid": 1000 + number,
+        "schema": 6, "site": "Runner.wrap_model", "rank": number, "env": env, "host": "node-0", "pid": 1000 + number,
         "time": 1.7e9 + number, "sequence": 0, "run": "29500", "world_size": 2, "visible": {}, "mmengine": None,
         "wrapper": "MMDistributedDataParallel", "model": "Model", "get_device": "cuda", "parameters": tensors, "buffers": tensors,
-        "trainable": 3, "first": [], "model_device": None, "current": {}, "device_ids": [number], "warnings": [],
-        "verdict": verdict,
+        "trainable": 3, "current": {}, "device_ids": [number],
     }  # fmt: skip
     return f"sitepatch-ddp {json.dumps(facts)}\n"
 
@@ -348,8 +347,8 @@ SCENARIOS = {
         {"patchsets/two/patchset.toml": "schema = 2"}, "diagnose 1.log", "diagnose 1.log --follow",
     ],
     "diagnose-ranks": [
-        {"1.log": rank(0, "cuda:0", "ready"), "2.log": rank(1, "cpu", "cpu-with-device-ids")}, "diagnose 1.log 2.log",
-        {"2.log": rank(1, "cuda:1", "ready"), "3.log": rank(1, "cpu", "ready")[:99]}, "diagnose 1.log 2.log",
+        {"1.log": rank(0, "cuda:0"), "2.log": rank(1, "cpu")}, "diagnose 1.log 2.log",
+        {"2.log": rank(1, "cuda:1"), "3.log": rank(1, "cpu")[:99]}, "diagnose 1.log 2.log",
         "diagnose 2.log 3.log", "diagnose 1.log --run 2",
     ],
     "diagnose-talk": ["diagnose --ranks 2", add_torch, "diagnose --ranks 2", "diagnose --ranks 2 1.log", "diagnose 1.log --backend gloo"],

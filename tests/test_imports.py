@@ -24,7 +24,6 @@ DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\
 MODEL = {"", "errors", "message", "model"}
 BASE = {*MODEL, "facts", "system", "text"}
 LOOKS = {*BASE, "installed", "patchset", "store", "planner"}
-VERBS = {"verbs", "cli", "ops"}  # the last two have what moves into the first
 ALLOWED = {  # which package may import which; inside of a package there is no list to keep
     **dict.fromkeys(MODEL, MODEL),
     "facts": {*MODEL, "text"},
@@ -37,12 +36,11 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
     "planner": {*BASE, "engine", "installed", "patchset", "store"},
     "verify": LOOKS,
     "project": {*LOOKS, "verify"},
-    "diagnose": BASE,
-    "ranks": BASE,
+    "diagnosis": BASE,
     "hook": LOOKS,
     "overlay": {*LOOKS, "verify"},
     "author": {*LOOKS, "engine"},
-    **{name: {*LOOKS, *VERBS, "verify", "project", "hook", "overlay", "engine", "author", "diagnose", "ranks"} for name in VERBS},
+    "verbs": {*LOOKS, "verify", "project", "hook", "overlay", "engine", "author", "diagnosis"},
     "__main__": {"verbs", "system"},
 }
 
@@ -90,7 +88,7 @@ def test_the_arrows_between_modules_point_one_way():
     ("library", "homes"),
     [
         ("libcst", {"engine/syntax.py"}),
-        ("click", {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if VERBS & set(path.parts)}),
+        ("click", {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if "verbs" in path.parts}),
         ("packaging", {"installed/versions.py"}),
         ("platformdirs", {"system/cache.py"}),
         ("diff_match_patch", {"text/words.py"}),
@@ -113,7 +111,7 @@ def test_only_the_commands_print():
     for path, module, tree in modules():
         calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
         printing = [call for call in calls if isinstance(call, ast.Name) and call.id == "print"]
-        assert not printing or module in VERBS, path
+        assert not printing or module == "verbs", path
 
 
 @pytest.mark.once
@@ -139,14 +137,14 @@ def test_a_public_name_means_one_thing():
     homes = collections.defaultdict(list)
     for path, _, tree in modules():
         for node in tree.body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not path.startswith("cli/commands/") and node.name != "command":
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != "command":
                 homes[node.name].append(path)
     twice = {name: found for name, found in homes.items() if len(found) > 1 and not name.startswith("_")}
     assert set(twice) == {"main"}, twice
 
 
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
-    "hook/backend.py", "hook/boot.py", "overlay/boot.py", "ranks/child.py",
+    "hook/backend.py", "hook/boot.py", "overlay/boot.py", "diagnosis/child.py",
     "verify/child.py", "verify/namespace.py",
     "installed/session.py",  # ends nothing: where pip would, with its settings, it says why
 }  # fmt: skip
@@ -157,12 +155,12 @@ def test_the_commands_alone_end_the_process_and_know_exit_codes():
     ends = {"exit", "_exit", "exit_code", "SystemExit"}
     for path, module, tree in modules():
         named = {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in ast.walk(tree)}
-        assert not named & ends or module in (*VERBS, "__main__") or path in ENDS, path
+        assert not named & ends or module in ("verbs", "__main__") or path in ENDS, path
 
 
 def test_a_verb_takes_names_and_keywords_and_returns_a_frozen_outcome():
     verbs = {name: getattr(patcher, name) for name in patcher.__all__ if name.islower()}
-    assert set(verbs) == {"adopt", "apply", "capture", "check", "copy_release", "diff", "doctor", "edit", "export", "import_", "list_patchsets", "lock", "restore", "show", "status", "sync", "update"}
+    assert set(verbs) == {"adopt", "apply", "capture", "check", "copy_release", "diagnose", "diff", "doctor", "edit", "export", "import_", "list_patchsets", "lock", "restore", "show", "status", "sync", "update"}
     for name, verb in verbs.items():
         parameters = inspect.signature(verb).parameters
         keywords = {each for each, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
@@ -178,7 +176,6 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["verbs/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     "system/output.py": "a file that the user has named",
     "author/wheel.py": "the wheel that is exported, where --output says",
-    "ranks/child.py": "a pipe to the command",
     **dict.fromkeys(["author/copies.py", "verbs/demo.py", "installed/index.py"], "a directory of their own"),
     **dict.fromkeys(["patchset/results.py", "system/cache.py", "installed/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "verbs/run.py"], "the cache of overlays"),
@@ -186,7 +183,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
     **dict.fromkeys(["verbs/keep.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
-    **dict.fromkeys(["verify/run.py", "verify/namespace.py", "verify/child.py", "ranks/start.py"], "a directory of their own, for what the child reports"),
+    **dict.fromkeys(["verify/run.py", "verify/namespace.py", "verify/child.py", "diagnosis/ranks.py", "diagnosis/child.py"], "a directory of their own, for what the child reports"),
 }
 OWN_FILES = ("verbs/keep.py", "project/lockfile.py")  # of the hook's state, and of a project: put there as the store puts files
 WRITING = {

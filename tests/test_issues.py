@@ -11,8 +11,8 @@ from typing import NamedTuple, Tuple
 
 import pytest
 
-from patcher.diagnose.log import read_log
-from patcher.ops.diagnose import KnownSymptoms
+from patcher.diagnosis.files import read_log
+from patcher.verbs.findings import KnownSymptoms
 from patcher.verbs.place import Place
 from tests.test_diagnose import PLAIN, REFUSED, sections
 

@@ -9,6 +9,7 @@ import pytest
 from patcher import Events, Place, ProjectFiles, apply, lock, restore, status, sync
 from patcher.errors import UsageError
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, tree
+from tests.test_diagnose import FRAME, REFUSED
 
 
 @pytest.fixture
@@ -21,10 +22,11 @@ def site(tmp_path, monkeypatch):
 
 def test_the_examples_of_the_documentation_apply_and_restore_and_write_patchsets(site, capsys):
     first, second = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text("utf-8"), re.M | re.S)
+    (site.cwd / "train.log").write_text(f"[rank1]: {FRAME}[rank1]: {REFUSED}")
     before = site.tree()
     exec(compile(first, "python.md", "exec"), {})
     said = capsys.readouterr()
-    assert said.out.startswith("written: True ['mmengine/") and said.out.endswith("\napplied: ['applied']\ndiffers: ['mmengine/_strategy/distributed.py']\nrestored: True\n"), said
+    assert said.out.startswith("written: True ['mmengine/") and said.out.endswith("\napplied: ['applied']\ndiffers: ['mmengine/_strategy/distributed.py']\nrestored: True\nddp-refuses-device-ids (1,) mmengine-ddp-device applicable\n"), said
     exec(compile(second, "python.md", "exec"), {})
     written = capsys.readouterr()
     assert written.out.startswith("patchsets/is-ready [") and written.out.endswith("\nagain: True\nholds: True\n"), written

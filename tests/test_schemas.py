@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from patcher.diagnose.log import read_log
-from patcher.diagnose.runs import find_runs
-from patcher.diagnose.table import classified_wraps, run_json
+from patcher.diagnosis.files import read_log
+from patcher.diagnosis.runs import find_runs
+from patcher.diagnosis.table import classified_wraps, run_json
 from tests.command import ROOT
 from tests.test_command_line import every_command
 from tests.test_golden import GOLDEN
@@ -52,7 +52,7 @@ def test_every_golden_file_is_as_the_schema_of_its_command_says():
 
 
 def test_a_report_of_which_little_is_known_is_as_the_schema_says():
-    line = b'sitepatch-ddp {"schema": 1, "parameters": {"devices": {"cpu": 1}}, "buffers": {"devices": {}}, "device_ids": null, "warnings": []}'
+    line = b'sitepatch-ddp {"schema": 6, "parameters": {"devices": {"cpu": 1}}, "buffers": {"devices": {}}, "device_ids": null}'
     (run,) = find_runs([read_log("log", io.BytesIO(line))])
     shown = {**EVERY, "anyOf": [{"$ref": "#/$defs/run_shown"}]}
     found = jsonschema.Draft202012Validator(shown).iter_errors(json.loads(json.dumps(run_json(run, classified_wraps(run)))))

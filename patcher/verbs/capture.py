@@ -29,7 +29,7 @@ from patcher.store.status import read_installed, statuses
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import Texts, listed, one_or_more, shortened
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
-from patcher.verbs.console import Console
+from patcher.verbs.console import Console, decoded
 from patcher.verbs.differences import show_diffs
 from patcher.verbs.drafts import (
     draft_options,
@@ -45,7 +45,7 @@ from patcher.verbs.list import release_ranges
 from patcher.verbs.options import common_options, patient, verify_option
 from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
 from patcher.verbs.report import report_outcome, show_applied
-from patcher.verbs.rows import answer_rows, decoded
+from patcher.verbs.rows import answer_rows
 from patcher.verbs.styles import Row
 from patcher.verify import IMPORT
 

@@ -33,10 +33,10 @@ from patcher.project.selection import choose
 from patcher.store.retry import settled
 from patcher.system.output import open_output, write_output
 from patcher.text.listed import Texts, listed, normalized, one_or_more
-from patcher.verbs.console import Console, requirement
+from patcher.verbs.console import Console, decoded, requirement
 from patcher.verbs.options import common_options, complete_names, settings_option
 from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.rows import answer_json, answer_rows, decoded
+from patcher.verbs.rows import answer_json, answer_rows
 from patcher.verbs.styles import color_diff
 from patcher.verbs.usage import Choice
 

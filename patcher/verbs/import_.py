@@ -28,12 +28,11 @@ from patcher.message import Message
 from patcher.model import Patchset
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import Texts, listed, one_or_more
-from patcher.verbs.console import Console
+from patcher.verbs.console import Console, decoded
 from patcher.verbs.drafts import also_option, hunks_json, number_of_hunks, release_rows, releases_json, show_hunks
 from patcher.verbs.list import release_ranges
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.rows import decoded
 from patcher.verbs.styles import Row, color_diff, hint_lines
 from patcher.verbs.usage import Whole
 

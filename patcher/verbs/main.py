@@ -34,10 +34,6 @@ class _Commands(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
         if cmd_name not in _COMMANDS:
             return None
-        if cmd_name == "diagnose":
-            from patcher.cli.commands.diagnose import diagnose
-
-            return diagnose
         command: click.Command = import_module(f"patcher.verbs.{cmd_name}{'_' * iskeyword(cmd_name)}").command
         return command
 

@@ -9,8 +9,8 @@ import pytest
 from conftest import Environment
 from wheels import slow
 
-from patcher.diagnose.log import read_log
-from patcher.ops.diagnose import KnownSymptoms
+from patcher.diagnosis.files import read_log
+from patcher.verbs.findings import KnownSymptoms
 from patcher.verbs.place import Place
 
 pytestmark = pytest.mark.real

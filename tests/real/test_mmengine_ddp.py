@@ -9,7 +9,7 @@ from test_ddp_report import told as told_by_command
 from test_releases import target_files
 from wheels import ALL, slow
 
-from patcher.diagnose.report import read_report
+from patcher.diagnosis.report import read_report
 from patcher.engine.engine import rewrite
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir

@@ -15,7 +15,7 @@ from test_torch import (
 )  # fmt: skip
 from wheels import slow
 
-from patcher.diagnose.report import read_report
+from patcher.diagnosis.report import read_report
 from tests.overlays import unwritable
 
 pytestmark = pytest.mark.real

@@ -1,4 +1,4 @@
-"""A log -> what torchrun's summaries say of the ranks that failed, with what the traceback of each ends in.
+"""A log -> what torchrun's summaries say of the ranks that failed, with what the traceback of each ends in; who began.
 
 Lines are looked at one by one from a mark on, to the end of the traceback or of the summary; the rest is passed over.
 A summary of torch 1.10 and newer has the rank that failed first at its end, one of torch 1.9 above `Other Failures:`.
@@ -7,10 +7,12 @@ A summary of torch 1.10 and newer has the rank that failed first at its end, one
 from __future__ import annotations
 
 import re
+from datetime import datetime
+from enum import Enum
 from functools import lru_cache
-from typing import Dict, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnose.origin import rank_of_line
+from patcher.diagnosis.words import rank_of_line
 from patcher.text.terminal import clip, printable_bytes
 
 _TRACEBACK = b"Traceback (most recent call last):"
@@ -22,18 +24,19 @@ MARKS = (_TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *CHAINED)
 _MARK = re.compile(b"|".join(map(re.escape, MARKS)))
 _FRAME = re.compile(rb'File \\?"([^"]+?)\\?", line (\d+)(?:, in ([^\s\\]+))?')
 _FIELD = re.compile(rb"\b(time|host|rank|exitcode|error_file|traceback|msg) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?")
-_RECORDED = re.compile(
+_RECORDED = re.compile(  # torch 1.9: all that the error file has
     rb"""msg: \\?"\{'message': \\?(["'])(.*?)\\?\1, 'extraInfo': """
-)  # torch 1.9: all that the error file has
+)
 _INSTALLED = re.compile(r"-packages/|/lib/python3|^<")  # files of packages, of Python itself, and frozen ones
 _LAST_FIELDS, _ENTRY = ("traceback", "msg"), 12  # lines of an entry
 _NONE = "<N/A>"
 OF_LAUNCHER = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
-_BEGIN = 80  # bytes of a line in which its rank is looked for
 _MOST = 5000  # lines of a traceback
 _KEPT = 1000  # ranks of which the last traceback is kept, entries of a summary, and summaries
 _AFTER_RAISING = (0, -6, -15)  # how a rank may end that has raised: by itself, aborted by a library at its exit, by torchrun
 _SHOWN = 300  # columns
+_GRACE = 30  # seconds after which torchrun kills what it has told to end
+_WHILE_ENDING = re.compile(r"^KeyboardInterrupt|killed by signal: Terminated")  # what a rank raises that is being ended
 
 
 class Traceback(NamedTuple):
@@ -48,10 +51,9 @@ class Traceback(NamedTuple):
     error: str
     at: str
 
-    @property
-    def said(self) -> Tuple[str, str]:
-        """What several tracebacks of one trouble have in common."""
-        return self.error, self.at
+
+Tracebacks = Mapping[Optional[int], Traceback]
+"""The last one of each rank; that of None was written by a rank which the log does not name."""
 
 
 class Failure(NamedTuple):
@@ -62,9 +64,9 @@ class Failure(NamedTuple):
     of the error in `log`, else that of the summary. `named` is whether the log says that this traceback is of that rank; else
     it is the only one that there is.
 
-    The rest is known once the failures of all logs are compared (`causes.first_failures`). `waited`: its error says that it
-    waited for other ranks; `late`: for these, which stood still as far as is known. `victim`: the rank that torchrun names in
-    its place, which waited for this one.
+    The rest is known once the failures of all logs are compared (`first_failures`). `waited`: its error says that it waited
+    for other ranks; `late`: for these, which stood still as far as is known. `victim`: the rank that torchrun names in its
+    place, which waited for this one.
     """
 
     rank: int
@@ -136,21 +138,25 @@ class FailureReader:
         return self._ended_now
 
     def _read(self, line: bytes, mark: bytes) -> None:
-        named = rank_of_line(line[:_BEGIN])
+        named = rank_of_line(line)
         rank = self._rank if named is None else named
         if self._line > self._until:
             self._open.clear()
         if self._line > self._entry_until:
             self._summary = None
         entry = None if self._summary is None else self._add_field(line, self._summary)
+        recorded = _RECORDED.search(line) if entry else None
         if mark == _OTHERS or mark in _FIRST:
             self._begin_entries(is_first=mark != _OTHERS, below=_BELOW in line and self._line <= self._entry_until)
         elif mark in CHAINED:
             self.tracebacks.pop(rank, None)
         elif mark == _WATCHDOG:
-            self._end(rank, Traceback(self._name, self._line, shown(line[line.index(_WATCHDOG) :]), ""), None)
-        elif entry and _RECORDED.search(line):
-            self._take_recorded(line, entry)
+            self._end(rank, line[line.index(_WATCHDOG) :], _Open())
+        elif recorded:  # the whole traceback is in the one line of an entry of torch 1.9
+            traceback = _Open(entry)
+            for frame in _FRAME.finditer(line, recorded.end()):
+                traceback.add_frame(frame)
+            self._end(None, recorded.group(2), traceback)
         elif mark:
             if rank in self._open or len(self._open) < _KEPT:
                 self._open[rank], self._until = _Open(entry), self._line + _MOST
@@ -163,20 +169,19 @@ class FailureReader:
             traceback.column = max(0, frame.start() - 2)
             traceback.add_frame(frame)
         elif traceback.column >= 0 and line[traceback.column : traceback.column + 1] not in (b"", b" "):
-            error = line[traceback.column :].partition(b'\\n"')[0]  # of a line that docker keeps as a JSON string
             del self._open[rank]
-            self._end(rank, Traceback(self._name, self._line, shown(error), traceback.at), traceback.entry)
+            error = line[traceback.column :].partition(b'\\n"')[0]  # of a line that docker keeps as a JSON string
+            self._end(rank, error, traceback)
 
-    def _end(self, rank: Optional[int], found: Traceback, entry: Optional[Tuple[List[Failure], int]]) -> None:
-        self._ended_now = found
+    def _end(self, rank: Optional[int], error: bytes, traceback: _Open) -> None:
+        self._ended_now = ended = Traceback(self._name, self._line, shown(error), traceback.at)
         known = self.tracebacks.get(rank)
-        if entry:
-            summary, at = entry
-            summary[at] = summary[at]._replace(named=True, **found._asdict())
-        elif not found.error.startswith(OF_LAUNCHER):
-            several = rank is None and known and known.said != found.said
-            if known or len(self.tracebacks) < _KEPT:
-                self.tracebacks[rank] = found._replace(error="", at="") if several else found
+        if traceback.entry:
+            summary, at = traceback.entry
+            summary[at] = summary[at]._replace(named=True, **ended._asdict())
+        elif not ended.error.startswith(OF_LAUNCHER) and (known or len(self.tracebacks) < _KEPT):
+            several = rank is None and known and known[2:] != ended[2:]
+            self.tracebacks[rank] = ended._replace(error="", at="") if several else ended
 
     # summaries --------------------------------------------------------------------------------------------------------
     def _begin_entries(self, *, is_first: bool, below: bool) -> None:
@@ -217,22 +222,14 @@ class FailureReader:
 
     def _end_summary(self, summary: List[Failure]) -> None:
         summary[:] = with_tracebacks(summary, [self.tracebacks])
-        for rank in (None, *(each.rank for each in summary)):  # a later run in this log has its own
+        for rank in (None, *(failure.rank for failure in summary)):  # a later run in this log has its own
             self.tracebacks.pop(rank, None)
         if len(self.summaries) < _KEPT:
             self.summaries.append(summary)
         self._summary, self._ended = None, summary
 
-    def _take_recorded(self, line: bytes, entry: Tuple[List[Failure], int]) -> None:
-        """Take the traceback that is in the one line of an entry of torch 1.9."""
-        recorded, traceback = _RECORDED.search(line), _Open()
-        assert recorded
-        for frame in _FRAME.finditer(line, recorded.end()):
-            traceback.add_frame(frame)
-        self._end(None, Traceback(self._name, self._line, shown(recorded.group(2)), traceback.at), entry)
 
-
-def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Mapping[Optional[int], Traceback]]) -> List[Failure]:
+def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Tracebacks]) -> List[Failure]:
     """The failures of a summary, each with the traceback of its rank; the first one also with that of a rank without name.
 
     Without one where there are several. A traceback that is not in the log of the summary is looked for in the others:
@@ -243,23 +240,89 @@ def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Mapping[Opt
         tracebacks: of each log.
     """
     *others, first = summary
-    found = [with_traceback(each, (each.rank,), tracebacks) for each in others]
     unnamed = () if (first.exitcode or 0) < 0 else (None,)
-    return [*found, with_traceback(first, (first.rank, *unnamed), tracebacks)]
+    ended = [_with_traceback(failure, (failure.rank,), tracebacks) for failure in others]
+    return [*ended, _with_traceback(first, (first.rank, *unnamed), tracebacks)]
 
 
-def with_traceback(
-    failure: Failure, ranks: Sequence[Optional[int]], tracebacks: Sequence[Mapping[Optional[int], Traceback]]
-) -> Failure:
+def _with_traceback(failure: Failure, ranks: Sequence[Optional[int]], tracebacks: Sequence[Tracebacks]) -> Failure:
     """The failure with the traceback of the first of these ranks that has one, unless logs contradict each other about it."""
     if failure.error or min(failure.exitcode or 0, 0) not in _AFTER_RAISING:
         return failure
-    for rank in ranks:
-        found = [of_ranks[rank] for of_ranks in tracebacks if rank in of_ranks]
-        if found:
-            one = found[0].error and len({each.said for each in found}) == 1
-            return failure._replace(named=rank is not None, **found[0]._asdict()) if one else failure
-    return failure
+    rank = next((rank for rank in ranks if any(rank in of_ranks for of_ranks in tracebacks)), -1)
+    of_rank = [of_ranks[rank] for of_ranks in tracebacks if rank in of_ranks]
+    if not of_rank or not of_rank[0].error or len({traceback[2:] for traceback in of_rank}) > 1:
+        return failure
+    return failure._replace(named=rank is not None, **of_rank[0]._asdict())
+
+
+# who began ------------------------------------------------------------------------------------------------------------
+class Meaning(Enum):
+    """What an error says of its rank: it failed by itself, waited until a time-out or for one that had ended, or neither."""
+
+    OWN, TIMED_OUT, PEER_GONE, UNCLEAR = range(4)
+
+
+def first_failures(
+    summaries: Sequence[Sequence[Failure]], tracebacks: Sequence[Tracebacks], meaning: Callable[[str], Meaning]
+) -> Tuple[Failure, ...]:
+    """The failures that began what the summaries tell: the earliest first, then ranks that waited for one that is not known.
+
+    torchrun names the rank whose end it saw first. Of a run that hangs that is one that waited until its time-out; the one
+    that it waited for stands still, or has raised and not ended yet.
+
+    Args:
+        summaries: those of all logs, as a `FailureReader` has them.
+        tracebacks: of each log.
+        meaning: what an error says of its rank.
+    """
+    told = {failure.rank for summary in summaries for failure in summary}
+    silent = {rank for of_ranks in tracebacks for rank in of_ranks if rank is not None} - told
+    unseen = Failure(0, host="", time="", exitcode=None, signal="", error_file="", log="", line=0)
+    # ranks with a traceback of which no summary tells: those of a machine of which the launcher's log is not here
+    elsewhere = [_with_traceback(unseen._replace(rank=rank), (rank,), tracebacks) for rank in sorted(silent)]
+    causes: List[Failure] = []
+    for summary in summaries:
+        *others, first = with_tracebacks(summary, tracebacks)
+        causes += _causes(first, [*others, *elsewhere], meaning)
+    once = {failure._replace(log="", line=0): failure for failure in reversed(causes)}  # two logs may hold one summary
+    return tuple(sorted(once.values(), key=lambda each: (each.waited and not each.late, each.time, each.log, each.line)))
+
+
+def _causes(first: Failure, others: Sequence[Failure], meaning: Callable[[str], Meaning]) -> List[Failure]:
+    """Those of the others for which the first one waited; else the first one itself.
+
+    Where several have raised the same, one of them stands for all.
+    """
+    if not first.error or meaning(first.error) not in (Meaning.TIMED_OUT, Meaning.PEER_GONE):
+        return [first]
+    own = [failure for failure in others if _failed_by_itself(failure, first, meaning)]
+    if own:
+        causes = {(each.error, each.at) if each.error else (each.signal, each.exitcode): each for each in reversed(own)}
+        return [failure._replace(victim=first.rank) for failure in reversed(list(causes.values()))]
+    timed_out = any(meaning(failure.error) == Meaning.TIMED_OUT for failure in (first, *others))
+    silent = [failure for failure in others if not failure.error]
+    late = [failure.rank for failure in silent if failure.signal == "SIGTERM" or _was_killed_late(failure, first)]
+    return [first._replace(waited=True, late=tuple(sorted(late)) if timed_out else ())]
+
+
+def _failed_by_itself(failure: Failure, first: Failure, meaning: Callable[[str], Meaning]) -> bool:
+    if failure.error:
+        return meaning(failure.error) == Meaning.OWN and not _WHILE_ENDING.search(failure.error)
+    if failure.signal:
+        return failure.signal not in ("SIGTERM", "SIGABRT", "SIGINT") and not _was_killed_late(failure, first)
+    return failure.exitcode not in (None, 0, 1)  # Python ends with 1 after any exception, also of a rank that waited
+
+
+def _was_killed_late(failure: Failure, first: Failure) -> bool:
+    """Whether torchrun has killed it, half a minute after it had told it to end."""
+    if failure.signal != "SIGKILL":
+        return False
+    try:
+        ended, seen = (datetime.fromisoformat(each.time.replace("_", " ")) for each in (failure, first))
+    except ValueError:
+        return False
+    return (ended - seen).total_seconds() > _GRACE / 2
 
 
 @lru_cache(maxsize=1024)

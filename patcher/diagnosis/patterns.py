@@ -2,7 +2,7 @@
 
 In an advice `{smi}` stands for the tool that shows the cards.
 
-Texts are compared squeezed (`patcher.diagnose.lines`), however they were wrapped or quoted. A pattern is looked for where one
+Texts are compared squeezed (`patcher.diagnosis.lines`), however they were wrapped or quoted. A pattern is looked for where one
 word of it stands, and its parts one after the other, in time that is linear in the text.
 """
 
@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import Dict, Iterable, List, NamedTuple, Pattern, Tuple, Union
 
-from patcher.diagnose.lines import BETWEEN, squeezed
+from patcher.diagnosis.words import BETWEEN, squeezed
 
 ROLES = {
     "{device}": "cuda|musa|gcu|npu|xpu|hpu|mlu|xla|rocm|hip|dipu",

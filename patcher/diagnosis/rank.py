@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple
 
-from patcher.diagnose.report import Report
+from patcher.diagnosis.report import Report
 from patcher.message import Message, joined
 from patcher.text.listed import listed
 
@@ -56,9 +56,8 @@ def devices_of_ids(row: Report) -> List[str]:
 
 def accelerators(row: Report) -> List[str]:
     """The accelerators of a rank. torch.cuda is there in every torch, so it counts only where it is initialised."""
-    there = [kind for kind, index in row.current if index is not None or kind not in _IN_EVERY_TORCH]
-    named = [row.get_device] if row.get_device not in ("", "cpu") else []
-    return list(dict.fromkeys(there + named))
+    seen = [kind for kind, index in row.current if index is not None or kind not in _IN_EVERY_TORCH]
+    return list(dict.fromkeys([*seen, *([row.get_device] if row.get_device not in ("", "cpu") else [])]))
 
 
 def on_cpu(row: Report) -> bool:
@@ -87,38 +86,32 @@ def moved_back(row: Report) -> Optional[Finding]:
     was = listed([kind for kind in kinds_of(row.before) if kind not in NO_DEVICE])  # by kind: one sentence for all ranks
     if not (on_cpu(row) and was):
         return None
-    text = Message(
-        "the model was on {was}, and `model = model.to(get_device())` in {place} moved it to the CPU",
-        was=was,
-        place=row.site.partition(" ")[0],
-    )
-    refused = Message("{text}, where DDP refuses the device_ids", text=text)
-    return refused if row.device_ids else text, _to_the_device(row, was)
+    text = "the model was on {was}, and `model = model.to(get_device())` in {place} moved it to the CPU"
+    moved = Message(text, was=was, place=row.site.partition(" ")[0])
+    refused = Message("{text}, where DDP refuses the device_ids", text=moved) if row.device_ids else moved
+    return refused, _to_the_device(row, was)
 
 
 def never_moved(row: Report) -> Optional[Finding]:
     """The model is on the CPU, and was nowhere else as far as is known."""
     if not on_cpu(row) or moved_back(row):
         return None
-    there = accelerators(row)
+    idle = accelerators(row)
     text = Message("the parameters are on the CPU: the model was never moved")
     text = Message("{text} and device_ids name a device, which DDP refuses", text=text) if row.device_ids else text
-    if there and row.get_device in there:
-        return text, Message(
+    if idle and row.get_device in idle:
+        hint = (
             "MMEngine's get_device() says {row.get_device} here: look for code of yours that builds the model or wraps it "
-            "after Runner has moved it, or a `to` of its own",
-            row=row,
+            "after Runner has moved it, or a `to` of its own"
         )
-    if there:
-        idle = Message("{text}; {kinds} stands idle", text=text, kinds=listed(there))
-        return idle, _to_the_device(row, there[0])
-    return text, Message(
+        return text, Message(hint, row=row)
+    if idle:
+        return Message("{text}; {kinds} stands idle", text=text, kinds=listed(idle)), _to_the_device(row, idle[0])
+    hint = (
         "if it is to train on the CPU: {without}. If not: import the vendor's package (torch_musa, torch_npu, "
-        "torch_gcu) before mmengine, and sitepatch apply {DEVICE}; {get_device}",
-        without=without_ids(row),
-        DEVICE=DEVICE,
-        get_device=_get_device(row, ""),
+        "torch_gcu) before mmengine, and sitepatch apply {DEVICE}; {get_device}"
     )
+    return text, Message(hint, without=without_ids(row), DEVICE=DEVICE, get_device=_get_device(row, ""))
 
 
 def _to_the_device(row: Report, kind: str) -> str:
@@ -127,14 +120,11 @@ def _to_the_device(row: Report, kind: str) -> str:
     if DEVICE not in row.patchsets:
         text = "{command}; in mmengine/device/utils.py, {get_device}"
         return Message(text, command=command, get_device=_get_device(row, kind))
-    return Message(
+    text = (
         "{DEVICE} is in force and says {said}: its option device is cpu, or torch knew no {kind} when "
-        "asked. Import the vendor's package before the Runner is made, and {command}",
-        DEVICE=DEVICE,
-        said=row.get_device or "cpu",
-        kind=kind,
-        command=command,
+        "asked. Import the vendor's package before the Runner is made, and {command}"
     )
+    return Message(text, DEVICE=DEVICE, said=row.get_device or "cpu", kind=kind, command=command)
 
 
 def without_ids(row: Report) -> str:
@@ -147,23 +137,19 @@ def without_ids(row: Report) -> str:
 
 
 def _get_device(row: Report, kind: str) -> str:
+    """Why MMEngine's get_device() does not return `kind`."""
     since = dict(GET_DEVICE_KNOWS).get(kind)
     if since is None:
-        known = [
-            Message("{name} (from {since})", name=name, since=first) if first else name for name, first in GET_DEVICE_KNOWS
+        kinds = [
+            Message("{name} (from {since})", name=name, since=since) if since else name for name, since in GET_DEVICE_KNOWS
         ]
-        missing = ", ".join(GET_DEVICE_MISSES)
-        return Message(
-            "get_device knows {known}; {missing} never: they become cpu", known=joined(", ", known), missing=missing
-        )
+        text = "get_device knows {known}; {missing} never: they become cpu"
+        return Message(text, known=joined(", ", kinds), missing=", ".join(GET_DEVICE_MISSES))
     if row.mmengine and since and version_numbers(row.mmengine) < version_numbers(since):
         return Message("get_device of MMEngine {row.mmengine} does not know it; {since} does", row=row, since=since)
-    return Message(
-        "get_device says {said}: the package of {kind} was imported after mmengine, or sees no device. It knows {known}",
-        said=row.get_device or "cpu",
-        kind=kind,
-        known=Message("{kind} from MMEngine {since}", kind=kind, since=since) if since else kind,
-    )
+    known = Message("{kind} from MMEngine {since}", kind=kind, since=since) if since else kind
+    text = "get_device says {said}: the package of {kind} was imported after mmengine, or sees no device. It knows {known}"
+    return Message(text, said=row.get_device or "cpu", kind=kind, known=known)
 
 
 def version_numbers(version: str) -> Tuple[int, ...]:
@@ -193,14 +179,10 @@ def _fewest(row: Report, text: Message) -> Message:
         return text
     counts = dict(row.parameters)
     device, names = min(row.places, key=lambda pair: (counts.get(pair[0], 0), pair[0] != "cpu"))
-    number = counts.get(device, 0)
+    number, total = counts.get(device, 0), sum(counts.values())
+    shown = ", ".join([*names, *(["..."] if number > len(names) else [])])
     return Message(
-        "{text}: {number} of {total} on {device} ({names})",
-        text=text,
-        number=number,
-        total=sum(counts.values()),
-        device=device,
-        names=", ".join([*names, *(["..."] if number > len(names) else [])]),
+        "{text}: {number} of {total} on {device} ({names})", text=text, number=number, total=total, device=device, names=shown
     )
 
 
@@ -231,7 +213,7 @@ def buffers_elsewhere(row: Report) -> Optional[Finding]:
 def family(row: Report) -> str:
     """DDP, NONE where nothing is wrapped, `fsdp`, `deepspeed`, `colossalai`, or OTHER."""
     named = [name for word, name in _FAMILIES if word in row.wrapper]
-    return (named or [NONE if row.wrapper == NONE else OTHER if OTHER in row.warnings else DDP])[0]
+    return (named or [NONE if row.wrapper == NONE else DDP if row.is_ddp else OTHER])[0]
 
 
 def ids_for_cuda(row: Report) -> Optional[Finding]:

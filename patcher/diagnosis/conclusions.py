@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnose import rank
-from patcher.diagnose.rank import NO_DEVICE, Finding, device_names, place
-from patcher.diagnose.report import REFUSAL, Report
-from patcher.diagnose.runs import Run, Wrap, is_of
+from patcher.diagnosis import rank
+from patcher.diagnosis.rank import NO_DEVICE, Finding, device_names, place
+from patcher.diagnosis.report import Report
+from patcher.diagnosis.runs import Run, Wrap
 from patcher.message import Message, joined
 from patcher.text.listed import ranks
 
@@ -32,13 +32,28 @@ _REFUSED = (
         "one that you wrap yourself; the traceback above the refusal says where"
     ),
 )
+_UNMATERIALISED = (
+    Message("some parameters have no values yet"),
+    Message("a meta device or a lazy module: materialise it first"),
+)
+_UNTRAINABLE = Message("no parameter asks for a gradient"), Message("DDP refuses such a model")
+_UNKNOWN_IDS = Message("device_ids could not be worked out"), Message("LOCAL_RANK is not set: start the ranks by torchrun")
+_UNREADABLE = (
+    Message("the model could not be read completely"),
+    Message("listing its parameters raises: see its named_parameters"),
+)
 
 
 def conclude(wrap: Wrap, run: Run) -> Tuple[Conclusion, ...]:
     """What is wrong about one wrapping, the most important first; empty where nothing is."""
-    rows = wrap.rows
+    graver, lesser = of_rows(wrap.rows, run)
+    return (*graver, *_same_device(wrap.rows), *_differ(wrap.rows), *_missing(wrap.rows), *lesser)
+
+
+def of_rows(rows: Sequence[Report], run: Run) -> Tuple[List[Conclusion], List[Conclusion]]:
+    """What holds for each of some ranks by itself: what is graver than what holds between ranks, and the rest."""
     with_ddp = [row for row in rows if rank.family(row) == rank.DDP]
-    found = [
+    graver = [
         *_by_message("moved-back", rows, rank.moved_back),
         *_by_message("cpu-with-device-ids", [row for row in with_ddp if row.device_ids], rank.never_moved),
         *_by_message("several-devices", with_ddp, rank.on_several_devices),
@@ -49,30 +64,26 @@ def conclude(wrap: Wrap, run: Run) -> Tuple[Conclusion, ...]:
         *_by_message("not-distributed", rows, rank.not_distributed),
         *_by_message("no-accelerator", rows, rank.no_accelerator),
         *_by_message("accelerator-unused", rows, rank.accelerator_unused),
-        *_raised(rows, run),
         *_by_message("buffers-elsewhere", rows, rank.buffers_elsewhere),
-        *_same_device(rows),
-        *_differ(rows),
-        *_missing(rows),
-        *_other_warnings(rows),
+    ]
+    lesser = [
+        *_by_message("not-materialised", with_ddp, lambda row: _UNMATERIALISED if row.unmaterialised else None),
+        *_by_message("no-trainable-parameters", [row for row in with_ddp if row.is_complete], _untrainable),
+        *_by_message("device-ids-unknown", rows, lambda row: None if row.knows_ids else _UNKNOWN_IDS),
+        *_by_message("model-unreadable", rows, lambda row: None if row.is_complete else _UNREADABLE),
     ]
     for kind in rank.NOTES:
-        found += _by_message(kind, [row for row in rows if rank.family(row) == kind], rank.wrapper_note)
-    return tuple(found)
+        lesser += _by_message(kind, [row for row in rows if rank.family(row) == kind], rank.wrapper_note)
+    return graver, lesser
 
 
-def _raised(rows: Sequence[Report], run: Run) -> List[Conclusion]:
-    """What wrappings raised; that DDP refuses device_ids is a conclusion of its own."""
-    groups: Dict[Tuple[str, str], List[Report]] = {}
-    for row in rows:
-        for raised in run.raised:
-            if is_of(raised, row) and REFUSAL not in raised.error:
-                groups.setdefault((raised.error, raised.at), []).append(row)
-    hint = Message("what else of the log is known is told below")
-    return [
-        Conclusion("raised", _ranks(group), Message("the wrapping raised {error} ({at})", error=error, at=at), hint)
-        for (error, at), group in groups.items()
-    ]
+def is_wrong(conclusions: Iterable[Conclusion]) -> bool:
+    """Whether anything was concluded but that the wrapper is another one than DDP."""
+    return any(conclusion.code not in rank.NOTES for conclusion in conclusions)
+
+
+def _untrainable(row: Report) -> Optional[Finding]:
+    return _UNTRAINABLE if row.trainable == 0 else None
 
 
 def _by_message(code: str, rows: Sequence[Report], examine: Callable[[Report], Optional[Finding]]) -> List[Conclusion]:
@@ -170,39 +181,6 @@ def _missing(rows: Sequence[Report]) -> List[Conclusion]:
     text = Message("no report from {ranks}; {number} of {size} reported", ranks=ranks(missing), number=len(rows), size=size)
     hint = Message("they ended before the wrapping, or were ended by the launcher, or their logs are not among those read")
     return [Conclusion("missing", tuple(missing), text, hint)]
-
-
-_WARNINGS = {
-    "not-materialised": (
-        Message("some parameters have no values yet"),
-        Message("a meta device or a lazy module: materialise it first"),
-    ),
-    "no-trainable-parameters": (Message("no parameter asks for a gradient"), Message("DDP refuses such a model")),
-    "device-ids-unknown": (
-        Message("device_ids could not be worked out"),
-        Message("LOCAL_RANK is not set: start the ranks by torchrun"),
-    ),
-    "model-unreadable": (
-        Message("the model could not be read completely"),
-        Message("listing its parameters raises: see its named_parameters"),
-    ),
-}
-_OURS = {  # of the reports; the conclusions above are about the same
-    "moved-back",
-    "cpu-with-device-ids",
-    "several-devices",
-    "device-ids-elsewhere",
-    "accelerator-unused",
-    rank.OTHER,
-}
-
-
-def _other_warnings(rows: Sequence[Report]) -> List[Conclusion]:
-    codes = dict.fromkeys(code for row in rows for code in row.warnings if code not in _OURS)
-    return [
-        Conclusion(code, _ranks([row for row in rows if code in row.warnings]), *_WARNINGS.get(code, (code, "")))
-        for code in codes
-    ]
 
 
 # words ----------------------------------------------------------------------------------------------------------------

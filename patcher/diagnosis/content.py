@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from typing import Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.diagnose.errors import NEAR, SeenError, error_in, is_source, is_spoken, was_retried
-from patcher.diagnose.failures import CHAINED, MARKS, shown
-from patcher.diagnose.lines import squeezed
-from patcher.diagnose.patterns import Compiled, Patterns
-from patcher.diagnose.report import OURS, REFUSAL
-from patcher.diagnose.words import Shapes, shape, shortest
+from patcher.diagnosis.errors import NEAR, SeenError, error_in, is_source, is_spoken, was_retried
+from patcher.diagnosis.failures import CHAINED, MARKS
+from patcher.diagnosis.patterns import Compiled, Patterns
+from patcher.diagnosis.report import OURS, REFUSAL
+from patcher.diagnosis.words import Shapes, shape, squeezed
 
 _REFUSAL = squeezed(REFUSAL.encode())
 _DEVICE = re.compile(  # what a text says of the card that it is from
@@ -38,16 +37,6 @@ class SeenPattern(NamedTuple):
     is_spoken: bool
 
 
-class ErrorOfLine(NamedTuple):
-    """An error in a line, as `SeenError` has it, and its text without digits."""
-
-    kind: int
-    begin: int
-    end: int
-    is_spoken: bool
-    key: str
-
-
 class Content(NamedTuple):
     """What a paragraph shows: patterns, errors by line, the lines that take back what was before them, devices.
 
@@ -55,7 +44,7 @@ class Content(NamedTuple):
     """
 
     patterns: Tuple[SeenPattern, ...]
-    errors: Mapping[int, ErrorOfLine]
+    errors: Mapping[int, SeenError]
     chained: Tuple[int, ...]
     retried: Tuple[int, ...]
     devices: Tuple[str, ...]
@@ -79,21 +68,13 @@ def _seen(pattern: Compiled, text: bytes) -> SeenPattern:
     return SeenPattern(pattern.text, at, text.count(b"\n", 0, at), spoken)
 
 
-def _withkey_of(error: SeenError, line: bytes) -> ErrorOfLine:
-    return ErrorOfLine(*error, key=numberless(shown(line[error.begin : error.end])))
-
-
-def numberless(error: str) -> str:
-    """What errors have in common that differ in numbers alone."""
-    return re.sub(r"\d+", "0", error)
-
-
 class ParagraphReader:
     """Reads paragraphs; `words` are squeezed words: one is in each paragraph that has a pattern, a mark or a refusal."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = Patterns(patterns)
-        self.words = shortest((*self._patterns.words, _REFUSAL, *map(squeezed, (OURS, *MARKS))))
+        words = dict.fromkeys((*self._patterns.words, _REFUSAL, *map(squeezed, (OURS, *MARKS))))
+        self.words = [word for word in words if not any(other in word for other in words if other != word)]
         self._known: Shapes[Content] = Shapes()
 
     def read(self, text: bytes) -> Content:
@@ -114,7 +95,7 @@ class ParagraphReader:
         devices = {kind.lower().decode() for kinds in _DEVICE.findall(text) for kind in kinds if kind}
         look = Content(
             patterns=tuple(_seen(pattern, text) for pattern in likely if pattern.is_in(tight) and pattern.place(text) >= 0),
-            errors={index: _withkey_of(error, lines[index]) for index, error in errors if error},
+            errors={index: error for index, error in errors if error},
             chained=tuple(index for index, line in enumerate(lines) if any(mark in line for mark in CHAINED)),
             retried=tuple(index for index, line in enumerate(lines) if was_retried(line)),
             devices=tuple(devices.union(kind for card, kind in _CARDS if card.search(text))),

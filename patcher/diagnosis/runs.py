@@ -9,8 +9,8 @@ from __future__ import annotations
 from time import gmtime, strftime
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnose.log import Log, Refusal
-from patcher.diagnose.report import Raised, Report
+from patcher.diagnosis.log import Log
+from patcher.diagnosis.report import Report
 
 
 class LoggedReport(NamedTuple):
@@ -28,17 +28,13 @@ class Wrap(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run; `refusals` are those of its ranks whom DDP refused (None where the log does not name the rank).
-
-    `raised` is what its wrappings raised, as far as it was reported.
-    """
+    """One run; `refusals` are those of its ranks whom DDP refused (None where the log does not name the rank)."""
 
     number: int
     logs: Tuple[str, ...]
     time: Optional[float]
     wraps: Tuple[Wrap, ...]
     refusals: Tuple[Optional[int], ...]
-    raised: Tuple[Raised, ...]
 
     @property
     def when(self) -> str:
@@ -48,38 +44,29 @@ class Run(NamedTuple):
 
 def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
     """The runs of some logs, the oldest first, numbered from 1."""
-    known: Dict[str, List[LoggedReport]] = {}
+    sources: Dict[str, List[LoggedReport]] = {}
     whole = {(report.rank, report.pid) for log in logs for report in log.reports if report.sequence is not None}
     for log in logs:
         for report in log.reports:
             if report.sequence is not None or (report.rank, report.pid) not in whole:  # else the process says it twice
-                known.setdefault(report.run, []).append(LoggedReport(log.name, report))
-    groups = [group for sources in known.values() for group in _by_process(sources)]
+                sources.setdefault(report.run, []).append(LoggedReport(log.name, report))
+    groups = [group for of_port in sources.values() for group in _by_process(of_port)]
     groups.sort(key=lambda group: min(source.report.time or 0 for source in group))
     refused = _refused(logs, groups)
-    raised = list(dict.fromkeys(each._replace(line=0) for log in logs for each in log.raised))  # two logs may have a line
-    return tuple(_run(number, group, refused[number - 1], raised) for number, group in enumerate(groups, 1))
+    return tuple(_run(number, *pair) for number, pair in enumerate(zip(groups, refused), 1))
 
 
-def is_of(raised: Raised, row: Report) -> bool:
-    """Whether the wrapping that a report is about has raised this."""
-    one, other = ((each.rank, each.host, each.pid, each.run, each.sequence) for each in (raised, row))
-    return one == other
-
-
-def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional[int]], raised: Iterable[Raised]) -> Run:
-    """The run that some reports are of; of `raised`, which may be of any run, what its wrappings raised."""
+def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional[int]]) -> Run:
     wraps: Dict[int, List[Report]] = {}
     for source in group:
         wraps.setdefault(source.report.sequence or 0, []).append(source.report)
-    ordered = [
+    ordered = tuple(
         Wrap(count, tuple(sorted(wraps[sequence], key=lambda row: (row.rank is None, row.rank or 0))))
         for count, sequence in enumerate(sorted(wraps), 1)
-    ]
+    )
     times = [source.report.time for source in group if source.report.time is not None]
     logs = tuple(dict.fromkeys(source.log for source in group))
-    own = tuple(each for each in raised if any(is_of(each, source.report) for source in group))
-    return Run(number, logs, min(times, default=None), tuple(ordered), tuple(dict.fromkeys(refusals)), own)
+    return Run(number, logs, min(times, default=None), ordered, tuple(dict.fromkeys(refusals)))
 
 
 # processes ------------------------------------------------------------------------------------------------------------
@@ -91,25 +78,23 @@ def _by_process(sources: Iterable[LoggedReport]) -> List[List[LoggedReport]]:
     """
     ready = sorted(_processes(sources), key=lambda process: process[0].report.time or 0)
     times = [process[0].report.time or 0 for process in ready]
-    runs: List[List[LoggedReport]] = []
-    begin = 0
-    seen: Dict[Optional[int], int] = {}  # where in `ready` the process of a rank is, in the run that begins at `begin`
+    begins = [0]
+    seen: Dict[Optional[int], int] = {}  # where in `ready` the process of a rank is, in the run that begins last
     for at, process in enumerate(ready):
         rank = process[0].report.rank
         if rank is not None and rank in seen:
-            cut = max(range(at, seen[rank], -1), key=lambda index: times[index] - times[index - 1])
-            runs.append([source for each in ready[begin:cut] for source in each])
-            begin = cut
-            seen = {each[0].report.rank: index for index, each in enumerate(ready) if begin <= index < at}
+            begin = max(range(at, seen[rank], -1), key=lambda index: times[index] - times[index - 1])
+            begins.append(begin)
+            seen = {process[0].report.rank: index for index, process in enumerate(ready) if begin <= index < at}
         seen[rank] = at
-    rest = [source for each in ready[begin:] for source in each]
-    return [*runs, rest] if rest else runs
+    ends = [*begins[1:], len(ready)]
+    return [[source for process in ready[begin:end] for source in process] for begin, end in zip(begins, ends)]
 
 
 def _processes(sources: Iterable[LoggedReport]) -> List[List[LoggedReport]]:
     """The reports of each process in order; a process number that was given anew begins again with sequence 0."""
     ordered = sorted(sources, key=lambda source: (source.report.time or 0, source.report.sequence or 0))
-    found: List[List[LoggedReport]] = []
+    processes: List[List[LoggedReport]] = []
     current: Dict[object, List[LoggedReport]] = {}
     for source in ordered:
         report = source.report
@@ -119,24 +104,19 @@ def _processes(sources: Iterable[LoggedReport]) -> List[List[LoggedReport]]:
             continue
         if process is None or (report.sequence or 0) <= (process[-1].report.sequence or 0):
             process = current[key] = []
-            found.append(process)
+            processes.append(process)
         process.append(source)
-    return found
+    return processes
 
 
 # refusals -------------------------------------------------------------------------------------------------------------
 def _refused(logs: Iterable[Log], groups: Sequence[Sequence[LoggedReport]]) -> List[List[Optional[int]]]:
     """The ranks that were refused, for each run: that of the report before the refusal in its log, else the newest."""
-    of = {(source.log, source.report.line): at for at, group in enumerate(groups) for source in group}
+    run_of = {(source.log, source.report.line): at for at, group in enumerate(groups) for source in group}
     refused: List[List[Optional[int]]] = [[] for _ in groups]
     for log in logs:
         for refusal in log.refusals if groups else ():
-            refused[_run_before(log, refusal, of, len(groups) - 1)].append(refusal.rank)
+            before = ((log.name, report.line) for report in reversed(log.reports[: refusal.preceding]))
+            run = next((run_of[place] for place in before if place in run_of), len(groups) - 1)
+            refused[run].append(refusal.rank)
     return refused
-
-
-def _run_before(log: Log, refusal: Refusal, of: Dict[Tuple[str, int], int], newest: int) -> int:
-    for report in reversed(log.reports[: refusal.preceding]):
-        if (log.name, report.line) in of:
-            return of[log.name, report.line]
-    return newest

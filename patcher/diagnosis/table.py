@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from patcher.diagnose.conclusions import Conclusion, conclude
-from patcher.diagnose.rank import NONE, NOTES, family, place
-from patcher.diagnose.report import Devices, Report
-from patcher.diagnose.runs import Run, Wrap
+from patcher.diagnosis.conclusions import Conclusion, conclude, of_rows
+from patcher.diagnosis.rank import NONE, NOTES, family, place
+from patcher.diagnosis.report import Devices, Report
+from patcher.diagnosis.runs import Run, Wrap
 from patcher.message import Message
 from patcher.text.listed import count, listed, ranks
 from patcher.text.terminal import clip, padded, width
@@ -36,23 +36,19 @@ class TableLine(NamedTuple):
 
 def classified_wraps(run: Run) -> Tuple[ClassifiedWrap, ...]:
     """Every wrapping of a run, with its conclusions."""
-    found = []
+    classified = []
     for wrap in run.wraps:
         conclusions = conclude(wrap, run)
-        verdicts = tuple(_verdict(row, conclusions) for row in wrap.rows)
-        found.append(ClassifiedWrap(wrap, conclusions, verdicts))
-    return tuple(found)
+        classified.append(ClassifiedWrap(wrap, conclusions, tuple(_verdict(row, conclusions, run) for row in wrap.rows)))
+    return tuple(classified)
 
 
-def _verdict(row: Report, conclusions: Sequence[Conclusion]) -> str:
-    if row.rank is None:
-        return row.warnings[0] if row.warnings else READY
-    return next((each.code for each in conclusions if row.rank in each.ranks), READY)
-
-
-def is_wrong(classified: ClassifiedWrap) -> bool:
-    """Whether anything was concluded but that the wrapper is another one than DDP."""
-    return any(each.code not in NOTES for each in classified.conclusions)
+def _verdict(row: Report, conclusions: Sequence[Conclusion], run: Run) -> str:
+    if row.rank is None:  # what holds for it is known by itself alone
+        codes = [conclusion.code for conclusions in of_rows([row], run) for conclusion in conclusions]
+    else:
+        codes = [conclusion.code for conclusion in conclusions if row.rank in conclusion.ranks]
+    return (codes or [READY])[0]
 
 
 def heading(classified: ClassifiedWrap) -> str:
@@ -101,7 +97,7 @@ def spread(devices: Devices) -> str:
 
 def given(row: Report) -> str:
     """device_ids as Python writes it."""
-    if "device-ids-unknown" in row.warnings:
+    if not row.knows_ids:
         return "?"
     return "None" if row.device_ids is None else "[" + ", ".join(row.device_ids) + "]"
 

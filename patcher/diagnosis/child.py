@@ -1,11 +1,12 @@
 """Run by the target interpreter, once for each rank: import torch, join a process group, reduce, wait at a barrier.
 
-    RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=... MASTER_PORT=... python -I -B child.py REQUEST
+    RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=... MASTER_PORT=... python -I -B child.py REQUEST REPORT
 
-Standard library and torch alone, Python 3.6 or later, nothing of ours. REQUEST is JSON: the `TrialRequest` of
-`patcher.ranks.start`, with `until`, when its time is up, and the descriptor `report`, to which a line of JSON is written when
-a step begins, ends or raises, and for each fact. Where nobody holds the other end of standard input any more, the process
-ends: no rank outlives the command.
+Standard library and torch alone, Python 3.6 or later, nothing of ours. REQUEST is JSON: what the interpreter is to search,
+before its own path where that is `ahead`; packages of `vendors`, which add a device to torch, imported where torch sees none;
+the `backend`, "" for the one that fits; the `limit` in seconds and `until`, when they are over. To the file REPORT a line of
+JSON with all facts so far (`patcher.diagnosis.ranks.EndedRank`) is written whenever one is new. Where nobody holds the other
+end of standard input any more, the process ends: no rank outlives the command.
 """
 
 import faulthandler
@@ -28,14 +29,11 @@ _GENERAL = ("undefined", "gloo", "mpi", "ucc", "fake")  # backends that belong t
 
 
 class Rank:
-    """One rank; `steps` are what it does, in order.
+    """One rank; `steps` are what it does, in order."""
 
-    Args:
-        request: see `patcher.ranks.start.TrialRequest`.
-    """
-
-    def __init__(self, request: "Dict[str, Any]") -> None:
-        self._request = request
+    def __init__(self, request: "Dict[str, Any]", report: str) -> None:
+        self._request, self._report = request, os.open(report, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._facts: Dict[str, Any] = {"steps": [], "notes": []}
         self._rank, self._size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         self._backend = ""
         self._device: Any = None
@@ -48,9 +46,11 @@ class Rank:
             ("end", self._end),
         ]
 
-    def report(self, **fields: "Any") -> None:
-        """Tell the process that has started this one."""
-        os.write(self._request["report"], (json.dumps(fields) + "\n").encode("ascii"))
+    def report(self, **facts: "Any") -> None:
+        """Tell the process that has started this one; of `steps` and `notes` one more."""
+        more = {name: [*self._facts[name], *facts[name]] for name in ("steps", "notes") if name in facts}
+        self._facts = dict(self._facts, **dict(facts, time=time.monotonic(), **more))
+        os.write(self._report, (json.dumps(self._facts) + "\n").encode("ascii"))
 
     def _import(self) -> None:
         self._torch = importlib.import_module("torch")
@@ -89,7 +89,7 @@ class Rank:
         backend, count = self._serving(kind), getattr(self._torch, kind).device_count()
         if backend and count >= self._size:
             return kind, backend
-        self.report(note=["few", kind, count, self._size] if backend else ["unserved", kind])
+        self.report(notes=[["few", kind, count, self._size] if backend else ["unserved", kind]])
         return "cpu", "gloo"
 
     def _accelerator(self) -> "Optional[str]":
@@ -109,7 +109,7 @@ class Rank:
             known = hasattr(self._torch, kind) if kind else self._accelerator()
             if not known and importlib.util.find_spec(name):
                 importlib.import_module(name)
-                self.report(note=["imported", name])
+                self.report(notes=[["imported", name]])
 
     def _serving(self, kind: str) -> str:
         """The backend of a kind of device, "" where none is known."""
@@ -162,24 +162,24 @@ def _end_with_the_command() -> None:
     os._exit(1)
 
 
-def main(request: "Dict[str, Any]") -> None:
+def main(request: "Dict[str, Any]", report: str) -> None:
     """Do all steps, and end the process: what threads of a backend do at exit is no concern here."""
     threading.Thread(target=_end_with_the_command, daemon=True).start()
     faulthandler.enable()
     faulthandler.dump_traceback_later(max(0.1, request["until"] - time.time()), exit=True)  # shows where it hangs
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
-    rank = Rank(request)
+    rank = Rank(request, report)
     for name, step in rank.steps:
-        rank.report(begin=name)
+        rank.report(inside=name)
         begun = time.monotonic()
         try:
             step()
         except BaseException as error:  # SystemExit of a vendor's package, too
             rank.report(problem=_printed(error)[:2000])
             os._exit(1)
-        rank.report(end=name, seconds=time.monotonic() - begun)
+        rank.report(steps=[[name, time.monotonic() - begun]], inside="")
     os._exit(0)
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(json.loads(sys.argv[1]), sys.argv[2])

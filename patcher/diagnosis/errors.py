@@ -8,19 +8,24 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Optional
 
-from patcher.diagnose.words import Worded, form
+from patcher.diagnosis.failures import shown
+from patcher.diagnosis.words import Worded, form
 from patcher.message import Message
 
 EXCEPTION, LOGGED, EXIT = range(3)
 
 
 class SeenError(NamedTuple):
-    """An error in a line: what it is seen by (EXCEPTION, ...), where it begins and ends, and whether it is only spoken of."""
+    """An error in a line: what it is seen by (EXCEPTION, ...), where it begins and ends, and whether it is only spoken of.
+
+    `key` is what it has in common with errors that differ in numbers alone.
+    """
 
     kind: int
     begin: int
     end: int
     is_spoken: bool
+    key: str
 
 
 _SUFFIX = b"(?:Error|Exception|Interrupt|Failed|Exit|Timeout|Mismatch|Missing)"
@@ -118,8 +123,13 @@ def error_in(line: bytes) -> Optional[SeenError]:
             near = line[begin : found.start() + NEAR]
             before = line[begin : found.start()] if kind == EXCEPTION else near
             quiet = _QUIET.search(before, form(before)) or (kind > EXCEPTION and _CODE.match(near))
-            return None if quiet else SeenError(kind, *found.span(), is_spoken=is_spoken(near))
+            return None if quiet else SeenError(kind, *found.span(), is_spoken(near), numberless(shown(found[0])))
     return None
+
+
+def numberless(error: str) -> str:
+    """What errors have in common that differ in numbers alone."""
+    return re.sub(r"\d+", "0", error)
 
 
 def is_spoken(text: bytes) -> bool:

@@ -1,1 +1,0 @@
-"""The commands for which no file of `patcher.verbs` is written yet."""

@@ -1,1 +1,0 @@
-"""Commands that move into `patcher.verbs` next."""

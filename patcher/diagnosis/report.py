@@ -1,0 +1,145 @@
+"""A line of mmengine-ddp-debug, or of a patchset that lets a run go on -> a record; `ddp_debug.spatch` has its fields."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+from patcher.text.terminal import printable
+
+OURS = b"sitepatch-ddp"
+REFUSAL = "DistributedDataParallel device_ids and output_device"  # how torch's DDP begins to refuse, in every release
+_BEGIN = b'{"schema":'
+
+Devices = Tuple[Tuple[str, int], ...]
+
+
+class Report(NamedTuple):
+    """What one rank reported before one wrapping. What its line lacks is None or ""; in text, what is not printable is `?`.
+
+    `parameters` and `buffers`: tensors on each device. `before`: parameters before MMEngine moved the model, empty where not
+    known. `places`: the first names on each of several devices. `device_ids`: None, or `0` and `musa:0` as texts, and whether
+    it is known what they are. `ids_from`: who names them. `is_ddp`: whether what wraps the model is DDP, or nothing does.
+    `is_complete`: whether all of the model could be read. `patchsets`: those in force. `current`: the accelerators whose
+    module is there, with the current device, None where it is not initialised. `visible`: the variables *_VISIBLE_DEVICES.
+    `deepspeed`: the device of DeepSpeed's own accelerator. `time`: seconds since 1970. `line`: its number in the log.
+    """
+
+    line: int
+    rank: Optional[int]
+    local_rank: Optional[int]
+    world_size: Optional[int]
+    host: str
+    pid: Optional[int]
+    time: Optional[float]
+    sequence: Optional[int]
+    run: str
+    site: str
+    wrapper: str
+    is_ddp: bool
+    model: str
+    parameters: Devices
+    buffers: Devices
+    before: Devices
+    places: Tuple[Tuple[str, Tuple[str, ...]], ...]
+    trainable: Optional[int]
+    unmaterialised: Optional[int]
+    is_complete: bool
+    device_ids: Optional[Tuple[str, ...]]
+    knows_ids: bool
+    ids_from: str
+    patchsets: Tuple[str, ...]
+    current: Tuple[Tuple[str, Optional[int]], ...]
+    visible: Tuple[Tuple[str, str], ...]
+    mmengine: str
+    torch: str
+    deepspeed: str
+    get_device: str
+
+
+def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
+    """The facts of the line of ours that `text` begins with: {} where it is cut, None where `text` is other text."""
+    body = text[len(OURS) :].lstrip(b" ")
+    if not text.startswith(OURS + b" ") or not body.startswith(b"{"):
+        return None  # our name in other text, for example in the patch itself
+
+    from json import JSONDecoder  # `diagnose --help` has no use for it
+
+    decoder = JSONDecoder()
+    if body.startswith(b'{\\"'):  # the log itself is kept as JSON strings, as docker does it: undo one layer of them
+        string = body.decode("latin-1")
+        try:
+            string = decoder.raw_decode('"' + string)[0]
+        except ValueError:
+            string = string.replace('\\"', '"')  # cut: enough of it to see that it is ours
+        body = string.encode("utf-8", "surrogatepass")
+    if not body.startswith(_BEGIN) and not _BEGIN.startswith(body.rstrip()):
+        return None
+    try:
+        facts: Dict[str, Any] = decoder.raw_decode(body.decode("latin-1"))[0]  # what we print is ASCII
+    except (ValueError, RecursionError):
+        return {}
+    return facts
+
+
+def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
+    """The record of the facts of a line; None if they are not such as we can have printed."""
+    env = facts.get("env")
+    env = env if isinstance(env, dict) else {}
+    trains = facts.get("event") == "trains"  # by a patchset that lets a run go on: a few facts, `sequence` is not one of them
+    if trains:
+        idle = dict.fromkeys(_texts(facts.get("idle")), _number(env.get("LOCAL_RANK")) or 0)
+        facts = {**facts, "parameters": facts, "buffers": {"devices": {}}, "current": idle}
+    parameters, buffers, ids = _devices(facts.get("parameters")), _devices(facts.get("buffers")), facts.get("device_ids")
+    ids = None if ids == "?" else [ids] if isinstance(ids, int) else ids  # FSDP has one device_id
+    if parameters is None or buffers is None or not isinstance(ids, (list, type(None))):
+        return None
+    time, world_size, wrapper = facts.get("time"), _number(facts.get("world_size")), _text(facts.get("wrapper"))
+    texts = ("host", "run", "site", "model", "ids_from", "mmengine", "torch", "deepspeed", "get_device")
+    same: Dict[str, Any] = {name: _text(facts.get(name)) for name in texts}
+    same.update((name, _number(facts.get(name))) for name in ("rank", "pid", "sequence", "trainable", "unmaterialised"))
+    return Report(
+        line=line,
+        **same,
+        local_rank=_number(env.get("LOCAL_RANK")),
+        world_size=_number(env.get("WORLD_SIZE")) if world_size is None else world_size,
+        time=float(time) if isinstance(time, (int, float)) and 0 <= time < 1e11 else None,  # no NaN: runs are sorted by it
+        wrapper=wrapper,
+        is_ddp=trains or any(base.endswith("DistributedDataParallel") for base in (wrapper, *_texts(facts.get("bases")))),
+        parameters=parameters,
+        buffers=buffers,
+        before=_devices({"devices": facts.get("before")}) or (),
+        places=tuple((device, _texts(names)) for device, names in _pairs(facts.get("places"))),
+        is_complete=not any(facts[kind].get("complete") is False for kind in ("parameters", "buffers")),
+        device_ids=None if ids is None else _texts(ids),
+        knows_ids=facts.get("device_ids") != "?",
+        patchsets=_texts(facts.get("patchsets")),
+        current=tuple((kind, _number(index)) for kind, index in _pairs(facts.get("current"))),
+        visible=tuple((name, _text(value)) for name, value in _pairs(facts.get("visible"))),
+    )
+
+
+def _devices(counts: object) -> Optional[Devices]:
+    devices = counts.get("devices") if isinstance(counts, dict) else None
+    if not isinstance(devices, dict):
+        return None
+    numbers = [(_text(device), number) for device, count in devices.items() if (number := _number(count)) is not None]
+    return tuple(numbers) if len(numbers) == len(devices) else None
+
+
+def _pairs(mapping: object) -> Tuple[Tuple[str, Any], ...]:
+    return tuple((_text(name), value) for name, value in mapping.items()) if isinstance(mapping, dict) else ()
+
+
+def _texts(values: object) -> Tuple[str, ...]:
+    return tuple(map(_text, values)) if isinstance(values, list) else ()
+
+
+def _text(value: object) -> str:
+    """Text that may be shown on a terminal: a log can hold anything, also what would move its cursor."""
+    return "" if value is None else printable(str(value)).replace("\t", "␉")
+
+
+def _number(value: object) -> Optional[int]:
+    """A whole number that is not negative, also one that is written as text; else None."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

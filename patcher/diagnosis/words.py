@@ -1,0 +1,111 @@
+"""What lines of a log have in common, whatever their digits, their wrapping, and the collector that they came through.
+
+Words are in small letters, `0` stands for each digit, a line feed for the beginning of the text: `form` of a text has them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Dict, Iterable, Match, Optional, Set, Tuple, TypeVar
+
+Kind = TypeVar("Kind")
+
+_NO_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_LOWER = bytes(range(256)).lower()
+_FORM = _LOWER.translate(_NO_DIGITS).replace(b"\r", b"\n")
+# What stands between the words of a text, however it was wrapped, quoted or put into a table or a string of JSON: blanks, some
+# of ASCII and, in UTF-8, what frames and quotes are drawn with.
+BETWEEN = b" \t\r\n\v\f>|*`'\"\\" + bytes(sorted(set("│┃╭╰╮╯─━┌└“”‘’•".encode())))
+
+
+def shape(text: bytes) -> bytes:
+    """A text with `0` in the place of each digit: what texts have in common that differ in numbers."""
+    return text.translate(_NO_DIGITS)
+
+
+def form(text: bytes) -> bytes:
+    """A line as words are looked for in it."""
+    return b"\n" + text.translate(_FORM)
+
+
+def squeezed(text: bytes) -> bytes:
+    """A text without what stands between its words, in small letters: what two ways of wrapping it have in common."""
+    return text.translate(_LOWER, BETWEEN)
+
+
+class Shapes(Dict[bytes, Kind]):
+    """What is known of some shapes of text, as many as memory is for."""
+
+    MOST, LONGEST = 4096, 600
+
+    def keep(self, text: bytes, value: Kind) -> Kind:
+        """Keep what is known of a shape."""
+        if len(text) <= self.LONGEST:
+            if len(self) >= self.MOST:
+                self.clear()
+            self[text] = value
+        return value
+
+
+class Worded:
+    """A regular expression that is looked for only in texts that have one of its words, which are given with `|` between them.
+
+    Each text that it matches has to have one of them, as `form` writes them.
+    """
+
+    def __init__(self, expression: bytes, words: bytes, flags: int = 0) -> None:
+        self._expression = re.compile(expression, flags)
+        self.words = tuple(words.split(b"|"))
+
+    def search(self, text: bytes, formed: bytes) -> Optional[Match[bytes]]:
+        """Where it is in a text, of which the form is given, too."""
+        return self._expression.search(text) if any(map(formed.__contains__, self.words)) else None
+
+
+# the rank -------------------------------------------------------------------------------------------------------------
+_COLLECTED = re.compile(  # what docker, containerd and `kubectl logs --prefix --timestamps` write before a line
+    rb'^(?:\{"log":")?(?:\[pod/[^\]]*\] )?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?(?:std(?:out|err) [FP] )?'
+)
+# What stands wherever a rank is written, and how it is: by torch, torchrun --tee, mpirun --tag-output, vLLM, srun --label.
+_RANKS = (
+    (b"]", re.compile(rb"\[rank ?([0-9]{1,7})\]", re.IGNORECASE)),
+    (b"]:", re.compile(rb"^ *\[[a-z_]+([0-9]{1,7})\]:")),
+    (b",", re.compile(rb"^ *\[(?:[\w.-]+@)?[0-9]+,([0-9]{1,7})\](?:<std(?:out|err)>)?:")),
+    (b" rank=", re.compile(rb"\(\w+ rank=([0-9]{1,7}) pid=")),
+    (b": ", re.compile(rb"^ *([0-9]{1,7}): ")),
+)
+_BEGIN = 120  # bytes of a line in which its rank is looked for
+_RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|(?<![A-Za-z])rank[_-]?(\d{1,7})(?!\d)[^/]*$")
+_ATTEMPT = re.compile(r"(.*)attempt_(\d+)/\d+/std(?:out|err)\.log")
+
+
+def rank_of_line(line: bytes) -> Optional[int]:
+    """The rank that the beginning of a line names."""
+    place = _place_of_rank(shape(line[:_BEGIN]))
+    return int(line[slice(*place)]) if place else None
+
+
+@lru_cache(maxsize=4096)
+def _place_of_rank(begin: bytes) -> Optional[Tuple[int, int]]:
+    """From where to where the rank stands in lines of a shape."""
+    collected = _COLLECTED.match(begin)
+    at = collected.end() if collected else 0
+    own = begin[at:]
+    ranks = [found[-1] for found in (list(form.finditer(own)) for mark, form in _RANKS if mark in own) if found]
+    return (at + ranks[0].start(1), at + ranks[0].end(1)) if ranks else None
+
+
+def rank_of_file(name: str) -> Optional[int]:
+    """The rank whose log a file is, by its path."""
+    rank = _RANK_OF_FILE.search(name)
+    return int(rank.group(1) or rank.group(2)) if rank else None
+
+
+def earlier_attempts(names: Iterable[str]) -> Set[str]:
+    """Of these logs those of ranks that torchrun has started again, of which the later logs are here, too."""
+    attempts = [(attempt[0], attempt[1], int(attempt[2])) for attempt in map(_ATTEMPT.fullmatch, names) if attempt]
+    last: Dict[str, int] = {}
+    for _, run, number in attempts:
+        last[run] = max(number, last.get(run, 0))
+    return {name for name, run, number in attempts if number < last[run]}

@@ -1,1 +1,0 @@
-"""The verbs for which no file of `patcher.verbs` is written yet."""

@@ -1,0 +1,410 @@
+"""`diagnose`: what is wrong in logs, and what cures it; logs that have ended, logs that grow, ranks that are started."""
+
+from __future__ import annotations
+
+import sys
+import time
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, cast
+
+import click
+
+from patcher.diagnosis.conclusions import sentence
+from patcher.diagnosis.failures import Failure
+from patcher.diagnosis.files import PIECE, STDIN, Tail, log_files, packed_by, read_log
+from patcher.diagnosis.log import Log, LoggedError, LogReader
+from patcher.diagnosis.patterns import with_tools
+from patcher.diagnosis.rank import accelerators, device_names, on_cpu
+from patcher.diagnosis.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
+from patcher.errors import UsageError
+from patcher.message import Message, joined
+from patcher.text.listed import Texts, count, one_or_more, ranks
+from patcher.text.terminal import Styled, width, wrapped
+from patcher.verbs.console import Console
+from patcher.verbs.findings import DiagnoseOutcome, FoundSymptom, KnownSymptoms
+from patcher.verbs.list import symptom_details
+from patcher.verbs.options import common_options
+from patcher.verbs.place import HERE, SILENT, Events, Place
+from patcher.verbs.styles import Row, hint_lines, style, titled
+from patcher.verbs.translation import Verbatim, term, translated
+from patcher.verbs.usage import Number, Whole
+
+_STDIN = Message("standard input")
+_MB = 1_000_000
+_PAUSE = 0.5  # seconds between two looks at a file that grows
+_FEW = 3  # lines that merely speak of errors
+
+
+def diagnose(
+    logs: Texts = STDIN, *, run: Optional[str] = None, place: Place = HERE, events: Events = SILENT
+) -> DiagnoseOutcome:
+    """Read logs, and find what is wrong in them and which patchset cures it.
+
+    Args:
+        logs: files, also compressed by gzip; directories with all that is in them; `-` for standard input.
+        run: which runs are shown: `all`, or a number as text, 1 being the oldest; the newest without it.
+        place: the environment that is to be cured.
+        events: takes how many megabytes were read.
+
+    Raises:
+        UsageError: logs that are not there or may not be read; a run that they do not have.
+        SitepatchError: no such environment, where something is to be cured in it.
+    """
+    known = KnownSymptoms(place)
+    files = log_files(one_or_more(logs))
+    total, size = sum(Path(path).stat().st_size for path in files if path != STDIN), 0
+
+    def progress(more: int) -> None:
+        nonlocal size
+        size += more
+        is_known = size <= total  # not of standard input, nor of what is packed
+        events.progress(size // _MB, -(-total // _MB) if is_known else 0, Message("MB of logs read"))
+
+    read = [_read(path, known.patterns, progress) for path in files]
+    events.progress(1, 1, Message("logs read"))
+    return known.outcome(read, run)
+
+
+def follow(logs: Texts = STDIN, *, place: Place = HERE) -> Iterator[DiagnoseOutcome]:
+    """The outcome for logs that still grow: at once, and again whenever something was written. Only standard input ends.
+
+    A log that is packed does not grow: in a directory it is left out.
+
+    Raises:
+        UsageError: as `diagnose` does; a log that is named is compressed.
+    """
+    known, words = KnownSymptoms(place), one_or_more(logs)
+    files = log_files(words)
+    if STDIN in files:
+        if len(files) > 1:
+            raise UsageError("--follow: found standard input and files, expected one or the other")
+        reader = LogReader(_STDIN, known.patterns)
+        while piece := _stdin().read1(PIECE):
+            reader.feed(piece)
+            yield known.outcome([reader.log()])
+        reader.feed(b"", last=True)
+        yield known.outcome([reader.log()])
+        return
+    packed = {word: how for word, how in zip(words, map(packed_by, words)) if how}
+    for word, how in packed.items():
+        hint = Message("it does not grow: leave --follow out")
+        raise UsageError("--follow: found what {how} has compressed: {word}", hint, how=how, word=word)
+    tails: Dict[str, Tail] = {}
+    while True:
+        for path in log_files(words):  # a directory may have more of them now
+            if path not in tails and not packed_by(path):
+                tails[path] = Tail(path, known.patterns)
+        if any(list(map(Tail.read, tails.values()))):
+            yield known.outcome([tail.log() for tail in tails.values()])
+        time.sleep(_PAUSE)
+
+
+def _stdin() -> BufferedReader:
+    if sys.stdin is None:
+        raise UsageError("standard input is closed", "name a file")
+    return cast(BufferedReader, sys.stdin.buffer)
+
+
+def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -> Log:
+    if path == STDIN:
+        return read_log(_STDIN, _stdin(), patterns, progress)
+    with Path(path).open("rb") as file:
+        return read_log(path, file, patterns, progress)
+
+
+@click.command(
+    "diagnose",
+    epilog=(
+        "\b\nExamples:\n  torchrun --nproc_per_node=8 train.py 2>&1 | sitepatch diagnose\n"
+        "  sitepatch diagnose work_dirs/logs\n  sitepatch diagnose train.log --follow\n"
+        "  sitepatch diagnose --ranks 2 --timeout 30"
+    ),
+)
+@click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path())
+@click.option("--follow", "grows", is_flag=True, help="Also what is written from now on, until Ctrl-C.")
+@click.option("--run", "which", metavar="N|all", help="Which run, where the logs hold several; default: the newest.")
+@click.option("--ranks", "size", metavar="N", type=Whole(1, 256), help="No log: start N ranks here, and see if they can talk.")
+@click.option(
+    "--backend", metavar="NAME", help="With --ranks: gloo, nccl, cpu:gloo,gcu:eccl, ...; default: what fits the device."
+)
+@click.option("--timeout", type=Number(1, 86400), metavar="SECONDS", help="With --ranks: how long they have; default: 60.")
+@common_options()
+def command(
+    console: Console,
+    logs: Tuple[str, ...],
+    grows: bool,
+    which: Optional[str],
+    size: Optional[int],
+    backend: Optional[str],
+    timeout: Optional[float],
+) -> int:
+    """Explain an error in a log, and name the patchset that cures it.
+
+    It reads the logs of all ranks: files (also compressed by gzip), directories with all that is in them, or standard
+    input (-). For each known problem it shows what has happened, whether the patchset that
+    cures it fits this environment or is applied there already, and the one command to run. What mmengine-ddp-debug printed
+    becomes a table of all ranks. Exit code 1 if anything was found.
+
+    With --ranks it reads no log: it starts ranks of this environment's Python and torch on this machine, which make an
+    all-reduce and wait at a barrier, and reports which of them did not arrive, and why. Exit code 1 if they cannot
+    communicate.
+    """
+    if size is not None:
+        if logs or grows or which:
+            raise UsageError("--ranks: found a log, --follow or --run, which are for logs", "leave one of both out")
+        return _report_trial(console, size, backend or "", timeout or 60.0)
+    if backend is not None or timeout is not None:
+        raise UsageError("--backend and --timeout: found no --ranks, which they are for")
+    if not logs and (sys.stdin is None or sys.stdin.isatty()):
+        raise UsageError("no log was given", "name files or directories, or pipe a log into the command")
+    if grows and (which or console.as_json):
+        raise UsageError("--follow: found --run or --json, which are for logs that have ended")
+    if grows:
+        return _report_growing(console, logs or STDIN)
+    outcome = diagnose(logs or STDIN, run=which, place=console.place, events=console)
+    console.notes((error.brief for error in outcome.broken), "broken")
+    _show_runs(console, outcome)
+    console.rows(_outcome_rows(outcome.failures, outcome.unexplained, outcome.findings))
+    _show_damage(console, outcome.logs)
+    _show_cure(console, outcome)
+    if outcome.ok:
+        mentions = outcome.mentions if console.verbose else outcome.mentions[:_FEW]
+        console.rows([Row("also in the text", (f"{each.log}:{each.line}",), (Verbatim(each.text),)) for each in mentions])
+    return console.answer(outcome.ok, _outcome_json(console, outcome))
+
+
+def _report_growing(console: Console, logs: Texts) -> int:
+    """Write each finding when it is seen first, the newest run whenever more of its ranks have reported, and how it ended."""
+    seen: Set[Tuple[str, object]] = set()
+    outcome, reports, ok, has_ended = None, 0, True, False
+    try:
+        for outcome in follow(logs, place=console.place):
+            failures = [each for each in outcome.failures if (each.time, each.rank) not in seen]
+            unexplained = [each for each in outcome.unexplained if (each.error, each.at) not in seen]
+            findings = [each for each in outcome.findings if (each.symptom.name, None) not in seen]
+            seen.update((each.time, each.rank) for each in failures)
+            seen.update((each.error, each.at) for each in unexplained)
+            seen.update((each.symptom.name, None) for each in findings)
+            console.rows(_outcome_rows(failures, unexplained, findings))
+            if findings:
+                _show_cure(console, outcome)
+            number = sum(len(log.reports) for log in outcome.logs)
+            if number > reports:
+                _show_runs(console, outcome)
+                ok = ok and not outcome.concluded
+            reports = number
+            sys.stdout.flush()
+        has_ended = True
+    except KeyboardInterrupt:
+        console.rows([_run_row(outcome, has_ended=has_ended)] if outcome else [])
+        raise
+    console.rows([_run_row(outcome, has_ended=has_ended)] if outcome else [])
+    return 0 if ok and not seen else 1
+
+
+def _report_trial(console: Console, size: int, backend: str, timeout: float) -> int:
+    """Start ranks, and show whether they can communicate."""
+    from patcher.diagnosis.ranks import trial_json  # with subprocess
+    from patcher.verbs.trial import rank_rows, start_ranks
+
+    ranks, verdict, found = start_ranks(size, backend=backend, timeout=timeout, place=console.place, events=console)
+    console.notes((error.brief for error in found.broken), "broken")
+    console.notes(dict.fromkeys(remark for rank in ranks for remark in rank.remarks))
+    console.rows(rank_rows(ranks, verdict))
+    console.rows(_finding_rows(found.findings))
+    console.rows([Row("ok" if verdict.ok else "failed", (verdict.text,), tuple(hint_lines(verdict.hint)))])
+    if found.cure:
+        _show_cure(console, found)
+    return console.answer(verdict.ok, {**_outcome_json(console, found), "trial": trial_json(ranks, verdict, timeout)})
+
+
+# as text --------------------------------------------------------------------------------------------------------------
+_NO_TRACEBACK = Message(
+    "these logs have no traceback of it: torchrun --log-dir DIR --redirects 3 keeps a log of each rank, "
+    "and @record of torch.distributed.elastic.multiprocessing.errors adds it to torchrun's summary"
+)
+_LATE = Message(
+    "it still ran when torchrun ended it, and has written no error: it stood still or made other calls, "
+    "and py-spy dump --pid PID shows where while it runs"
+)
+_WAITED = Message("it waited for another rank, and is a victim: look for the one that ended or stood still before")
+
+
+def _outcome_rows(
+    failures: Iterable[Failure], unexplained: Iterable[LoggedError], findings: Sequence[FoundSymptom]
+) -> List[Row]:
+    """A row for each rank that failed first, or each error that nothing explains, between known causes and consequences."""
+    causes, consequences = ([each for each in findings if each.symptom.follows == follows] for follows in (False, True))
+    errors = [*map(_failure_row, failures), *map(_unexplained_row, unexplained)]
+    return [*_finding_rows(causes), *errors, *_finding_rows(consequences)]
+
+
+def _unexplained_row(error: LoggedError) -> Row:
+    where = joined(", ", [f"{error.log}:{error.line}", *([ranks(error.ranks)] if error.ranks else [])])
+    details: List[str] = [*map(Verbatim, filter(None, (error.error, error.at)))]
+    details += [Message("by its words it is about {name}", name=error.about)] if error.about else []
+    details.append(Message("no patchset and no advice here is about this error"))
+    return Row(Message("not known"), (where,), tuple(details))
+
+
+def _failure_row(failure: Failure) -> Row:
+    where = f"{failure.log}:{failure.line}"
+    error: List[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
+    if failure.late:
+        text = "torchrun saw rank {failure.rank} fail first, on {failure.host}, {failure.time}: it waited in vain"
+        saw = Message(text, failure=failure)
+        return Row("late", (ranks(failure.late), where), (saw, *error, *hint_lines(_LATE)))
+    details = list(error)
+    if not failure.named:
+        details.append(Message("the logs do not say which rank has written this traceback: it is the only one"))
+    if failure.victim is not None:
+        details += [Message("it was ended by {signal}", signal=failure.signal)] if failure.signal and not failure.error else []
+        details.append(Message("torchrun saw rank {rank} fail first, which waited for this one", rank=failure.victim))
+    elif failure.signal:
+        text = "torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}"
+        details.append(Message(text, failure=failure))
+    else:
+        text = "torchrun saw it fail first: exit code {failure.exitcode}, on {failure.host}, {failure.time}"
+        details.append(Message(text, failure=failure))
+    if failure.error_file:
+        details.append(Message("its error file: {error_file}", error_file=failure.error_file))
+    elif not (failure.error or failure.signal):
+        details += hint_lines(_NO_TRACEBACK)
+    details += hint_lines(_WAITED) if failure.waited else []
+    return Row("waited" if failure.waited else "failed", (Message("rank {rank}", rank=failure.rank), where), tuple(details))
+
+
+def _finding_rows(findings: Iterable[FoundSymptom]) -> List[Row]:
+    """A row for each finding; its word is the state of the patchset that cures it, `advice` where none does."""
+    return [_finding_row(finding) for finding in findings]
+
+
+def _finding_row(finding: FoundSymptom) -> Row:
+    symptom, fit, patchset = finding.symptom, finding.fit, finding.patchset
+    which = [ranks(finding.ranks)] if finding.ranks else []
+    lines = [count(finding.number, "line")] if finding.number > 1 else []
+    where = joined(", ", [f"{finding.log}:{finding.line}", *which, *lines])
+    cure = ""
+    if fit and patchset:
+        does = Message("shown by {name}" if patchset.kind == "debug" else "cured by {name}", name=patchset.name)
+        cure = Message("{does}: {text}", does=does, text=fit.text)
+    word = fit.word if fit else "follows" if symptom.follows else "advice"
+    return Row(word, (symptom.name, where), (Verbatim(finding.text), *symptom_details(symptom, cure, finding.devices)))
+
+
+def _show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
+    """Write the one command to run, or that there is nothing to be done."""
+    if outcome.cure:
+        console.out(style("run", bold=True), "  ", _cure(console, outcome))
+    elif outcome.ok and not outcome.runs:
+        lines, logs = count(sum(log.lines for log in outcome.logs), "line"), count(len(outcome.logs), "log")
+        console.info("no known problem in {lines} of {logs}", lines=lines, logs=logs)
+
+
+def _cure(console: Console, outcome: DiagnoseOutcome) -> str:
+    return console.command(*outcome.cure, patch_dirs=console.place.patch_dirs) if outcome.cure else ""
+
+
+def _show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
+    """Write the table of each run that is shown, for each wrapping, and the conclusions."""
+    for run, wraps in outcome.shown:
+        if len(outcome.runs) > 1:
+            number = Message("run {number} of {total}", number=run.number, total=len(outcome.runs))
+            console.info(joined(", ", [number, run.when]))
+        for wrap in wraps:
+            _show_wrap(console, wrap)
+
+
+def _show_wrap(console: Console, classified: ClassifiedWrap) -> None:
+    console.out(titled(heading(classified)))
+    head, *lines = table(classified)
+    console.out(style(f"{head.text}  {head.verdict}", dim=True))
+    for line in lines:
+        console.out(line.text, "  ", _styled(line.verdict))
+    console.out()
+    for conclusion in classified.conclusions:
+        console.out(_styled(conclusion.code), "  ", _indented(translated(sentence(conclusion)), len(conclusion.code) + 2))
+        if conclusion.hint:
+            console.out("  " + _indented(translated(Message("hint: {hint}", hint=conclusion.hint)), 2))
+    if not classified.conclusions:
+        console.out(_styled(READY), "  ", well(classified))
+    console.out()
+
+
+def _styled(verdict: str) -> Styled:
+    return style(verdict, fg="green" if verdict == READY else "yellow" if verdict in DOUBTS else "red")
+
+
+def _indented(text: str, indent: int) -> str:
+    """Text in lines of at most 100 columns, all but the first two columns in; the first begins at column `indent`."""
+    return "\n  ".join(wrapped("." * indent + text, WIDTH - 2))[indent:]
+
+
+def _show_damage(console: Console, logs: Sequence[Log]) -> None:
+    """Write which reports and logs could not be read to their end."""
+    number = sum(log.cut_count for log in logs)
+    were = Message("reports end too early and were" if number > 1 else "report ends too early and was")
+    damage: List[Tuple[str, str]] = []
+    if number:
+        damage.append(
+            ("cut-short", Message("{number} {were} not read: {places}", number=number, were=were, places=_places(logs)))
+        )
+    damage += [("unread", Message("{log.name}: {log.problem}", log=log)) for log in logs if log.problem]
+    for word, text in damage:
+        console.out(style(term(word), fg="red"), "  ", _indented(translated(text), width(term(word)) + 2))
+
+
+def _places(logs: Sequence[Log]) -> str:
+    places = [f"{log.name}:{line}" for log in logs for line in log.cut]
+    return ", ".join(places[:10]) + (", ..." if places[10:] else "")
+
+
+def _run_row(outcome: DiagnoseOutcome, *, has_ended: bool) -> Row:
+    """The verdict of the newest run: how many ranks, on which devices, and whether it came to its end."""
+    reports = [row for _, wraps in outcome.shown[-1:] for wrap in wraps for row in wrap.wrap.rows]
+    size = max([len({row.rank for row in reports}), *(row.world_size or 0 for row in reports)], default=0)
+    devices = ", ".join(sorted({name for row in reports for name in device_names(row.parameters)}))
+    idle = sorted({name for row in reports if on_cpu(row) for name in accelerators(row)})
+    if reports:
+        who = Message("{ranks} on {devices}", ranks=count(size, "rank"), devices=devices or Message("no device"))
+        who = Message("{who}, while {idle} stands idle", who=who, idle=", ".join(idle)) if idle else who
+    else:
+        who = Message("these logs do not say how many ranks there were and on which devices: mmengine-ddp-debug reports it")
+    end = Message("it came to its end without an error" if has_ended else "no error so far")
+    end = Message("it did not come to its end without an error") if outcome.erred else end
+    return Row("ok" if outcome.ok else "failed", (who,), (end,))
+
+
+# as JSON --------------------------------------------------------------------------------------------------------------
+_ERROR = ("error", "at", "ranks", "log", "line", "about")
+
+
+def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
+    """The whole answer."""
+    return {
+        "failures": [failure._asdict() for failure in outcome.failures],
+        "unexplained": [{name: getattr(error, name) for name in _ERROR} for error in outcome.unexplained],
+        "mentions": [{"log": each.log, "line": each.line, "text": each.text} for each in outcome.mentions],
+        "findings": [_finding_json(finding) for finding in outcome.findings],
+        "cure": _cure(console, outcome),
+        "runs": len(outcome.runs),
+        "shown": [run_json(run, classified) for run, classified in outcome.shown],
+        "logs": [_log_json(log) for log in outcome.logs],
+        "trial": None,
+        "broken": [{"problem": error.message, **error.place} for error in outcome.broken],
+    }
+
+
+def _finding_json(finding: FoundSymptom) -> Dict[str, Any]:
+    symptom, fit, patchset = finding.symptom, finding.fit, finding.patchset
+    advice = with_tools(symptom.advice, finding.devices)
+    head = {"symptom": symptom.name, "meaning": symptom.meaning, "advice": advice, "follows": symptom.follows}
+    seen = {"lines": finding.number, **{name: getattr(finding, name) for name in ("ranks", "log", "line", "text")}}
+    cure = {"fit": fit.word if fit else "", "fit_text": fit.text if fit else "", "settings": fit.settings if fit else ()}
+    return {**head, **seen, "patchset": patchset.name if patchset else "", **cure}
+
+
+def _log_json(log: Log) -> Dict[str, Any]:
+    head = {"log": log.name, "lines": log.lines, "reports": len(log.reports), "cut": log.cut_count}
+    return {**head, "cut_lines": log.cut, "problem": log.problem}

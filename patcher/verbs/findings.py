@@ -1,0 +1,266 @@
+"""Logs -> what is wrong in them, which patchset cures it, and whether that one fits this environment."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from patcher.diagnosis.conclusions import is_wrong
+from patcher.diagnosis.failures import Failure, Meaning, first_failures
+from patcher.diagnosis.log import Log, LoggedError, Mention
+from patcher.diagnosis.patterns import matches_pattern
+from patcher.diagnosis.rank import VENDORS
+from patcher.diagnosis.runs import Run, find_runs
+from patcher.diagnosis.table import ClassifiedWrap, classified_wraps
+from patcher.diagnosis.words import earlier_attempts
+from patcher.errors import SitepatchError, UsageError
+from patcher.facts import FileStatus
+from patcher.installed.interpreter import Environment
+from patcher.message import Message
+from patcher.model import Patchset, Symptom
+from patcher.patchset.places import builtin_dir
+from patcher.patchset.sources import find_patchsets
+from patcher.patchset.symptoms import general_symptoms
+from patcher.store.retry import settled
+from patcher.store.status import statuses
+from patcher.verbs.fit import APPLICABLE, UNKNOWN, Fit, fit_of
+from patcher.verbs.place import Place
+
+_OF_SUMMARY = ("a-rank-failed", "rank-ended-by-sigkill")  # symptoms that are known better from a summary of torchrun
+_OF_REPORTS = ("reported-on-a-card-before-ddp",)  # and from reports of where the ranks train
+_WAITED = {  # symptoms of a rank that has waited for another one
+    "collective-timed-out": Meaning.TIMED_OUT,
+    "ranks-missing-at-start": Meaning.TIMED_OUT,
+    "peer-gone": Meaning.PEER_GONE,
+}
+_MESSAGE = 20  # lines of a long message, from that of the exception on
+
+
+class FoundSymptom(NamedTuple):
+    """A symptom that was found: in `number` lines, of `ranks` as far as they are known; `log`, `line` and `text` of the first.
+
+    `patchset` cures it, None where none does; `fit` is whether that one fits, None where there is none. `devices` are the
+    kinds of accelerators that the logs speak of, else those whose packages are installed.
+    """
+
+    symptom: Symptom
+    patchset: Optional[Patchset]
+    fit: Optional[Fit]
+    number: int
+    ranks: Tuple[int, ...]
+    log: str
+    line: int
+    text: str
+    devices: Tuple[str, ...] = ()
+
+
+class DiagnoseOutcome(NamedTuple):
+    """What was found: in the order of the logs, consequences last. `cure` are the words of a command, or empty.
+
+    `failures` are those that each launcher whose summary is in the logs saw first, the earliest first, or, where that is known
+    better, those that came before; ranks that waited for others are last. Without such a summary, `unexplained` are the errors
+    that nothing known explains. `mentions` are lines that merely speak of errors.
+    `logs` are those that were read, `runs` come from the reports of mmengine-ddp-debug in them, and `shown` are those that
+    were requested, each with the conclusions about its wrappings; `broken` are patchsets that cannot be read.
+    """
+
+    failures: Tuple[Failure, ...]
+    unexplained: Tuple[LoggedError, ...]
+    mentions: Tuple[Mention, ...]
+    findings: Tuple[FoundSymptom, ...]
+    cure: Tuple[str, ...]
+    logs: Tuple[Log, ...]
+    runs: Tuple[Run, ...]
+    shown: Tuple[Tuple[Run, Tuple[ClassifiedWrap, ...]], ...]
+    broken: Tuple[SitepatchError, ...]
+
+    @property
+    def concluded(self) -> bool:
+        """Whether anything is wrong in the runs that are shown."""
+        return any(is_wrong(wrap.conclusions) for _, wraps in self.shown for wrap in wraps)
+
+    @property
+    def erred(self) -> bool:
+        """Whether there is an error in the logs, or something in them that could not be read."""
+        return bool(self.failures or self.unexplained or self.findings or any(log.is_damaged for log in self.logs))
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong, as far as is known, and everything was read."""
+        return not (self.erred or self.concluded)
+
+
+class KnownSymptoms:
+    """All known symptoms, and whether the patchsets that cure them fit an environment, which is read once."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        sources, broken = find_patchsets(place.patch_dirs, Path.cwd())
+        self.broken = tuple(broken.values())
+        self.symptoms: List[Tuple[Symptom, Optional[Patchset]]] = [
+            *((symptom, source.patchset) for source in sources for symptom in source.patchset.symptoms),
+            *((symptom, None) for symptom in general_symptoms(builtin_dir())),
+        ]
+        self.patterns = [text for symptom, _ in self.symptoms for text in (*symptom.patterns, *symptom.needs)]
+        self._fits: Dict[Tuple[object, ...], Fit] = {}
+        self._meanings: Dict[str, Meaning] = {}
+
+    @cached_property
+    def _env(self) -> Environment:
+        return self._place.environment()
+
+    @cached_property
+    def _statuses(self) -> List[FileStatus]:
+        return settled(self._env, lambda: statuses(self._env))
+
+    def outcome(self, logs: Sequence[Log], which: Optional[str] = None) -> DiagnoseOutcome:
+        """The outcome for these logs, with the runs that `which` names."""
+        findings, runs = self._findings(logs), find_runs(logs)
+        earlier = earlier_attempts(log.name for log in logs)
+        current = [log for log in logs if log.name not in earlier]
+        summaries = [summary for log in logs for summary in log.summaries]
+        failures = first_failures(summaries, [log.tracebacks for log in current], self._meaning)
+        unexplained = () if failures else _unexplained(current, findings)
+        known_better = (*(_OF_SUMMARY if failures else ()), *(_OF_REPORTS if runs else ()))
+        findings = [finding for finding in _most_specific(findings) if finding.symptom.name not in known_better]
+        names = [log.name for log in logs]
+        findings.sort(key=lambda finding: (finding.symptom.follows, names.index(finding.log), finding.line))
+        return DiagnoseOutcome(
+            failures=failures,
+            unexplained=unexplained,
+            mentions=self._mentions(logs),
+            findings=tuple(findings),
+            cure=_cure(findings),
+            logs=tuple(logs),
+            runs=runs,
+            shown=tuple((run, classified_wraps(run)) for run in _chosen(runs, which)),
+            broken=self.broken,
+        )
+
+    def _findings(self, logs: Sequence[Log]) -> List[FoundSymptom]:
+        """The symptoms of which the logs have an error and what else it needs, and an environment or a text what it is for."""
+        seen = {sighting.pattern for log in logs for sighting in log.sightings}
+        evidence = seen.union(mention.pattern for log in logs for mention in log.mentions)
+        spoken_of = sorted({device for log in logs for device in log.devices})
+        findings = []
+        for symptom, patchset in self.symptoms:
+            if seen.isdisjoint(symptom.patterns) or (symptom.needs and evidence.isdisjoint(symptom.needs)):
+                continue
+            kinds = {name: VENDORS.get(name, ("", ""))[0] for name in symptom.installed}
+            installed = [name for name in kinds if self._is_installed(name)]
+            if kinds and not installed and set(kinds.values()).isdisjoint(spoken_of):
+                continue
+            devices = spoken_of or [kinds[name] for name in installed if kinds[name]]
+            if patchset and len(devices) == 1 and any(option.name == "device" for option in patchset.options):
+                symptom = symptom._replace(options={**symptom.options, "device": devices[0]})
+            fit = self._fit(patchset, symptom) if patchset else None
+            findings.append(_finding(symptom, patchset, fit, logs)._replace(devices=tuple(devices)))
+        return findings
+
+    def _is_installed(self, package: str) -> bool:
+        return any((Path(site) / package).is_dir() for site in self._env.search)
+
+    def _mentions(self, logs: Sequence[Log]) -> Tuple[Mention, ...]:
+        """Each line once that merely speaks of an error; not what symptoms need beside their errors."""
+        patterns = {"", *(pattern for symptom, _ in self.symptoms for pattern in symptom.patterns)}
+        lines = {(each.log, each.line): each for log in logs for each in log.mentions if each.pattern in patterns}
+        return tuple(sorted(lines.values()))
+
+    def _meaning(self, error: str) -> Meaning:
+        """What an error says of the rank that has raised it."""
+        if error not in self._meanings:
+            about = [each for each, _ in self.symptoms if any(matches_pattern(pattern, error) for pattern in each.patterns)]
+            waited = [_WAITED[symptom.name] for symptom in about if symptom.name in _WAITED]
+            other = Meaning.UNCLEAR if any(symptom.follows for symptom in about) else Meaning.OWN
+            self._meanings[error] = (waited or [other])[0]
+        return self._meanings[error]
+
+    def _fit(self, patchset: Patchset, symptom: Symptom) -> Fit:
+        key = patchset.name, symptom.name, *symptom.options.values()
+        if key not in self._fits:
+            try:
+                self._fits[key] = fit_of(self._env, self._statuses, patchset, symptom)
+            except UsageError:  # there is no such environment
+                raise
+            except SitepatchError as error:
+                text = "whether it fits could not be looked at: {message}"
+                self._fits[key] = Fit(UNKNOWN, Message(text, message=error.message))
+        return self._fits[key]
+
+
+def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]) -> FoundSymptom:
+    """All lines of some logs that match one of the symptom's patterns, as one finding."""
+    sightings = [
+        (log.name, sighting)
+        for log in logs
+        for sighting in sorted(log.sightings, key=lambda sighting: sighting.line)
+        if sighting.pattern in symptom.patterns
+    ]
+    ranks = sorted({rank for _, sighting in sightings for rank in sighting.ranks})
+    name, first = sightings[0]
+    number = sum(sighting.number for _, sighting in sightings)
+    return FoundSymptom(symptom, patchset, fit, number, tuple(ranks), name, first.line, first.text)
+
+
+def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple[LoggedError, ...]:
+    """The errors that nothing explains, each once; exit codes and what a logger calls an error, where there is no other."""
+    errors = [(log, error) for log in logs for error in log.errors]
+    least = min((error.kind for _, error in errors), default=0)
+    if least and findings:
+        return ()
+    patterns = {pattern for finding in findings for pattern in finding.symptom.patterns}
+    alike: Dict[Tuple[str, str], LoggedError] = {}
+    for log, error in errors:
+        if error.kind == least and not _is_explained(error, log, patterns):
+            first = alike.setdefault((error.error, error.at), error)
+            alike[error.error, error.at] = first._replace(ranks=tuple(sorted({*first.ranks, *error.ranks})))
+    with_code = {error for error, at in alike if at}
+    return tuple(error for (text, at), error in alike.items() if at or text not in with_code)
+
+
+def _is_explained(error: LoggedError, log: Log, patterns: Set[str]) -> bool:
+    """Whether patterns of what is known are in its text, in the text around it, or in a line of its message."""
+    near = range(error.line, error.line + _MESSAGE)
+    return (
+        not patterns.isdisjoint(error.patterns)
+        or any(sighting.line in near for sighting in log.sightings if sighting.pattern in patterns)
+        or any(matches_pattern(pattern, error.error) for pattern in patterns)
+    )
+
+
+def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
+    if which is None:
+        return runs[-1:]
+    if which == "all":
+        return runs
+    if not (which.isdecimal() and 1 <= int(which) <= len(runs)):
+        expected = Message("all or a number from 1 to {number}", number=len(runs))
+        expected = expected if runs else Message("none: no log has a report of mmengine-ddp-debug")
+        text = "--run: found {which}, expected {expected}"
+        raise UsageError(text, Message("1 is the oldest run"), which=which, expected=expected)
+    return runs[int(which) - 1 : int(which)]
+
+
+def _most_specific(findings: Sequence[FoundSymptom]) -> List[FoundSymptom]:
+    """Of findings in one line the most specific: that for what is installed here, else those that a patchset cures."""
+
+    def weight(finding: FoundSymptom) -> Tuple[bool, bool, bool, bool]:
+        cures = finding.patchset is not None and finding.patchset.kind != "debug"
+        return bool(finding.symptom.installed), finding.patchset is not None, cures, not finding.symptom.follows
+
+    most: Dict[Tuple[str, int], Tuple[bool, bool, bool, bool]] = {}
+    for finding in findings:
+        place = finding.log, finding.line
+        most[place] = max(weight(finding), most.get(place, weight(finding)))
+    return [finding for finding in findings if weight(finding) == most[finding.log, finding.line]]
+
+
+def _cure(findings: Sequence[FoundSymptom]) -> Tuple[str, ...]:
+    """The words of the one command that cures what can be cured here; beside a cause, not what hides its consequences."""
+    causes = [finding for finding in findings if not finding.symptom.follows] or findings
+    cures = [(cause.patchset.name, cause.fit) for cause in causes if cause.patchset and cause.fit]
+    able = [(name, fit.settings) for name, fit in cures if fit.word == APPLICABLE]
+    names = dict.fromkeys(name for name, _ in able)
+    settings = dict.fromkeys(f"{name}.{text}" for name, texts in able for text in texts)
+    return ("apply", *names, *(word for text in settings for word in ("--set", text))) if names else ()
