@@ -60,7 +60,7 @@ def apply_requested(
 ) -> Outcome:
     """Apply patchsets that are loaded already, with these remarks; see `apply`."""
     env = place.environment()
-    how = verify_settings(place, env, verify, [item.patchset for item in requested], events)
+    verification = verify_settings(place, env, verify, [item.patchset for item in requested], events)
     names = tuple(item.patchset.name for item in requested)
     events.started(env, requested)
 
@@ -69,7 +69,7 @@ def apply_requested(
         plan = plan._replace(notes=(*notes, *plan.notes))
         return Outcome(place, env, plan, names, tuple(requested), dry_run)
 
-    return carry_out(look, env, how, events, dry_run=dry_run)
+    return carry_out(look, env, verification, events, dry_run=dry_run)
 
 
 @click.command("apply", epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run")

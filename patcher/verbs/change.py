@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def carry_out(
-    look: Callable[[], Outcome], env: Environment, how: Optional[VerifySettings], events: Events, *, dry_run: bool = False
+    look: Callable[[], Outcome], env: Environment, settings: Optional[VerifySettings], events: Events, *, dry_run: bool = False
 ) -> Outcome:
     """Look, lock, look again, verify, commit.
 
@@ -32,7 +32,7 @@ def carry_out(
     Args:
         look: makes the outcome with the plan; it reads only, and is called again where the environment has changed.
         env: the environment.
-        how: how to verify, None for not at all.
+        settings: how to verify, None for not at all.
         events: takes the plan, and what is done.
         dry_run: look only.
 
@@ -42,13 +42,13 @@ def carry_out(
     if dry_run:
         note_interrupted(env, events)
     recovered = [] if dry_run else _recover(env, events)
-    first = settled(env, look) if dry_run else quiet(env, look)
-    sites = _sites(first) if first else {store.site for store in stores(env)}
-    if first and (dry_run or not sites):
-        first = first._replace(plan=_noted(first.plan), recovered=tuple(recovered))
-        events.planned(first)
-        return first
-    _check_writable(first.changed if first else ())
+    first_look = settled(env, look) if dry_run else quiet(env, look)
+    sites = _sites(first_look) if first_look else {store.site for store in stores(env)}
+    if first_look and (dry_run or not sites):
+        first_look = first_look._replace(plan=_noted(first_look.plan), recovered=tuple(recovered))
+        events.planned(first_look)
+        return first_look
+    _check_writable(first_look.changed if first_look else ())
     fresh = not any(map(has_store, sites))
     from patcher.store.transaction import transaction  # only where something is to be written
 
@@ -57,7 +57,7 @@ def carry_out(
             recovered.extend(_told_recovered(run.recovered, events))
             outcome = look()._replace(fresh=fresh, recovered=tuple(recovered))
             if run.holds(_sites(outcome)):
-                return _write(run, outcome, how, events)
+                return _write(run, outcome, settings, events)
         sites.update(_sites(outcome))
         raise OutdatedError("other processes keep changing this environment", "run this again when they have ended")
 
@@ -88,7 +88,7 @@ def _sites(outcome: Outcome) -> Set[str]:
     return set() if outcome.plan.failed else {file.site for file in outcome.changed}
 
 
-def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], events: Events) -> Outcome:
+def _write(run: Transaction, outcome: Outcome, settings: Optional[VerifySettings], events: Events) -> Outcome:
     """Verify the plan of an outcome and commit it, unless an answer or a check forbids that."""
     outcome = outcome._replace(plan=_noted(outcome.plan))
     events.planned(outcome)
@@ -98,7 +98,7 @@ def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], ev
     _check_writable(changed)
     applied = {step.patchset for file in changed for step in file.steps}
     outcome = outcome._replace(patchsets=tuple(filter(applied.__contains__, outcome.patchsets)) or outcome.patchsets)
-    outcome = outcome._replace(verified=_verified(outcome, how) if how else None)
+    outcome = outcome._replace(verified=_verified(outcome, settings) if settings else None)
     if outcome.verified and outcome.verified.failed:
         return outcome
     for file in changed:
@@ -115,7 +115,7 @@ def _write(run: Transaction, outcome: Outcome, how: Optional[VerifySettings], ev
     return outcome._replace(written=True)
 
 
-def _verified(outcome: Outcome, how: VerifySettings) -> Optional[Verified]:
+def _verified(outcome: Outcome, settings: VerifySettings) -> Optional[Verified]:
     """What came of verifying the planned texts; None where no text is new."""
     texts = [
         file for file in outcome.changed if file.change and not file.change.forget and (file.change.old or file.change.data)
@@ -126,7 +126,7 @@ def _verified(outcome: Outcome, how: VerifySettings) -> Optional[Verified]:
 
     try:
         with stoppable():
-            return verify_files(texts, _patchsets(outcome), how)
+            return verify_files(texts, _patchsets(outcome), settings)
     except OSError as error:
         problem = Message("it could not be verified ({error}), and nothing was written", error=error)
         raise SitepatchError(problem, "see --verify none") from error
@@ -144,11 +144,11 @@ def _noted(plan: Plan) -> Plan:
 
 
 def _patchsets(outcome: Outcome) -> List[Patchset]:
-    return [one.patchset for one in outcome.requested if one.patchset.name in outcome.patchsets]
+    return [item.patchset for item in outcome.requested if item.patchset.name in outcome.patchsets]
 
 
 def verify_settings(
-    place: Place, env: Environment, how: str, patchsets: Sequence[Patchset], events: Events
+    place: Place, env: Environment, verification: str, patchsets: Sequence[Patchset], events: Events
 ) -> Optional[VerifySettings]:
     """The settings that `--verify` means for an environment, None for not to verify.
 
@@ -158,28 +158,28 @@ def verify_settings(
     Raises:
         UsageError: a probe is requested that cannot be run there or is not trusted; see `seconds_for_each`.
     """
-    if how == NONE:
+    if verification == NONE:
         return None
     alone = place.target is not None and place.python is None
-    if how == PROBE:
+    if verification == PROBE:
         if alone:
             raise UsageError("--verify probe and --target: found no interpreter to run a probe in", "name it with --python")
         check_probes(patchsets, place.patch_dirs)
-        for one in patchsets:
-            if not one.verify.probe:
-                events.note(Message("{name} has no probe", name=one.name))
+        for patchset in patchsets:
+            if not patchset.verify.probe:
+                events.note(Message("{name} has no probe", name=patchset.name))
     if alone and env.root:
-        here = "{}.{}".format(*sys.version_info[:2])
+        own_version = "{}.{}".format(*sys.version_info[:2])
         events.note(
             Message(
                 "the Python of the image is not run: Python {here} of this machine compiles the files, and imports none",
-                here=here,
+                here=own_version,
             )
         )
     no_python = Message("--target names no interpreter to import them with; add --python")
     why = Message("an image is not run") if env.root else no_python
-    reason = why if alone and how != COMPILE else ""
-    return VerifySettings(env, seconds_for_each(), how, place.target is not None, reason, events.progress)
+    reason = why if alone and verification != COMPILE else ""
+    return VerifySettings(env, seconds_for_each(), verification, place.target is not None, reason, events.progress)
 
 
 def note_interrupted(env: Environment, events: Events) -> None:

@@ -119,17 +119,17 @@ def check(
     named, releases = one_or_more(names), one_or_more(against)
     check_against(releases, folders=True)
     if explain and (len(named) != 1 or releases):
-        found = "--against" if releases else count(len(named), "patchset")
+        words = "--against" if releases else count(len(named), "patchset")
         raise UsageError(
-            "--explain: found {found}, expected one patchset, which is explained for this environment", found=found
+            "--explain: found {found}, expected one patchset, which is explained for this environment", found=words
         )
-    every, broken = find_patchsets(place.patch_dirs, Path.cwd())
-    known = [source.patchset for source in every]
-    requested, notes = choose(named or [patchset.name for patchset in known], one_or_more(settings), place.patch_dirs)
+    sources, broken = find_patchsets(place.patch_dirs, Path.cwd())
+    patchsets = [source.patchset for source in sources]
+    requested, notes = choose(named or [patchset.name for patchset in patchsets], one_or_more(settings), place.patch_dirs)
     outcome = _inspect(place, requested, {} if named else broken)
     outcome = outcome._replace(notes=tuple(notes), strict=strict, against=bool(releases))
     if releases:
-        return outcome._replace(releases=tuple(check_releases(requested, releases, known, jobs, events)))
+        return outcome._replace(releases=tuple(check_releases(requested, releases, patchsets, jobs, events)))
     env = place.environment()
     events.started(env)
     return _explain(outcome, env) if explain else _check_here(outcome, env, events, together=bool(named))
@@ -173,16 +173,16 @@ def _explain(outcome: CheckOutcome, env: Environment) -> CheckOutcome:
 
 def _check_here(outcome: CheckOutcome, env: Environment, events: Events, *, together: bool) -> CheckOutcome:
     """All patchsets `together`, as `apply` would take them, or each by itself."""
-    every: List[Answer] = []
+    answers: List[Answer] = []
     notes: Dict[str, None] = {}
     groups = [outcome.requested] if together else [(wanted,) for wanted in outcome.requested]
     for number, group in enumerate(groups, 1):
         plan = settled(env, partial(make_plan, env, Wanted(tuple(group))))
-        every += plan.answers
+        answers += plan.answers
         notes.update(dict.fromkeys(plan.notes))
         events.progress(number, len(groups), Message("patchsets checked"))
-    absent = () if together else tuple(filter(is_absent, every))
-    present = tuple(answer for answer in every if answer not in absent)
+    absent = () if together else tuple(filter(is_absent, answers))
+    present = tuple(answer for answer in answers if answer not in absent)
     return outcome._replace(answers=present, absent=absent, notes=(*outcome.notes, *notes))
 
 
@@ -352,9 +352,9 @@ def _show_annotations(console: Console, outcome: CheckOutcome) -> None:
 
     for name, findings in outcome.findings.items():
         for finding in findings:
-            text = joined("\n", (finding.text, finding.hint))
+            message = joined("\n", (finding.text, finding.hint))
             file = outcome.folders[name] / finding.file
-            console.out(annotation(_KINDS[finding.level], f"{name}: {finding.rule}", text, file, finding.line))
+            console.out(annotation(_KINDS[finding.level], f"{name}: {finding.rule}", message, file, finding.line))
     for name, cases in outcome.cases.items():
         for case in cases:
             if case.problem:

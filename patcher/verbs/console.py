@@ -78,10 +78,10 @@ class Console(Events):
         if not self.as_json:
             click.echo("".join(printable_lines(translated(part)) for part in parts), color=self.color(sys.stdout))
 
-    def info(self, text: str, /, **fields: Any) -> None:
+    def info(self, template: str, /, **fields: Any) -> None:
         """Write a line about what is being done, of a template and its fields; not with --quiet."""
         if not self.quiet:
-            self.out(Message.of(text, fields))
+            self.out(Message.of(template, fields))
 
     def about(self, env: Environment) -> None:
         """Write which environment is meant, with --verbose; and which shared directories have patches that are left alone."""
@@ -94,8 +94,8 @@ class Console(Events):
     def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
         """Write which environment is meant, and with --verbose the patchsets with their options."""
         self.about(env)
-        for one in requested if self.verbose else ():
-            self.info(f"{one.patchset.name} {one.patchset.version} {options_text(one.options)}".rstrip())
+        for item in requested if self.verbose else ():
+            self.info(f"{item.patchset.name} {item.patchset.version} {options_text(item.options)}".rstrip())
 
     def planned(self, outcome: Outcome) -> None:
         """Show the plan."""
@@ -133,7 +133,7 @@ class Console(Events):
         """Write what can be done, each line once."""
         self.notes(dict.fromkeys(line for text in texts for line in translated_lines(text)), "hint")
 
-    def progress(self, done: int, total: int, what: str) -> None:
+    def progress(self, done: int, total: int, work: str) -> None:
         """Show on stderr how much is done, of how much (0: nobody knows); not with --quiet or --json."""
         if done >= total > 0:
             self.end_progress()
@@ -142,7 +142,7 @@ class Console(Events):
                 from patcher.verbs.progress import ProgressBar
 
                 self._progress = ProgressBar(sys.stderr)
-            self._progress.at(done, total, what)
+            self._progress.at(done, total, work)
 
     def end_progress(self) -> None:
         """Remove from the terminal what `progress` shows."""
@@ -154,15 +154,15 @@ class Console(Events):
         """A command line for the same environment, and for these directories of patchsets, to be shown."""
         import shlex
 
-        more = [word for folder in patch_dirs for word in ("--patch-dir", folder)]
-        more += ["--python", self.place.python] if self.place.python else []
-        more += ["--target", self.place.target] if self.place.target else []
-        more += ["--system"] if self.place.system else []
-        return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *more))
+        place_words = [word for folder in patch_dirs for word in ("--patch-dir", folder)]
+        place_words += ["--python", self.place.python] if self.place.python else []
+        place_words += ["--target", self.place.target] if self.place.target else []
+        place_words += ["--system"] if self.place.system else []
+        return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *place_words))
 
     def suggest_explain(self, answers: Iterable[Answer], patch_dirs: Sequence[str]) -> None:
         """Write the commands that explain the hunks that do not fit, of patchsets in these directories."""
-        for name in dict.fromkeys(each.patchset for each in answers if each.state.failed and each.scope):
+        for name in dict.fromkeys(answer.patchset for answer in answers if answer.state.failed and answer.scope):
             self.note(self.command("check", name, "--explain", patch_dirs=patch_dirs), "see")
 
     def rows(self, rows: Sequence[Row], *, err: bool = False) -> None:
@@ -207,17 +207,17 @@ class Console(Events):
         """Whether the answer is for another program: stdout is no terminal, and no colours are asked for."""
         return not (sys.stdout.isatty() or self.color(sys.stdout))
 
-    def page(self, text: Sequence[str], *, pager: bool = True) -> None:
+    def page(self, lines: Sequence[str], *, pager: bool = True) -> None:
         """Write lines, through a pager on a terminal."""
         if self.as_json:
             return
-        whole, color = "".join(f"{printable(translated(line))}\n" for line in text), self.color(sys.stdout)
+        page, color = "".join(f"{printable(translated(line))}\n" for line in lines), self.color(sys.stdout)
         if pager and sys.stdout.isatty():
             from patcher.verbs.pager import paged  # with subprocess
 
-            if paged(whole if color else click.unstyle(whole)):
+            if paged(page if color else click.unstyle(page)):
                 return
-        click.echo(whole, nl=False, color=color)
+        click.echo(page, nl=False, color=color)
 
     def fail(self, error: SitepatchError) -> int:
         """Write an error and its hint; returns the exit code. The one place where an error becomes text."""

@@ -72,7 +72,7 @@ def lock(
     if check and old:
         problems = [*lock_differences(old, new, complete=not plan.failed), *same_result(old, new)]
     place = place._replace(patch_dirs=asked_for.patch_dirs)
-    names = tuple(one.patchset.name for one in asked_for.patchsets)
+    names = tuple(item.patchset.name for item in asked_for.patchsets)
     outcome = LockOutcome(place, path, plan, names, new.files, new, tuple(problems))
     return outcome if plan.failed or check else _write(outcome, old, events)
 
@@ -80,20 +80,23 @@ def lock(
 def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -> LockOutcome:
     """Write the lock unless it is there already, and report what became of the releases in the old one."""
     path, new = outcome.path, outcome.lock
-    made = lockfile.merged(old, new) if old else new
-    here, before, after = ({lockfile.build(target) for target in each.targets} for each in (new, old or new, made))
-    for word, builds in (("kept", after - here), ("dropped", before - after)):
+    merged = lockfile.merged(old, new) if old else new
+    new_builds, before, after = (
+        {lockfile.build(target) for target in source.targets} for source in (new, old or new, merged)
+    )
+    for word, builds in (("kept", after - new_builds), ("dropped", before - after)):
         why = Message(
             "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
         )
         for release, _ in sorted(builds):
             name = release_name(*release)
-            build = Message("another build of {name}", name=name) if release in {one for one, _ in here} else name
+            same_release = release in {new_release for new_release, _ in new_builds}
+            build = Message("another build of {name}", name=name) if same_release else name
             events.note(Message("{build}, {why}", build=build, why=why), word)
-    same = path.exists() and read_file(path) == lockfile.encode_lock(made).encode("utf-8")
+    same = path.exists() and read_file(path) == lockfile.encode_lock(merged).encode("utf-8")
     if not same:
-        lockfile.save_lock(path, made)
-    return outcome._replace(lock=made, written=not same)
+        lockfile.save_lock(path, merged)
+    return outcome._replace(lock=merged, written=not same)
 
 
 @click.command("lock", epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check")
@@ -108,35 +111,36 @@ def command(console: Console, project: str, requirements: Tuple[str, ...], lock_
     and after. The environment stays as it is. Releases that were locked in other environments stay in the lock as long
     as the patchsets and their options are the same.
     """
-    done = lock(ProjectFiles(project, requirements, lock_file), place=console.place, check=check, events=console)
-    path, plan, made = done.path, done.plan, done.lock
+    outcome = lock(ProjectFiles(project, requirements, lock_file), place=console.place, check=check, events=console)
+    path, plan, locked = outcome.path, outcome.plan, outcome.lock
     console.rows(answer_rows(plan.failed))
-    console.suggest_explain(plan.answers, done.place.patch_dirs)
-    lines: List[str] = [Message("{path}: {problem}", path=path, problem=problem) for problem in done.differences]
+    console.suggest_explain(plan.answers, outcome.place.patch_dirs)
+    lines: List[str] = [Message("{path}: {problem}", path=path, problem=problem) for problem in outcome.differences]
     if form == "github":
         from patcher.verbs.annotations import ERROR, annotation  # `sync` has no use for it
 
-        lines = [annotation(ERROR, Message("{name} differs", name=path.name), problem, path) for problem in done.differences]
+        message = Message("{name} differs", name=path.name)
+        lines = [annotation(ERROR, message, problem, path) for problem in outcome.differences]
     for line in lines:
         console.out(line)
     if plan.failed:
         console.note("{path} was not written: {hunks} failed", "stopped", path=path, hunks=count(len(plan.failed), "hunk"))
-    elif check and not done.differences:
+    elif check and not outcome.differences:
         console.info("{path} holds what `sitepatch lock` would write", path=path)
-    elif done.written:
-        releases = {lockfile.build(target)[0] for target in made.targets}
-        counts = ((len(made.patchsets), "patchset"), (len(releases), "release"), (len(made.files), "file"))
-        cells = (Message("{counts} in {path}", counts=joined(", ", (count(*each) for each in counts)), path=path),)
+    elif outcome.written:
+        releases = {lockfile.build(target)[0] for target in locked.targets}
+        counts = ((len(locked.patchsets), "patchset"), (len(releases), "release"), (len(locked.files), "file"))
+        cells = (Message("{counts} in {path}", counts=joined(", ", (count(*number_of) for number_of in counts)), path=path),)
         console.info_rows([Row("locked", cells)])
     elif not check:
         console.info("{path}: nothing to do, it is as it would be written", path=path)
     fields = {
-        "written": done.written,
+        "written": outcome.written,
         "lock": str(path),
-        "patchsets": list(done.patchsets),
-        "differences": list(done.differences),
-        "answers": [answer_json(each) for each in plan.answers],
-        "files": done.locked_files,
+        "patchsets": list(outcome.patchsets),
+        "differences": list(outcome.differences),
+        "answers": [answer_json(answer) for answer in plan.answers],
+        "files": outcome.locked_files,
         "notes": list(plan.notes),
     }
-    return console.answer(done.ok, fields)
+    return console.answer(outcome.ok, fields)

@@ -37,8 +37,8 @@ def common_options(
             click.option("--system", is_flag=True, help="Also what a venv shares with others (system-site-packages)."),
         ]
     if sources:
-        text = Message("Directory of patchsets, looked at first; repeatable.")
-        options.append(click.option("--patch-dir", metavar="DIR", multiple=True, help=text))
+        help_text = Message("Directory of patchsets, looked at first; repeatable.")
+        options.append(click.option("--patch-dir", metavar="DIR", multiple=True, help=help_text))
     options += [
         click.option("--json", "as_json", is_flag=True, help=f"Answer in JSON{_IN_LINE if in_line else ''}."),
         click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
@@ -48,16 +48,16 @@ def common_options(
 
     def decorate(function: CommandFunction) -> CommandFunction:
         @wraps(function)
-        def run(as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], **rest: Any) -> int:
+        def run(as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], **parameters: Any) -> int:
             name = "-".join(click.get_current_context().command_path.split()[1:])
             console = Console(name, as_json, quiet, verbose, color)
             console.kept_notes = [] if as_json and in_line else None
-            where = {name: rest.pop(name) for name in ("python", "target", "system") if name in rest}
-            console.place = Place(patch_dirs=tuple(rest.pop("patch_dir", ())), **where)
+            where = {name: parameters.pop(name) for name in ("python", "target", "system") if name in parameters}
+            console.place = Place(patch_dirs=tuple(parameters.pop("patch_dir", ())), **where)
             try:
                 if extra := click.get_current_context().args:
                     raise UsageError("found more than {command} takes: {words}", command=console.name, words=" ".join(extra))
-                return function(console, **rest)
+                return function(console, **parameters)
             except BrokenPipeError:
                 raise
             except KeyboardInterrupt as error:
@@ -82,11 +82,11 @@ def format_option(*forms: str) -> Callable[[CommandFunction], CommandFunction]:
 
     def decorate(function: CommandFunction) -> CommandFunction:
         @wraps(function)
-        def run(console: Console, form: str, **rest: Any) -> int:
+        def run(console: Console, form: str, **parameters: Any) -> int:
             if console.as_json and form != forms[0]:
                 raise UsageError("--format {form} and --json: found both, expected one", form=form)
             try:
-                return function(console, form=form, **rest)
+                return function(console, form=form, **parameters)
             except SitepatchError as error:
                 if form == "github":
                     from patcher.verbs.annotations import of_error
@@ -116,8 +116,8 @@ def verify_option(default: str = "import") -> Callable[[CommandFunction], Comman
 
 def writing_options(function: CommandFunction) -> CommandFunction:
     """Give a command `--force` and `--verify`."""
-    text = Message("Also where a file was edited by hand; the edited text is kept in the store.")
-    return click.option("--force", is_flag=True, help=text)(verify_option()(function))
+    help_text = Message("Also where a file was edited by hand; the edited text is kept in the store.")
+    return click.option("--force", is_flag=True, help=help_text)(verify_option()(function))
 
 
 def project_options(function: CommandFunction) -> CommandFunction:
@@ -157,9 +157,9 @@ def patient(function: CommandFunction) -> CommandFunction:
     """Give a command `--lock-timeout`: how long it waits for each lock; after a second it reports for whom."""
 
     @wraps(function)
-    def run(console: Console, lock_timeout: float, **rest: Any) -> int:
+    def run(console: Console, lock_timeout: float, **parameters: Any) -> int:
         with patience(lock_timeout, lambda text: console.note(text, "waiting")):
-            return function(console, **rest)
+            return function(console, **parameters)
 
     return click.option(
         "--lock-timeout",

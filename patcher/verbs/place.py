@@ -37,8 +37,8 @@ class Place(_Place):
         cls, python: Optional[AnyPath] = None, target: Optional[AnyPath] = None, patch_dirs: Texts = (), system: bool = False
     ) -> Place:
         """The place, its paths as texts."""
-        first, second = (None if path is None else os.fspath(path) for path in (python, target))
-        return super().__new__(cls, first, second, one_or_more(patch_dirs), system)
+        python_text, target_text = (None if path is None else os.fspath(path) for path in (python, target))
+        return super().__new__(cls, python_text, target_text, one_or_more(patch_dirs), system)
 
     def environment(self) -> Environment:
         """The environment that is meant (see `patcher.installed.interpreter.discover`); with `system` all of it is its own.
@@ -46,14 +46,15 @@ class Place(_Place):
         Raises:
             UsageError: there is no such directory, or it is no interpreter that answers, or no image with one Python.
         """
-        found = None
+        unpacked = None
         if self.target and image_root(self.target):
             from patcher.installed.rootfs import image
 
-            found = image(self.target)
-        env = discover(self.python, found.sites[0] if found else self.target)
-        if found:
-            env = env._replace(sites=found.sites, search=found.sites, version=found.version or env.version, root=found.root)
+            unpacked = image(self.target)
+        env = discover(self.python, unpacked.sites[0] if unpacked else self.target)
+        if unpacked:
+            version = unpacked.version or env.version
+            env = env._replace(sites=unpacked.sites, search=unpacked.sites, version=version, root=unpacked.root)
         return env._replace(outer=()) if self.system else env
 
 
@@ -116,7 +117,7 @@ class Events:
     def note(self, text: str, word: str = "note") -> None:
         """A remark; `word` is its kind: `note`, `recovered`, `kept`, `dropped`."""
 
-    def progress(self, done: int, total: int, what: str) -> None:
+    def progress(self, done: int, total: int, work: str) -> None:
         """So much of all (0: nobody knows) is done (see `patcher.model.Progress`)."""
 
     def fetching(self, releases: Mapping[str, int]) -> bool:

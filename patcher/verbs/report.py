@@ -38,19 +38,19 @@ def show_applied(console: Console, outcome: Outcome) -> None:
 def show_plan(console: Console, outcome: Outcome) -> None:
     """Show the answer of a plan for each hunk (on a terminal those that fail alone, without -v), and its notes."""
     plan = outcome.plan
-    each = not console.quiet and (console.verbose or outcome.dry_run or console.plain)
-    console.rows(answer_rows(answer for answer in plan.answers if answer.state.failed or each))
+    in_full = not console.quiet and (console.verbose or outcome.dry_run or console.plain)
+    console.rows(answer_rows(answer for answer in plan.answers if answer.state.failed or in_full))
     console.suggest_explain(plan.answers, outcome.place.patch_dirs)
     console.notes(plan.notes)
 
 
-def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, Outcome], None], **more: Any) -> int:
+def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, Outcome], None], **extra_fields: Any) -> int:
     """Report what came of a plan, with `show` what was written; `more` are further fields of the JSON answer."""
     plan, changed, verified = outcome.plan, outcome.changed, outcome.verified
     diffs = _diffs(plan) if outcome.dry_run else []
     if plan.failed:
-        text = "nothing was written: {number} of {hunks} failed"
-        console.note(text, "stopped", number=len(plan.failed), hunks=count(len(plan.answers), "hunk"))
+        template = "nothing was written: {number} of {hunks} failed"
+        console.note(template, "stopped", number=len(plan.failed), hunks=count(len(plan.answers), "hunk"))
     elif not changed:
         for name in outcome.patchsets:
             console.info("{name}: nothing to do, {reason}", name=name, reason=_why(plan, name))
@@ -68,12 +68,12 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
     if outcome.written:
         show(console, outcome)
     if console.as_json:
-        fields: Dict[str, Any] = {"written": outcome.written, "patchsets": outcome.patchsets, **more}
+        fields: Dict[str, Any] = {"written": outcome.written, "patchsets": outcome.patchsets, **extra_fields}
         fields.update(plan_json(plan), recovered=outcome.recovered)
         if verified:
             fields["verify"] = verified_json(verified)
         if outcome.dry_run:
-            fields["diff"] = b"".join(each.text for each in diffs)
+            fields["diff"] = b"".join(diff.text for diff in diffs)
         console.answer(outcome.ok, fields)
     return 0 if outcome.ok else 1
 
@@ -104,37 +104,39 @@ def _why(plan: Plan, name: str) -> str:
 def verified_rows(verified: Verified, *, quiet: bool) -> List[Row]:
     """What is good in one line with the seconds of each step, what is not with its last lines; if `quiet` failures alone."""
     parts = []
-    for what in (COMPILE, IMPORT, PROBE):
-        good = [check for check in verified.checks if check.what == what and not check.problem]
+    for kind in (COMPILE, IMPORT, PROBE):
+        good = [check for check in verified.checks if check.what == kind and not check.problem]
         seconds = sum(check.seconds for check in good)
-        text = {
+        summaries = {
             COMPILE: Message("{files} compiled in {seconds:.2f} s", files=count(len(good), "file"), seconds=seconds),
             IMPORT: Message("{modules} imported in {seconds:.2f} s", modules=count(len(good), "module"), seconds=seconds),
             PROBE: Message("{probes} passed in {seconds:.2f} s", probes=count(len(good), "probe"), seconds=seconds),
         }
-        parts += [text[what]] if good else []
+        parts += [summaries[kind]] if good else []
     note = (Message("not imported: {names}: {reason}", names=", ".join(verified.left_out), reason=verified.reason),)
     details = note if verified.left_out and verified.reason else ()
-    found = [Row("verified", (joined(", ", parts),), details)] if parts and not verified.failed else []
+    rows = [Row("verified", (joined(", ", parts),), details)] if parts and not verified.failed else []
     for check in verified.checks:
         if check.problem:
-            known = (Message("it fails without the patch too: no fault of the patch"),) if check.before else ()
-            more = tuple(map(Verbatim, check.output.split("\n"))) if check.output else ()
+            excuse = (Message("it fails without the patch too: no fault of the patch"),) if check.before else ()
+            output = tuple(map(Verbatim, check.output.split("\n"))) if check.output else ()
             problem = "{state} {check.name}: {check.problem}"
-            found.append(Row(check.state, (Message(problem, state=term(check.what), check=check),), (*known, *more)))
+            rows.append(Row(check.state, (Message(problem, state=term(check.what), check=check),), (*excuse, *output)))
     why = Message("not verified before writing: nothing can be mounted here")
-    found += [
-        Row("unseen", (Message("{text}, and so sees the file without the patch", text=text), why)) for text in verified.unseen
+    rows += [
+        Row("unseen", (Message("{text}, and so sees the file without the patch", text=unseen), why))
+        for unseen in verified.unseen
     ]
-    return [row for row in found if not quiet or row.word == "failed"]
+    return [row for row in rows if not quiet or row.word == "failed"]
 
 
 def verified_json(verified: Verified) -> Dict[str, Any]:
     """The field `verify` of `apply` and `verify`."""
-    steps = {what: sum(each.seconds for each in verified.checks if each.what == what) for what in (COMPILE, IMPORT, PROBE)}
+    kinds = (COMPILE, IMPORT, PROBE)
+    steps = {kind: sum(check.seconds for check in verified.checks if check.what == kind) for kind in kinds}
     checks = [
-        {"what": each.what, "name": each.name, "state": each.state, "problem": each.problem, "output": each.output}
-        for each in verified.checks
+        {"what": check.what, "name": check.name, "state": check.state, "problem": check.problem, "output": check.output}
+        for check in verified.checks
     ]
     seconds = {name: round(value, 3) for name, value in (*steps.items(), ("total", verified.seconds))}
     return {

@@ -51,11 +51,11 @@ def restore(
             if isinstance(error, FormatError):  # what its release knows of the other files is not known here
                 raise error
         applied = applied_names(items)
-        idle, chosen = divide_names(applied, one_or_more(names))
+        idle, meant = divide_names(applied, one_or_more(names))
         if idle:
             check_names(idle, applied, place.patch_dirs)
-        plan = make_plan(env, Wanted((), tuple(chosen), force), items)
-        outcome = Outcome(place, env, plan, tuple(chosen), (), dry_run, idle=tuple(idle))
+        plan = make_plan(env, Wanted((), tuple(meant), force), items)
+        outcome = Outcome(place, env, plan, tuple(meant), (), dry_run, idle=tuple(idle))
         return outcome._replace(damaged=tuple(unclaimed(env, items, bad)))
 
     outcome = carry_out(look, env, None, events, dry_run=dry_run)
@@ -80,14 +80,14 @@ def restore_backups(words: Texts = (), *, place: Place = HERE, dry_run: bool = F
     def look() -> Outcome:
         patched = {(item.site, item.receipt.path) for item in statuses(env)}
         files = _meant(proven_backups(env.own, patched), one_or_more(words))
-        plan = Plan(tuple(map(_plan, files)), (), tuple(one.message for one in files))
+        plan = Plan(tuple(map(_plan, files)), (), tuple(backup.message for backup in files))
         return Outcome(place, env, plan, (), (), dry_run)
 
     return carry_out(look, env, None, events, dry_run=dry_run)
 
 
-def _meant(found: Sequence[Backup], words: Sequence[str]) -> List[Backup]:
-    meant = {word: [one for one in found if not word or _above(Path(word), one)] for word in words or ("",)}
+def _meant(backups: Sequence[Backup], words: Sequence[str]) -> List[Backup]:
+    meant = {word: [backup for backup in backups if not word or _above(Path(word), backup)] for word in words or ("",)}
     problem = Message("found no backup beside an edited file of it that RECORD proves")
     problems = [SitepatchError.at(Location(word), problem) for word in words if not meant[word]]
     if problems:
@@ -95,17 +95,17 @@ def _meant(found: Sequence[Backup], words: Sequence[str]) -> List[Backup]:
             "what patchsets changed is restored without --from-backup; anything else by an install of the same release"
         )
         raise SitepatchError.joined(problems, hint)
-    return [one for one in found if any(one in each for each in meant.values())]
+    return [backup for backup in backups if any(backup in matches for matches in meant.values())]
 
 
-def _above(word: Path, one: Backup) -> bool:
-    file = Path(one.site, one.path)
-    return any(path in (each, *each.parents) for path, each in ((word, Path(one.path)), (Path.cwd() / word, file)))
+def _above(word: Path, backup: Backup) -> bool:
+    file = Path(backup.site, backup.path)
+    return any(path in (meant, *meant.parents) for path, meant in ((word, Path(backup.path)), (Path.cwd() / word, file)))
 
 
-def _plan(one: Backup) -> FilePlan:
-    change = Change(one.path, sha256(one.edited).hexdigest(), one.data, None, mtime_ns=one.mtime_ns)
-    return FilePlan(one.site, one.path, one.edited, one.data, change, (), one.edited)
+def _plan(backup: Backup) -> FilePlan:
+    change = Change(backup.path, sha256(backup.edited).hexdigest(), backup.data, None, mtime_ns=backup.mtime_ns)
+    return FilePlan(backup.site, backup.path, backup.edited, backup.data, change, (), backup.edited)
 
 
 @click.command(
@@ -166,8 +166,8 @@ def _show_restored(console: Console, outcome: Outcome) -> None:
 def _restored_row(file: FilePlan) -> Row:
     stays = ", ".join(step.patchset for step in file.steps)
     if stays:
-        more = Message(", and what was edited by hand") if file.change and file.change.merged else ""
-        return Row("restored", (file.path, Message("but for {stays}, still applied{more}", stays=stays, more=more)))
+        edits = Message(", and what was edited by hand") if file.change and file.change.merged else ""
+        return Row("restored", (file.path, Message("but for {stays}, still applied{more}", stays=stays, more=edits)))
     if file.change and file.change.data is not None:
         return Row("restored", (file.path, Message("our change is out, what was edited by hand stays")))
     if file.change and file.change.forget:
@@ -178,14 +178,16 @@ def _restored_row(file: FilePlan) -> Row:
 def _show_backup_plan(console: Console, outcome: Outcome) -> None:
     if not outcome.plan.files:
         sites = ", ".join(outcome.env.own)
-        text = "no file in {sites} has a backup (FILE.orig, FILE.bak) with the sha256 that RECORD gives: nothing to restore"
-        console.info(text, sites=sites)
+        console.info(
+            "no file in {sites} has a backup (FILE.orig, FILE.bak) with the sha256 that RECORD gives: nothing to restore",
+            sites=sites,
+        )
         console.hints([Message("to get a release anew: pip install --force-reinstall --no-deps NAME==VERSION")])
     console.notes(outcome.plan.notes)
 
 
 def _show_put_back(console: Console, outcome: Outcome) -> None:
-    text = Message("what was installed, with the mtime of the backup")
-    console.info_rows([Row("restored", (file.path, text)) for file in outcome.changed])
+    meaning = Message("what was installed, with the mtime of the backup")
+    console.info_rows([Row("restored", (file.path, meaning)) for file in outcome.changed])
     if console.verbose:
         console.note(RUNNING)

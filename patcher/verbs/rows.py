@@ -34,8 +34,8 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
 # JSON -----------------------------------------------------------------------------------------------------------------
 def answer_json(answer: Answer) -> Dict[str, Any]:
     """An answer as JSON."""
-    own = ("gone", "written", "layer")  # `mixed` has made use of the first
-    return {key: value for key, value in answer._asdict().items() if key not in own}
+    internal = ("gone", "written", "layer")  # `mixed` has made use of the first
+    return {key: value for key, value in answer._asdict().items() if key not in internal}
 
 
 def diff_json(diff: FileDiff) -> Dict[str, Any]:
@@ -57,4 +57,4 @@ def plan_json(plan: Plan) -> Dict[str, Any]:
         }
         for file in plan.files
     ]
-    return {"answers": [answer_json(one) for one in plan.answers], "files": files, "notes": plan.notes}
+    return {"answers": [answer_json(answer) for answer in plan.answers], "files": files, "notes": plan.notes}

@@ -62,10 +62,10 @@ def make_overlay(
         requested, notes, patch_dirs = asked_for.patchsets, asked_for.notes, asked_for.patch_dirs
         planned = partial(project_plan, project, asked_for, env, events)
     else:
-        chosen, shadows = choose_trusted(names, settings, patch_dirs)
-        requested, notes = tuple(chosen), tuple(shadows)
+        named, shadows = choose_trusted(names, settings, patch_dirs)
+        requested, notes = tuple(named), tuple(shadows)
         planned = partial(make_plan, env, Wanted(requested))
-    how = verify_settings(place, env, verify, [item.patchset for item in requested], events)
+    verification = verify_settings(place, env, verify, [item.patchset for item in requested], events)
     events.started(env, requested)
     note_interrupted(env, events)
 
@@ -79,24 +79,24 @@ def make_overlay(
 
     outcome = retry(make_one, events.note)
     events.planned(outcome)
-    if not outcome.overlay or not how:
+    if not outcome.overlay or not verification:
         return outcome
-    return outcome._replace(verified=_verified(make.overlay_files(outcome.plan), requested, how, outcome.overlay))
+    return outcome._replace(verified=_verified(make.overlay_files(outcome.plan), requested, verification, outcome.overlay))
 
 
 def _verified(
-    files: Sequence[FilePlan], requested: Sequence[Requested], how: VerifySettings, folder: Path
+    files: Sequence[FilePlan], requested: Sequence[Requested], verification: VerifySettings, folder: Path
 ) -> Optional[Verified]:
     """The outcome of verifying the overlay; None where it was verified before, which is not repeated but for probes."""
     from patcher.overlay.make import VERIFIED
 
     mark = folder / VERIFIED
-    if mark.exists() and how.how != PROBE:
+    if mark.exists() and verification.how != PROBE:
         return None
     from patcher.verify.run import verify_files  # with subprocess
 
-    verified = verify_files(files, [one.patchset for one in requested], how, in_memory=True)
-    if how.imports and not verified.failed:
+    verified = verify_files(files, [item.patchset for item in requested], verification, in_memory=True)
+    if verification.imports and not verified.failed:
         mark.touch()
     return verified
 
@@ -121,8 +121,8 @@ class _Launcher(click.Command):
             starts = next((number for number, word in enumerate(plain) if shutil.which(word)), 0)
             words = shlex.join([*args[:starts], "--", *args[starts:]]) if starts else "[NAME]... [OPTIONS] -- COMMAND..."
             none = "there is no command behind `--`; write: sitepatch run {words}"
-            text = none if at < len(args) else "there is no `--` in front of the command; write: sitepatch run {words}"
-            raise click.UsageError(Message(text, words=words), ctx)
+            template = none if at < len(args) else "there is no `--` in front of the command; write: sitepatch run {words}"
+            raise click.UsageError(Message(template, words=words), ctx)
         ctx.params["words"] = command
         return left
 
@@ -203,10 +203,10 @@ def command(
         if overlay:
             from patcher.overlay.make import search_path
 
-            made = _lay_over(console, names, settings, None if names else files, verify)
-            code = 0 if made.ok else 1
-            if made.ok and made.overlay:
-                variables["PYTHONPATH"] = search_path(made.overlay, variables)
+            overlaid = _lay_over(console, names, settings, None if names else files, verify)
+            code = 0 if overlaid.ok else 1
+            if overlaid.ok and overlaid.overlay:
+                variables["PYTHONPATH"] = search_path(overlaid.overlay, variables)
         elif names:
             code = report_applied(console, names, settings, verify)
         else:

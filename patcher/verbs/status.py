@@ -111,7 +111,7 @@ class StatusOutcome(NamedTuple):
     @property
     def differs(self) -> bool:
         """Whether anything is not as it was applied."""
-        states = {one.state for one in self.patchsets}
+        states = {patchset.state for patchset in self.patchsets}
         return bool(self.interrupted or self.damaged or states - {Condition.APPLIED.value})
 
 
@@ -133,25 +133,25 @@ def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events
     recovered: List[str] = []
 
     def look() -> Tuple[List[FileStatus], List[Tuple[str, str, str]], List[Tuple[str, str]], bool]:
-        done, left = recover_all(env)
-        recovered.extend(done)
+        recoveries, left = recover_all(env)
+        recovered.extend(recoveries)
         bad: List[StoreError] = []
         items = statuses(env, bad)
         return items, left, [*damaged(items), *unclaimed(env, items, bad)], bool(bad)
 
     items, left, problems, unreadable = settled(env, look)
-    idle, chosen = divide_names(applied_names(items), one_or_more(names))
+    idle, applied = divide_names(applied_names(items), one_or_more(names))
     if idle:
         from patcher.project.selection import check_names  # reads what can be named
 
-        check_names(idle, chosen, place.patch_dirs)
+        check_names(idle, applied, place.patch_dirs)
     patched = {(item.site, item.receipt.path) for item in items}
-    items = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
+    items = [item for item in items if any(step.patchset in applied for step in item.receipt.steps)]
     newer, broken = outdated(items, place.patch_dirs)
     homes, since = stores(env), time.time() - _NEWS
     outcome = StatusOutcome(
         env,
-        tuple(patchset for patchset in _applied_patchsets(env, items, newer) if patchset.name in chosen),
+        tuple(patchset for patchset in _applied_patchsets(env, items, newer) if patchset.name in applied),
         tuple(FileState(item, tuple(_step_state(item, step, newer) for step in item.receipt.steps)) for item in items),
         tuple(recovered),
         tuple(left),
@@ -168,11 +168,11 @@ def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events
 
 def applied_states(env: Environment, items: Sequence[FileStatus], patch_dirs: Sequence[str]) -> Dict[str, str]:
     """The state of each patchset that is applied, by name, as `AppliedPatchset` has it: the worst of all site directories."""
-    found: Dict[str, str] = {}
+    worst: Dict[str, str] = {}
     for patchset in _applied_patchsets(env, items, outdated(items, patch_dirs)[0]):
-        states = found.get(patchset.name, patchset.state), patchset.state
-        found[patchset.name] = min(states, key=_severity)
-    return found
+        states = worst.get(patchset.name, patchset.state), patchset.state
+        worst[patchset.name] = min(states, key=_severity)
+    return worst
 
 
 def _severity(state: str) -> int:
@@ -187,7 +187,7 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
     """
     looked, broken = search_places(patch_dirs, os.getcwd())
     places = folders_by_name(looked)
-    found: Dict[str, str] = {}
+    newer: Dict[str, str] = {}
     classified = set()
     for item in items:
         for step in item.receipt.steps:
@@ -203,14 +203,14 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
             from patcher.patchset.manifest import load_patchset  # costs more than the rest of `status`
 
             try:
-                one = load_patchset(folder, source)
+                patchset = load_patchset(folder, source)
             except SitepatchError as error:
                 broken[step.patchset] = error
                 continue
-            if one.digest != step.digest:
-                text = "{one.name} {one.version} ({one.source}) differs from the one that is applied"
-                found[step.digest] = Message(text, one=one)
-    return found, broken
+            if patchset.digest != step.digest:
+                template = "{one.name} {one.version} ({one.source}) differs from the one that is applied"
+                newer[step.digest] = Message(template, one=patchset)
+    return newer, broken
 
 
 def _applied_patchsets(env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]) -> List[AppliedPatchset]:
@@ -219,7 +219,7 @@ def _applied_patchsets(env: Environment, items: Iterable[FileStatus], newer: Map
     for item in items:
         for step in item.receipt.steps:
             grouped.setdefault((item.site, step.patchset, step.digest), []).append((item, step))
-    return [_applied_patchset(env, several, newer) for several in grouped.values()]
+    return [_applied_patchset(env, steps, newer) for steps in grouped.values()]
 
 
 def _step_state(item: FileStatus, step: Step, newer: Mapping[str, str]) -> str:
@@ -228,41 +228,41 @@ def _step_state(item: FileStatus, step: Step, newer: Mapping[str, str]) -> str:
 
 
 def _applied_patchset(
-    env: Environment, several: Sequence[Tuple[FileStatus, Step]], newer: Mapping[str, str]
+    env: Environment, steps: Sequence[Tuple[FileStatus, Step]], newer: Mapping[str, str]
 ) -> AppliedPatchset:
-    first, step = several[0]
-    files = tuple((item.receipt.path, each.places, _step_state(item, each, newer)) for item, each in several)
+    first_item, step = steps[0]
+    files = tuple((item.receipt.path, item_step.places, _step_state(item, item_step, newer)) for item, item_step in steps)
     state = min((word for _, _, word in files), key=_WORST_FIRST.index)
-    found: Dict[str, List[str]] = {}
-    for item, _ in several:
-        found.setdefault(item.meaning, []).append(item.receipt.path)
+    paths_of: Dict[str, List[str]] = {}
+    for item, _ in steps:
+        paths_of.setdefault(item.meaning, []).append(item.receipt.path)
     problems = [
-        text if len(paths) == len(files) else Message("{paths}: {text}", paths=joined(", ", paths), text=text)
-        for text, paths in found.items()
-        if text
+        meaning if len(paths) == len(files) else Message("{paths}: {text}", paths=joined(", ", paths), text=meaning)
+        for meaning, paths in paths_of.items()
+        if meaning
     ]
     advice = ""
     if state == OUTDATED:
         problems, advice = [*problems, newer[step.digest]], f"sitepatch apply {step.patchset}"
-    replaced = [item for item, _ in several if item.replaced]
+    replaced = [item for item, _ in steps if item.replaced]
     if state == Condition.OVERWRITTEN.value and replaced:
         state, advice = _in_releases(env, replaced, step)
-    releases = tuple(dict.fromkeys(item.release for item, _ in several))
-    about = (first.site, step.patchset, step.version, step.digest)
+    releases = tuple(dict.fromkeys(item.release for item, _ in steps))
+    about = (first_item.site, step.patchset, step.version, step.digest)
     return AppliedPatchset(*about, state, releases, files, step.options, tuple(problems), advice)
 
 
-def series_states(one: AppliedPatchset, files: Sequence[FileState]) -> Dict[str, Tuple[str, Tuple[str, ...]]]:
+def series_states(applied: AppliedPatchset, files: Sequence[FileState]) -> Dict[str, Tuple[str, Tuple[str, ...]]]:
     """The state of each patch of an applied series, and the files that it changes; nothing of a patchset that is no series.
 
     A patch that changed nothing when the series was applied is `upstream` or `not needed`, as it was then.
     """
     from patcher.planner.survey import stored_patchset  # costs more than the rest of `status`
 
-    found: Dict[str, Dict[str, List[str]]] = {}  # patch -> state -> files
-    steps = ((each.file, step, state) for each in files for step, state in zip(each.file.receipt.steps, each.states))
+    paths_of: Dict[str, Dict[str, List[str]]] = {}  # patch -> state -> files
+    steps = ((file.file, step, state) for file in files for step, state in zip(file.file.receipt.steps, file.states))
     for item, step, state in steps:
-        if (item.site, step.patchset, step.digest) != (one.site, one.name, one.digest):
+        if (item.site, step.patchset, step.digest) != (applied.site, applied.name, applied.digest):
             continue
         try:
             patchset = stored_patchset(item.site, step)
@@ -277,12 +277,12 @@ def series_states(one: AppliedPatchset, files: Sequence[FileState]) -> Dict[str,
             if path in patch.paths
             for hunk in patch.hunks
         ]
-        for hunk, was in zip(hunks, step.states):
-            word = state if was == State.APPLICABLE.value else was
+        for hunk, recorded in zip(hunks, step.states):
+            word = state if recorded == State.APPLICABLE.value else recorded
             name = hunk.origin.replace("\\", "/").rpartition("/")[2].rpartition(".")[0]
-            found.setdefault(name, {}).setdefault(word, []).append(path)
-    words = {name: min(states, key=_severity) for name, states in found.items()}
-    return {name: (words[name], tuple(dict.fromkeys(found[name][words[name]]))) for name in found}
+            paths_of.setdefault(name, {}).setdefault(word, []).append(path)
+    words = {name: min(states, key=_severity) for name, states in paths_of.items()}
+    return {name: (words[name], tuple(dict.fromkeys(paths_of[name][words[name]]))) for name in paths_of}
 
 
 def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> Tuple[str, str]:
@@ -293,7 +293,7 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
     from patcher.verbs.releases.outcome import state_of  # what is as it was applied needs no plan
 
     item = items[0]
-    names = (release_name(one.receipt.package, one.receipt.distribution, one.installed) for one in items)
+    names = (release_name(option.receipt.package, option.receipt.distribution, option.installed) for option in items)
     release = listed(list(dict.fromkeys(names)))
     try:
         patchset = stored_patchset(item.site, step)
@@ -314,13 +314,13 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
         return state.value, Message("{release} has the change itself; {drop}", release=release, drop=drop)
     if state is State.NOT_NEEDED:
         return state.value, Message("{release} does not have the code that it changes; {drop}", release=release, drop=drop)
-    default = {one.name: one.default for one in patchset.options}
+    default = {option.name: option.default for option in patchset.options}
     changed = [f"{name}={option_text(value)}" for name, value in step.options.items() if value != default.get(name)]
-    words = ["sitepatch", "apply", step.patchset, *(word for each in changed for word in ("--set", shlex.quote(each)))]
+    words = ["sitepatch", "apply", step.patchset, *(word for setting in changed for word in ("--set", shlex.quote(setting)))]
     return item.condition.value, Message("it fits {release}: {words}", release=release, words=" ".join(words))
 
 
-def _verify(names: Texts, place: Place, env: Environment, how: str, events: Events) -> VerifyOutcome:
+def _verify(names: Texts, place: Place, env: Environment, verification: str, events: Events) -> VerifyOutcome:
     """Verify what is applied, as `apply` does with `--verify`."""
     from patcher.planner.survey import stored_patchset  # what `status` alone has no use for
     from patcher.verbs.change import verify_settings
@@ -328,25 +328,25 @@ def _verify(names: Texts, place: Place, env: Environment, how: str, events: Even
 
     def look() -> VerifyOutcome:
         items = statuses(env)
-        idle, chosen = divide_names(applied_names(items), one_or_more(names))
-        steps = {step.digest: (item.site, step) for item in items for step in item.receipt.steps if step.patchset in chosen}
+        idle, applied = divide_names(applied_names(items), one_or_more(names))
+        steps = {step.digest: (item.site, step) for item in items for step in item.receipt.steps if step.patchset in applied}
         patchsets = [stored_patchset(site, step) for site, step in steps.values()]
-        settings = verify_settings(place, env, how, patchsets, events)
+        settings = verify_settings(place, env, verification, patchsets, events)
         assert settings is not None
-        here = [item for item in items if any(step.patchset in chosen for step in item.receipt.steps)]
+        meant = [item for item in items if any(step.patchset in applied for step in item.receipt.steps)]
         files = [
-            FilePlan(item.site, item.receipt.path, before_and_after(item.site, item.receipt, chosen)[0], item.data, None, ())
-            for item in here
+            FilePlan(item.site, item.receipt.path, before_and_after(item.site, item.receipt, applied)[0], item.data, None, ())
+            for item in meant
             if item.live
         ]
         gone = [
             Message("{path}: {state}; see sitepatch status", path=item.receipt.path, state=Message(item.condition.value))
-            for item in here
+            for item in meant
             if not item.live
         ]
         with stoppable():
             verified = run_checks(files, patchsets, settings, written=True)
-        return VerifyOutcome(tuple(chosen), verified, tuple(idle), tuple(gone))
+        return VerifyOutcome(tuple(applied), verified, tuple(idle), tuple(gone))
 
     return settled(env, look)
 
@@ -396,49 +396,49 @@ def command(
     if not rows and not outcome.idle:
         console.info("nothing is applied in {place}", place=", ".join(outcome.env.own))
     console.notes(Message("{name} is not applied here", name=name) for name in outcome.idle)
-    for one in outcome.backups:
-        console.note("{one.message}; put it back: sitepatch restore --from-backup {one.path}", one=one)
+    for backup in outcome.backups:
+        console.note("{one.message}; put it back: sitepatch restore --from-backup {one.path}", one=backup)
     for path in outcome.recent:
         console.note("{path}, an edited text that was set aside; remove it when you no longer need it", "kept", path=path)
-    done = outcome.verified
-    ok = not (outcome.unreadable or (check and (outcome.differs or outcome.idle)) or (done and not done.ok))
-    fields: Dict[str, Any] = {"patchsets": [_patchset_json(each) for each in outcome.patchsets]}
-    fields["files"] = [_file_json(each) for each in outcome.files]
+    verdict = outcome.verified
+    ok = not (outcome.unreadable or (check and (outcome.differs or outcome.idle)) or (verdict and not verdict.ok))
+    fields: Dict[str, Any] = {"patchsets": [_patchset_json(patchset) for patchset in outcome.patchsets]}
+    fields["files"] = [_file_json(file) for file in outcome.files]
     fields["interrupted"] = [{"site": site, "problem": problem} for _, site, problem in outcome.interrupted]
-    if done:
+    if verdict:
         from patcher.verbs.report import verified_json, verified_rows  # `status` alone has no use for it
 
-        console.rows(verified_rows(done.verified, quiet=console.quiet))
-        fields["verify"] = verified_json(done.verified)
+        console.rows(verified_rows(verdict.verified, quiet=console.quiet))
+        fields["verify"] = verified_json(verdict.verified)
     fields["damaged"] = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
-    fields["backups"] = [{"site": each.site, "path": each.path, "backup": each.name} for each in outcome.backups]
+    fields["backups"] = [{"site": backup.site, "path": backup.path, "backup": backup.name} for backup in outcome.backups]
     return console.answer(ok, {**fields, "recovered": outcome.recovered, "kept": outcome.kept})
 
 
-def _row(one: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool) -> Row:
-    bad = sum(state != "applied" for _, _, state in one.files)
+def _row(patchset: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool) -> Row:
+    bad = sum(state != "applied" for _, _, state in patchset.files)
     files = (
-        Message("{bad} of {files}", bad=bad, files=count(len(one.files), "file"))
-        if 0 < bad < len(one.files)
-        else count(len(one.files), "file")
+        Message("{bad} of {files}", bad=bad, files=count(len(patchset.files), "file"))
+        if 0 < bad < len(patchset.files)
+        else count(len(patchset.files), "file")
     )
-    details = [f"{path}:{','.join(map(str, places))}" for path, places, _ in one.files] if verbose else []
+    details = [f"{path}:{','.join(map(str, places))}" for path, places, _ in patchset.files] if verbose else []
     details = [f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()] or details
-    details += [*one.problems, *hint_lines(one.advice)]
-    cells = (f"{one.name} {one.version}", ", ".join(one.releases), files, options_text(one.options))
-    return Row(one.state, cells, tuple(details))
+    details += [*patchset.problems, *hint_lines(patchset.advice)]
+    cells = (f"{patchset.name} {patchset.version}", ", ".join(patchset.releases), files, options_text(patchset.options))
+    return Row(patchset.state, cells, tuple(details))
 
 
-def _patchset_json(one: AppliedPatchset) -> Dict[str, Any]:
-    files = [{"path": path, "places": places, "state": state} for path, places, state in one.files]
-    return {**one._asdict(), "files": files}
+def _patchset_json(patchset: AppliedPatchset) -> Dict[str, Any]:
+    files = [{"path": path, "places": places, "state": state} for path, places, state in patchset.files]
+    return {**patchset._asdict(), "files": files}
 
 
-def _file_json(one: FileState) -> Dict[str, Any]:
-    item, receipt = one.file, one.file.receipt
+def _file_json(file_state: FileState) -> Dict[str, Any]:
+    item, receipt = file_state.file, file_state.file.receipt
     steps = [
         {"name": step.patchset, "version": step.version, "state": state, "options": step.options, "places": step.places}
-        for step, state in zip(receipt.steps, one.states)
+        for step, state in zip(receipt.steps, file_state.states)
     ]
     head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
     head.update(installed=item.installed, origin=receipt.origin)

@@ -15,9 +15,9 @@ from patcher.verbs.translation import Verbatim, label, term, translated, transla
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan", "\\": "yellow"}
 
 
-def style(text: str, **how: Any) -> Styled:
+def style(text: str, **attributes: Any) -> Styled:
     """Text with a colour or a weight, as `click.style` takes them."""
-    return Styled(click.style(printable(text), **how))
+    return Styled(click.style(printable(text), **attributes))
 
 
 def titled(text: str) -> Styled:
@@ -25,10 +25,10 @@ def titled(text: str) -> Styled:
     return style(translated(text), bold=True)
 
 
-def labelled(word: str, text: str, **how: Any) -> Styled:
+def labelled(word: str, text: str, **attributes: Any) -> Styled:
     """A styled label, as `error:`, and what it is about, both in the language of the user."""
     head = label(word)
-    return Styled(style(head, **how) + (" " if head[-1] == ":" else "") + printable_lines(translated(text)))
+    return Styled(style(head, **attributes) + (" " if head[-1] == ":" else "") + printable_lines(translated(text)))
 
 
 def color_diff(diff: str) -> List[Styled]:
@@ -72,9 +72,9 @@ class Row(NamedTuple):
 
 def hint_lines(hint: str) -> List[str]:
     """A hint as the details of a row, none for ""."""
-    first, *more = translated_lines(hint) or [""]
+    first_line, *further_lines = translated_lines(hint) or [""]
     head = label("hint")
-    return [Verbatim(head + (" " if head[-1] == ":" else "") + first), *more] if hint else []
+    return [Verbatim(head + (" " if head[-1] == ":" else "") + first_line), *further_lines] if hint else []
 
 
 def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
@@ -84,10 +84,10 @@ def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
     word (the name of a scope) the middle is left out.
     """
     texts = [[_clipped(printable(translated(cell))) for cell in row.cells] for row in rows]
-    first = max((width(term(row.word)) for row in rows), default=0)
+    word_width = max((width(term(row.word)) for row in rows), default=0)
     count = max(map(len, texts), default=0)
     widths = [max((width(cells[at]) for cells in texts if len(cells) > at), default=0) for at in range(count)]
-    room = max(20, most - first - 2) if most else sys.maxsize
+    room = max(20, most - word_width - 2) if most else sys.maxsize
     for row, cells in zip(rows, texts):
         filled = [""]
         for cell, column in zip(cells, widths):
@@ -95,15 +95,17 @@ def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
                 filled.append("")
             filled[-1:] = [*_wrapped(filled[-1] + cell, room)]
             filled[-1] += " " * (column - width(cell) + 2)
-        head = style(padded(term(row.word), first), fg=COLORS.get(row.word, "red"))
+        head = style(padded(term(row.word), word_width), fg=COLORS.get(row.word, "red"))
         yield f"{head}  {filled[0]}".rstrip()
-        whole = (Styled, Verbatim)
+        ready = (Styled, Verbatim)
         details = [
-            line for each in row.details for line in ([each] if isinstance(each, whole) else translated(each).split("\n"))
+            line
+            for detail in row.details
+            for line in ([detail] if isinstance(detail, ready) else translated(detail).split("\n"))
         ]
         below = (part for detail in details for part in _wrapped(_clipped(printable(detail)), room))
         for line in (*filled[1:], *below):
-            yield (" " * (first + 2) + line).rstrip()
+            yield (" " * (word_width + 2) + line).rstrip()
 
 
 def _clipped(text: str) -> str:

@@ -47,8 +47,8 @@ def sync(
     requested = asked_for.patchsets
     env = place.environment()
     damaged = _refuse_what_a_hook_undoes(env, requested)
-    how = verify_settings(place, env, verify, [one.patchset for one in requested], events)
-    names = [one.patchset.name for one in requested]
+    verification = verify_settings(place, env, verify, [asked.patchset for asked in requested], events)
+    names = [asked.patchset.name for asked in requested]
     place = place._replace(patch_dirs=asked_for.patch_dirs)
     events.started(env, requested)
 
@@ -66,7 +66,7 @@ def sync(
         outcome = Outcome(place, env, plan, fitting, requested, dry_run)
         return outcome._replace(effects=_effects(items, plan), restored=tuple(going))
 
-    return carry_out(look, env, how, events, dry_run=dry_run)
+    return carry_out(look, env, verification, events, dry_run=dry_run)
 
 
 def project_plan(
@@ -86,8 +86,8 @@ def project_plan(
     """
     plan = make_plan(env, Wanted(asked_for.patchsets, None, force), items)
     if asked_for.lock:
-        now = lockfile.make_lock(asked_for.patchsets, plan.locked)
-        problems = lock_differences(asked_for.lock, now, complete=not plan.failed)
+        lock = lockfile.make_lock(asked_for.patchsets, plan.locked)
+        problems = lock_differences(asked_for.lock, lock, complete=not plan.failed)
         if problems:
             path = project.lock_path
             hint = Message("nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew", path=path)
@@ -106,27 +106,32 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
     Raises:
         SitepatchError: an installed hook keeps a patchset applied otherwise than as the project asks for it.
     """
-    by_name = {one.patchset.name: one for one in requested}
+    by_name = {item.patchset.name: item for item in requested}
     problems: List[str] = []
-    own = env._replace(sites=env.own)
-    if not hook_folders(own):
+    own_env = env._replace(sites=env.own)
+    if not hook_folders(own_env):
         return []
     from patcher.hook.installed import loaded_hooks  # few environments have a hook
 
-    hooks, damaged = loaded_hooks(own)
+    hooks, damaged = loaded_hooks(own_env)
     for hook in hooks:
         for kept in hook.requested:
             name = kept.patchset.name
-            mine = by_name.get(name)
-            what = Message("{name}: {hook.name} keeps it applied in {hook.site}", name=name, hook=hook)
-            if mine is None:
-                problems.append(Message("{what}, and the project does not ask for it", what=what))
-            elif mine.patchset.digest != kept.patchset.digest:
-                problems.append(Message("{what} in another version than the project asks for", what=what))
-            elif dict(mine.options) != dict(kept.options):
-                here, there = options_text(mine.options), options_text(kept.options)
+            asked = by_name.get(name)
+            conflict = Message("{name}: {hook.name} keeps it applied in {hook.site}", name=name, hook=hook)
+            if asked is None:
+                problems.append(Message("{what}, and the project does not ask for it", what=conflict))
+            elif asked.patchset.digest != kept.patchset.digest:
+                problems.append(Message("{what} in another version than the project asks for", what=conflict))
+            elif dict(asked.options) != dict(kept.options):
+                asked_options, kept_options = options_text(asked.options), options_text(kept.options)
                 problems.append(
-                    Message("{what} with {there}, and the project asks for {here}", what=what, there=there, here=here)
+                    Message(
+                        "{what} with {there}, and the project asks for {here}",
+                        what=conflict,
+                        there=kept_options,
+                        here=asked_options,
+                    )
                 )
     if problems:
         same = Message("make the hook ask for the same (sitepatch hook init DIR) and install it again")
@@ -134,8 +139,8 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
         hint = Message("{same}, or take it out: sitepatch hook remove", same=same)
         raise SitepatchError(joined("\n", problems), joined("\n", (undo, hint)))
     bad = [(hook_name(folder), error) for folder, error in damaged.items()]
-    text = "the hook {name} is damaged and does nothing: {error.brief}; {error.hint}"
-    return [Message(text, name=name, error=error) for name, error in bad]
+    template = "the hook {name} is damaged and does nothing: {error.brief}; {error.hint}"
+    return [Message(template, name=name, error=error) for name, error in bad]
 
 
 def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
@@ -144,17 +149,17 @@ def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
     counts: Dict[Tuple[str, str, str], int] = {}
     for file in [file for file in plan.files if file.change]:
         item = before.get((file.site, file.path))
-        was: Dict[str, Step] = {step.patchset: step for step in item.receipt.steps} if item else {}
-        done: Dict[str, str] = {}
+        old_steps: Dict[str, Step] = {step.patchset: step for step in item.receipt.steps} if item else {}
+        words: Dict[str, str] = {}
         for step in file.steps:
-            old = was.get(step.patchset) if item and item.live else None
+            old = old_steps.get(step.patchset) if item and item.live else None
             if old is None:
-                done[step.patchset] = "applied"
+                words[step.patchset] = "applied"
             elif (old.digest, dict(old.options)) != (step.digest, dict(step.options)):
-                done[step.patchset] = "updated"
-        gone = [name for name in was if name not in {step.patchset for step in file.steps}]
-        done.update(dict.fromkeys(gone, "restored" if item and (item.live or item.deleted) else "forgotten"))
-        for name, word in done.items():
+                words[step.patchset] = "updated"
+        gone = [name for name in old_steps if name not in {step.patchset for step in file.steps}]
+        words.update(dict.fromkeys(gone, "restored" if item and (item.live or item.deleted) else "forgotten"))
+        for name, word in words.items():
             counts[word, name, file.site] = counts.get((word, name, file.site), 0) + 1
     return tuple(Effect(*key, number) for key, number in sorted(counts.items()))
 
@@ -205,11 +210,11 @@ def _show_sync_plan(console: Console, outcome: Outcome) -> None:
 
 
 def _show_synced(console: Console, outcome: Outcome) -> None:
-    requested, rows = {one.patchset.name for one in outcome.requested}, []
-    for one in outcome.effects:
-        why = "" if one.word in ("applied", "updated") else Message(", which it does not change any more")
-        why = why if one.patchset in requested else Message(", not asked for")
-        text = "{one.patchset}: {files} in {one.site}{why}"
-        rows.append(Row(one.word, (Message(text, one=one, files=count(one.files, "file"), why=why),)))
+    requested, rows = {item.patchset.name for item in outcome.requested}, []
+    for effect in outcome.effects:
+        why = "" if effect.word in ("applied", "updated") else Message(", which it does not change any more")
+        why = why if effect.patchset in requested else Message(", not asked for")
+        template = "{one.patchset}: {files} in {one.site}{why}"
+        rows.append(Row(effect.word, (Message(template, one=effect, files=count(effect.files, "file"), why=why),)))
     console.info_rows(rows)
     note_running(console, outcome)

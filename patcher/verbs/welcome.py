@@ -54,16 +54,16 @@ def welcome(console: Console, about: str) -> int:
     for words, text in _FIRST.items():
         console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(text)}"))
     try:
-        here = summary(console.place)
+        state = summary(console.place)
     except (SitepatchError, OSError) as error:
         console.note(str(error))
     else:
         names = (
-            Message("{patchsets} applied, {files}", patchsets=", ".join(here.patchsets), files=count(here.files, "file"))
-            if here.patchsets
+            Message("{patchsets} applied, {files}", patchsets=", ".join(state.patchsets), files=count(state.files, "file"))
+            if state.patchsets
             else Message("nothing is applied")
         )
-        astray = "" if here.ok else Message("; not all is as it should be: {command}", command=console.command("status"))
-        console.out(Message("\n{name}: {names}{astray}", name=here.env.name, names=names, astray=astray))
+        astray = "" if state.ok else Message("; not all is as it should be: {command}", command=console.command("status"))
+        console.out(Message("\n{name}: {names}{astray}", name=state.env.name, names=names, astray=astray))
     console.out(Message("The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help"))
     return 0

@@ -52,7 +52,7 @@ def fetching(jobs: int, events: Events) -> Iterator[Fetcher]:
 
 def list_releases(fetcher: Fetcher, names: Sequence[str]) -> Listings:
     """The releases of every distribution, or why they cannot be had."""
-    report = partial(fetcher.events.progress, total=len(names), what=Message("lists of releases read"))
+    report = partial(fetcher.events.progress, total=len(names), work=Message("lists of releases read"))
     return dict(zip(names, _parallel(fetcher, [_caught(fetcher.pip.listing, name) for name in names], report)))
 
 
@@ -83,7 +83,7 @@ def fetch_all(
 
     if missing and not fetcher.events.fetching(Counter(name for name, _ in missing)):
         raise SitepatchError("nothing was fetched", "name patchsets, or fewer releases")
-    report = partial(fetcher.events.progress, total=len(missing), what=Message("releases fetched"))
+    report = partial(fetcher.events.progress, total=len(missing), work=Message("releases fetched"))
     tasks = [_caught(fetch_release, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
     try:
         found.update(zip(missing, _parallel(fetcher, tasks, report)))
