@@ -216,12 +216,12 @@ OUTCOMES = (
 
 def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_reported_one_by_one(patchsets):
     checked = Checked(load_patchset(patchsets / "ask", "here"), OUTCOMES)
-    assert [(row.word, row.cells[1:]) for row in checked_rows(checked, each=False)] == [
+    assert [(row.word, row.cells[1:]) for row in checked_rows(checked, in_full=False)] == [
         ("applicable", ("1.0 to 1.1 (2 releases, 1 yanked)", f"{SHARE}  demo/other.py")),
         ("not found", ("1.2", f"{SHARE}: gone")), ("not found", ("1.3", f"{SHARE}: gone")), ("no wheel", ("1.4", "")), ("upstream", ("1.5", "")),
         ("applicable", ("1.6", f"{SHARE}:2")), ("applicable", ("1.6", f"{SHARE}:2")),
     ]  # fmt: skip
-    assert len(checked_rows(checked, each=True)) == len(OUTCOMES)
+    assert len(checked_rows(checked, in_full=True)) == len(OUTCOMES)
 
 
 def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told):

@@ -8,6 +8,7 @@ import pytest
 
 from patcher.model import Answer, State
 from patcher.text.diffs import diff_texts
+from patcher.verbs.console import to_json
 from patcher.verbs.diff import stat_table
 from patcher.verbs.rows import answer_rows, diff_json
 from patcher.verbs.styles import table_lines
@@ -103,7 +104,7 @@ def test_the_table_of_changes_is_aligned_by_the_columns_of_a_path():
 
 def test_json_keeps_every_byte():
     diff = diff_texts("", "m.py", b"\xff\n", b"\xfe\n")
-    assert diff_json(diff)["diff"].encode("utf-8", "surrogateescape") == diff.text
+    assert to_json(diff_json(diff))["diff"].encode("utf-8", "surrogateescape") == diff.text
 
 
 def test_every_line_of_a_hint_is_a_line_of_its_own():

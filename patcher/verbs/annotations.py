@@ -12,20 +12,20 @@ from patcher.text.terminal import Styled, printable
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 
 
-def annotation(kind: str, title: str, text: str, file: Union[str, Path] = "", line: int = 0) -> Styled:
+def annotation(kind: str, title: str, message: str, file: Union[str, Path] = "", line: int = 0) -> Styled:
     """One line that the runner turns into an annotation.
 
     Args:
         kind: `error`, `warning` or `notice`.
         title: its heading.
-        text: what is said, in one line or several.
+        message: what is said, in one line or several.
         file: what it is about, if anything; GitHub shows it beside the text of a file of the repository.
         line: the line in it, from 1; 0 for none.
     """
     named = _in_repository(file) if file else ""
     place = {"file": named, "line": str(line or "")} if named else {}
     properties = ",".join(f"{key}={_escaped(value, ':', ',')}" for key, value in {**place, "title": title}.items() if value)
-    return Styled(f"::{kind} {properties}::{_escaped(text)}")
+    return Styled(f"::{kind} {properties}::{_escaped(message)}")
 
 
 def of_error(title: str, error: SitepatchError) -> Styled:
@@ -42,8 +42,8 @@ def _in_repository(file: Union[str, Path]) -> str:
     return path.relative_to(root).as_posix() if inside else ""
 
 
-def _escaped(part: str, *more: str) -> str:
+def _escaped(part: str, *separators: str) -> str:
     """A value as https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions takes it."""
-    for char in ("%", "\r", "\n", *more):
+    for char in ("%", "\r", "\n", *separators):
         part = part.replace(char, f"%{ord(char):02X}")
     return printable(part)

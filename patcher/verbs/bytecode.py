@@ -40,5 +40,5 @@ def stale_files(source: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    found = [(source, bytecode) for source in json.load(sys.stdin) for bytecode in stale_files(source)]
-    sys.stdout.write("\n" + json.dumps(found))
+    pairs = [(source, bytecode) for source in json.load(sys.stdin) for bytecode in stale_files(source)]
+    sys.stdout.write("\n" + json.dumps(pairs))

@@ -47,8 +47,8 @@ def _space(case: Examination) -> Found:
         disk = os.statvfs(site)
         if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM:
             left = disk.f_bavail * disk.f_frsize >> 10
-            text = "{site}: {left} KiB are left on its disk"
-            yield (PROBLEM, Message(text, site=site, left=left), Message("free some space; a restore works without"))
+            template = "{site}: {left} KiB are left on its disk"
+            yield (PROBLEM, Message(template, site=site, left=left), Message("free some space; a restore works without"))
         if disk.f_files and not disk.f_favail:
             yield PROBLEM, Message("{site}: its disk can take no more files (inodes)", site=site), Message("remove some files")
 
@@ -62,25 +62,25 @@ def _links(case: Examination) -> Found:
         for target, info in infos  # in an interrupted run the second name is ours
         if stat.S_ISREG(info.st_mode) and info.st_nlink > 1 + os.path.lexists(target.file.parent / backup(target.path))
     ]
-    for what, paths in (
+    for kind, paths in (
         (Message("symbolic links"), links),
         (Message("hard links to files with other names, as uv makes them"), hard),
     ):
         if paths:
-            yield NOTE, Message("{what}: {paths}", what=what, paths=joined(", ", paths)), hint
+            yield NOTE, Message("{what}: {paths}", what=kind, paths=joined(", ", paths)), hint
 
 
 def _backups(case: Examination) -> Found:
     backups = proven_backups(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
-    for one in backups:
-        back = Message("put it back: sitepatch restore --from-backup {path}", path=one.path)
-        text = "{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt"
-        yield (NOTE, one.message, Message(text, back=back, one=one))
-    proven = {(one.site, one.path, one.name) for one in backups}
+    for kept in backups:
+        back = Message("put it back: sitepatch restore --from-backup {path}", path=kept.path)
+        template = "{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt"
+        yield (NOTE, kept.message, Message(template, back=back, one=kept))
+    proven = {(kept.site, kept.path, kept.name) for kept in backups}
     for site, paths in case.sites.items():
         for path in paths:
             file = Path(site) / path
-            for name in sorted(each.name for each in file.parent.iterdir()):
+            for name in sorted(entry.name for entry in file.parent.iterdir()):
                 if is_backup(name, file.name) and (site, path, name) not in proven:
                     hint = Message(
                         "move it out of the package: it stays after an uninstall, and then the package imports as empty"
@@ -93,35 +93,35 @@ def _installed(case: Examination) -> Found:
     for error in case.unpatchable:
         yield PROBLEM, error.message, error.hint
     for package, folder in case.ghosts.items():
-        text = "{folder} holds no module: {package} is uninstalled, and `import {package}` still succeeds"
-        what = Message(text, folder=folder, package=package)
-        yield PROBLEM, what, Message("remove that directory, or install the package again")
-    for one in case.located:
-        for note in one.notes:
+        template = "{folder} holds no module: {package} is uninstalled, and `import {package}` still succeeds"
+        message = Message(template, folder=folder, package=package)
+        yield PROBLEM, message, Message("remove that directory, or install the package again")
+    for located in case.located:
+        for note in located.notes:
             yield NOTE, note, ""
 
 
 def _twice(case: Examination) -> Found:
-    for one in case.located:
-        here: Dict[str, List[str]] = {}
-        for path in sorted(Path(one.site).glob("*.dist-info")):
-            here.setdefault(normalized(path.name.split("-")[0]), []).append(path.name)
-        name = normalized(one.distribution)
-        if len(here.get(name, [])) > 1:
-            text = "{one.distribution} is recorded {number} times in {one.site}: {records}"
-            what = Message(text, one=one, number=len(here[name]), records=", ".join(here[name]))
-            yield PROBLEM, what, Message("an install was interrupted: install it again, with --force-reinstall")
+    for located in case.located:
+        records: Dict[str, List[str]] = {}
+        for path in sorted(Path(located.site).glob("*.dist-info")):
+            records.setdefault(normalized(path.name.split("-")[0]), []).append(path.name)
+        name = normalized(located.distribution)
+        if len(records.get(name, [])) > 1:
+            template = "{one.distribution} is recorded {number} times in {one.site}: {records}"
+            message = Message(template, one=located, number=len(records[name]), records=", ".join(records[name]))
+            yield PROBLEM, message, Message("an install was interrupted: install it again, with --force-reinstall")
 
 
 def _outside(case: Examination) -> Found:
     prefix = Path(case.env.python).parent.parent
     if (prefix / "pyvenv.cfg").is_file() and case.env.search != case.env.sites:  # no --target
-        for one in case.located:
-            if one.site in case.env.sites and prefix.resolve() not in Path(one.site).resolve().parents:
-                text = "{one.package} is not of the virtual environment: it would be patched in {one.site}, for everybody"
-                what = Message(text, one=one)
+        for located in case.located:
+            if located.site in case.env.sites and prefix.resolve() not in Path(located.site).resolve().parents:
+                template = "{one.package} is not of the virtual environment: it would be patched in {one.site}, for everybody"
+                message = Message(template, one=located)
                 problem = "to patch it for this environment alone, install it here: {python} -m pip install"
-                yield (NOTE, what, Message(problem, python=case.env.python))
+                yield (NOTE, message, Message(problem, python=case.env.python))
 
 
 def _imported(case: Examination) -> Found:
@@ -142,9 +142,9 @@ def _recorded(case: Examination) -> Found:
         if (target.located.site, target.path) in patched or recorded in (None, sha256(read_file(target.file))):
             continue
         name, version = target.located.distribution, target.located.version
-        text = "{path} is not what {name} {version} installed: it was edited by hand"
-        what = Message(text, path=target.path, name=name, version=version)
-        yield PROBLEM, what, edited_message(target.located, target.path)[1]
+        template = "{path} is not what {name} {version} installed: it was edited by hand"
+        message = Message(template, path=target.path, name=name, version=version)
+        yield PROBLEM, message, edited_message(target.located, target.path)[1]
 
 
 # what is applied --------------------------------------------------------------------------------------------------
@@ -161,9 +161,9 @@ def _set_aside(case: Examination) -> Found:
         paths = [Path(path) for path in Store(site).edited_copies()]
         if paths:
             size = sum(path.stat().st_size for path in paths)
-            text = "{folder} keeps {texts} set aside, {size:,} bytes"
-            what = Message(text, folder=paths[0].parent, texts=count(len(paths), "edited text"), size=size)
-            yield NOTE, what, Message("when they are no longer needed: rm -r {parent}", parent=paths[0].parent)
+            template = "{folder} keeps {texts} set aside, {size:,} bytes"
+            message = Message(template, folder=paths[0].parent, texts=count(len(paths), "edited text"), size=size)
+            yield NOTE, message, Message("when they are no longer needed: rm -r {parent}", parent=paths[0].parent)
 
 
 def _lock_holders(case: Examination) -> Found:
@@ -178,12 +178,12 @@ def _lock_holders(case: Examination) -> Found:
 def _mounts(case: Examination) -> Found:
     table = mounts.read_table()
     for site in case.sites:
-        what, kind = mounts.own_locks(site, table), mounts.untried(site, table)
-        if not what and kind:
-            text = "{site} is on {kind}, where it is untested whether locks hold for other machines"
-            what = Message(text, site=site, kind=kind)
-        if what:
-            yield NOTE, what, mounts.ONE_WRITER
+        message, kind = mounts.own_locks(site, table), mounts.untried(site, table)
+        if not message and kind:
+            template = "{site} is on {kind}, where it is untested whether locks hold for other machines"
+            message = Message(template, site=site, kind=kind)
+        if message:
+            yield NOTE, message, mounts.ONE_WRITER
 
 
 def _left(case: Examination) -> Found:
@@ -197,30 +197,30 @@ def _left(case: Examination) -> Found:
             for name in (temporary(target), backup(target)):
                 left = (Path(site) / target).parent / name
                 if os.path.lexists(left):
-                    text = "{left} was left by a run that ended too early"
-                    yield (NOTE, Message(text, left=left), Message("it can be removed"))
+                    template = "{left} was left by a run that ended too early"
+                    yield (NOTE, Message(template, left=left), Message("it can be removed"))
 
 
 def _bytecode(case: Examination) -> Found:
     prefix = os.environ.get("PYTHONPYCACHEPREFIX")
     if prefix:
-        what = Message(
+        message = Message(
             "PYTHONPYCACHEPREFIX is set to {prefix}: bytecode of the old source is looked for there too", prefix=prefix
         )
-        yield NOTE, what, Message("apply and restore under the same value as the programs that run")
+        yield NOTE, message, Message("apply and restore under the same value as the programs that run")
     paths = [str(Path(item.site) / item.receipt.path) for item in case.statuses if item.condition is Condition.APPLIED]
     if not paths:
         return
     if case.env.root and case.env.version != sys.version_info[:2]:
-        what = Message("{name}: another release than runs sitepatch, which cannot read its bytecode", name=case.env.name)
-        yield NOTE, what, Message("nothing to do: what was compiled of the old source was removed by apply")
-    more = ["-X", f"pycache_prefix={prefix}"] if prefix else []
-    command = [case.env.python, "-I", "-B", *more, str(Path(__file__).with_name("bytecode.py"))]
+        message = Message("{name}: another release than runs sitepatch, which cannot read its bytecode", name=case.env.name)
+        yield NOTE, message, Message("nothing to do: what was compiled of the old source was removed by apply")
+    prefix_options = ["-X", f"pycache_prefix={prefix}"] if prefix else []
+    command = [case.env.python, "-I", "-B", *prefix_options, str(Path(__file__).with_name("bytecode.py"))]
     quiet = {**os.environ, "SITEPATCH_HOOK": "off"}
-    done = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
-    for path, pyc in json.loads(done.stdout.splitlines()[-1]):
-        text = "{pyc} is not of the {path} that stands there, and is what runs"
-        yield (PROBLEM, Message(text, pyc=pyc, path=path), Message("remove that file"))
+    child = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
+    for path, pyc in json.loads(child.stdout.splitlines()[-1]):
+        template = "{pyc} is not of the {path} that stands there, and is what runs"
+        yield (PROBLEM, Message(template, pyc=pyc, path=path), Message("remove that file"))
 
 
 def _hooks(case: Examination) -> Found:
@@ -234,13 +234,13 @@ def _hooks(case: Examination) -> Found:
 
 def _cache(case: Examination) -> Found:
     try:
-        found = cache.cache_entries()
+        entries = cache.cache_entries()
     except PermissionError:  # of another user, whose HOME is still set
         return
-    if found:
-        text = "{size} of overlays, fetched releases and known results in {parent}"
-        what = Message(text, size=cache.size(found), parent=cache.cache_dir().parent)
-        yield OK, Message("{what}; sitepatch doctor --clean-cache DAYS removes what was not used since", what=what), ""
+    if entries:
+        template = "{size} of overlays, fetched releases and known results in {parent}"
+        message = Message(template, size=cache.size(entries), parent=cache.cache_dir().parent)
+        yield OK, Message("{what}; sitepatch doctor --clean-cache DAYS removes what was not used since", what=message), ""
 
 
 # who runs it ----------------------------------------------------------------------------------------------------------
@@ -249,8 +249,8 @@ def _sources(case: Examination) -> Found:
         yield PROBLEM, error.brief, error.hint
     import_module("patcher.engine.syntax")  # raises SitepatchError, which says what to install, where libcst is broken
     for places in patchset_folders(case.patch_dirs, Path.cwd()).values():
-        for what in others_change(*places[0]):
-            yield PROBLEM, what, OTHERS_HINT
+        for message in others_change(*places[0]):
+            yield PROBLEM, message, OTHERS_HINT
 
 
 CHECKS = (

@@ -63,14 +63,14 @@ class Group(click.Group):
     def resolve_command(self, ctx: click.Context, args: List[str]) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
         """Find the command that `args` begin with."""
         if args[0][:1] != "-" and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            now = FORMER.get(args[0]) if ctx.parent is None else None
+            words = FORMER.get(args[0]) if ctx.parent is None else None
             meant = (
-                Message("; it is now `sitepatch {command}`", command=" ".join(now))
-                if now
+                Message("; it is now `sitepatch {command}`", command=" ".join(words))
+                if words
                 else suggest(args[0], self.list_commands(ctx))
             )
-            text = Message('there is no command "{args}"{meant}', args=args[0], meant=meant)
-            raise click.UsageError(text, ctx)
+            message = Message('there is no command "{args}"{meant}', args=args[0], meant=meant)
+            raise click.UsageError(message, ctx)
         name, command, left = super().resolve_command(ctx, args)
         if command:
             command.context_class, command.allow_extra_args = self.context_class, True  # `common_options` refuses them

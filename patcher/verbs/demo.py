@@ -144,7 +144,7 @@ class Demo:
         good = all(good for _, good in self.proofs)
         if keep:
             self.console.info(Message("\nthe directory is kept: {name}", name=folder.name))
-        proofs = [{"what": what, "ok": ok} for what, ok in self.proofs]
+        proofs = [{"what": proof, "ok": ok} for proof, ok in self.proofs]
         return self.console.answer(good, {"source": self.source, "proofs": proofs})
 
     def _small(self, new: Path, old: Path) -> None:
@@ -261,25 +261,25 @@ class Demo:
     def _command(self, command: str) -> None:
         self.console.out(style("$", fg="cyan"), f" {command}")
 
-    def _prove(self, what: str, good: bool, *, show: bool = True) -> None:
-        self.proofs.append((what, good))
+    def _prove(self, proof: str, good: bool, *, show: bool = True) -> None:
+        self.proofs.append((proof, good))
         if show:
-            self.console.out(style("✓" if good else translated("✗ NOT SO:"), fg="green" if good else "red"), f" {what}")
+            self.console.out(style("✓" if good else translated("✗ NOT SO:"), fg="green" if good else "red"), f" {proof}")
 
 
 def tree(site: Path) -> Dict[str, _Entry]:
     """Everything below a directory, by its `/`-separated path; of directories only that they are there."""
-    found = {}
+    entries = {}
     for path in sorted(site.rglob("*")):
         stat = path.lstat()
         name = path.relative_to(site).as_posix()
         if path.is_symlink():
-            found[name] = _Entry(os.readlink(path), 0, stat.st_mtime_ns)
+            entries[name] = _Entry(os.readlink(path), 0, stat.st_mtime_ns)
         elif path.is_dir():
-            found[name] = _Entry("", stat.st_mode, 0)
+            entries[name] = _Entry("", stat.st_mode, 0)
         else:
-            found[name] = _Entry(sha256(path.read_bytes()).hexdigest(), stat.st_mode, stat.st_mtime_ns)
-    return found
+            entries[name] = _Entry(sha256(path.read_bytes()).hexdigest(), stat.st_mode, stat.st_mtime_ns)
+    return entries
 
 
 def fixtures_dir() -> Path:
@@ -306,9 +306,9 @@ def lay_out(name: str, dest: Path) -> None:
         UsageError: there is no such stand-in.
         FileExistsError: the distribution is in `dest` already.
     """
-    known = fixtures()
-    if name not in known:
-        raise UsageError('there is no fixture "{name}"', "known fixtures: {names}", name=name, names=", ".join(known))
+    names = fixtures()
+    if name not in names:
+        raise UsageError('there is no fixture "{name}"', "known fixtures: {names}", name=name, names=", ".join(names))
     source = fixtures_dir() / name
     distribution, version = name.split("-")[:2]
     info = f"{distribution}-{version}.dist-info"

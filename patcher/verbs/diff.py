@@ -65,9 +65,9 @@ def diff(
     meant = () if edited else words
     outcome = settled(env, lambda: _applied(env, meant))
     live = applied_names(item for item in outcome.items if item.live)
-    others = [name for name in dict.fromkeys(meant) if name not in live]
-    if others:
-        outcome = _planned(outcome, place, others)
+    not_applied = [name for name in dict.fromkeys(meant) if name not in live]
+    if not_applied:
+        outcome = _planned(outcome, place, not_applied)
     if edited:
         outcome = outcome._replace(applied=(), notes=())
     if edited or not words:
@@ -81,20 +81,20 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
     """What is changed by these patchsets, by all without names."""
     diffs: List[FileDiff] = []
     notes: List[str] = []
-    found: List[FileStatus] = []
+    items: List[FileStatus] = []
     for item in statuses(env):
-        here = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
-        found += [item] if here else []
-        if here and item.condition is not Condition.APPLIED:
+        applied = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
+        items += [item] if applied else []
+        if applied and item.condition is not Condition.APPLIED:
             state = Message(item.condition.value)
             notes.append(Message("{path}: {state}; see sitepatch status", path=item.receipt.path, state=state))
-        if here and item.live:
-            before, after = before_and_after(item.site, item.receipt, here)
+        if applied and item.live:
+            before, after = before_and_after(item.site, item.receipt, applied)
             absent = not before and item.receipt.origin == ADDED_FILE
-            file_diff = diff_texts(item.site, item.receipt.path, None if absent else before, after, here)
+            file_diff = diff_texts(item.site, item.receipt.path, None if absent else before, after, applied)
             diffs.append(file_diff._replace(release=item.release))
             notes += diff_remarks(item.receipt.path, diffs[-1].text)
-    return DiffOutcome(env, tuple(diffs), items=tuple(found), notes=tuple(notes))
+    return DiffOutcome(env, tuple(diffs), items=tuple(items), notes=tuple(notes))
 
 
 def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOutcome:
@@ -124,14 +124,14 @@ def _edited(outcome: DiffOutcome, words: Sequence[str], events: Events, *, named
         from patcher.author.pristine import search_pristine as search_before  # with the index, which few need
 
         before, lost = search_before(search.files, events.note, fetch=fetch)
-        notes += [Message("{path}: {tried}", path=one.file.path, tried=one.tried[-1]) for one in lost] if fetch else []
+        notes += [Message("{path}: {tried}", path=file.file.path, tried=file.tried[-1]) for file in lost] if fetch else []
         for file in search.files:
-            text = before.get((file.site, file.path))
+            pristine = before.get((file.site, file.path))
             edit = HandEditDiff(file.site, file.path, file.release)
-            if text:
-                made = diff_texts(file.site, file.path, text.data, file.data)._replace(release=file.release)
-                edit = edit._replace(compared=text.where, proven=text.proven, diff=made)
-                notes += diff_remarks(file.path, made.text)
+            if pristine:
+                difference = diff_texts(file.site, file.path, pristine.data, file.data)._replace(release=file.release)
+                edit = edit._replace(compared=pristine.where, proven=pristine.proven, diff=difference)
+                notes += diff_remarks(file.path, difference.text)
             edits.append(edit)
     return outcome._replace(edits=tuple(edits), notes=tuple(notes))
 
@@ -143,10 +143,10 @@ def _packages(items: Sequence[FileStatus], place: Place) -> Set[str]:
     known.
     """
     packages = {item.receipt.package for item in items}
-    packages |= {variant.package for one in _of_project(place) for variant in one.variants}
+    packages |= {variant.package for patchset in _of_project(place) for variant in patchset.variants}
     if not packages:
-        every, _ = find_patchsets(place.patch_dirs, Path.cwd())
-        packages = {variant.package for one in every for variant in one.patchset.variants}
+        sources, _ = find_patchsets(place.patch_dirs, Path.cwd())
+        packages = {variant.package for source in sources for variant in source.patchset.variants}
     return packages
 
 
@@ -161,11 +161,11 @@ def _of_project(place: Place) -> List[Patchset]:
     dirs = (*place.patch_dirs, *(project.patch_dirs if project else ()))
     names: Dict[str, object] = dict(folders_by_name(named_places(dirs, Path.cwd())))
     names.update((entry.name, entry) for entry in (project.entries if project else ()))
-    found: List[Patchset] = []
+    patchsets: List[Patchset] = []
     for name in names:
         with suppress(SitepatchError):
-            found += find_all([name], dirs)[0]
-    return found
+            patchsets += find_all([name], dirs)[0]
+    return patchsets
 
 
 def _packages_here(env: Environment, items: Sequence[FileStatus], place: Place) -> Tuple[str, ...]:
@@ -183,15 +183,15 @@ def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
     Raises:
         StoreError: such a copy is missing or damaged.
     """
-    made = {name for diff in outcome.applied for name in diff.patchsets}
-    found: Dict[str, Reason] = {}
+    shown = {name for diff in outcome.applied for name in diff.patchsets}
+    reasons_by_name: Dict[str, Reason] = {}
     for item in outcome.items:
         for step in item.receipt.steps:
-            if step.patchset in made and step.patchset not in found:
-                found[step.patchset] = Reason(stored_patchset(item.site, step), step.options, True)
-    for one in outcome.requested:
-        found[one.patchset.name] = Reason(one.patchset, one.options, False)
-    return [each._replace(checked=compatibility_table(each.patchset, patch_dirs)) for each in found.values()]
+            if step.patchset in shown and step.patchset not in reasons_by_name:
+                reasons_by_name[step.patchset] = Reason(stored_patchset(item.site, step), step.options, True)
+    for item_asked in outcome.requested:
+        reasons_by_name[item_asked.patchset.name] = Reason(item_asked.patchset, item_asked.options, False)
+    return [reason._replace(checked=compatibility_table(reason.patchset, patch_dirs)) for reason in reasons_by_name.values()]
 
 
 @click.command(
@@ -239,8 +239,8 @@ def command(
     elif stat:
         console.page(_stat(outcome))
     else:
-        first = Message("changed by patchsets") if by_hand else ""
-        parts: List[Tuple[str, Sequence[FileDiff]]] = [(first, [*outcome.applied, *outcome.planned])]
+        heading = Message("changed by patchsets") if by_hand else ""
+        parts: List[Tuple[str, Sequence[FileDiff]]] = [(heading, [*outcome.applied, *outcome.planned])]
         parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
         show_parts(console, parts, pager=True)
     if not outcome.differs and not names:
@@ -252,21 +252,21 @@ def command(
 
 def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
     """A file that was edited by hand, and the command that shows the edit."""
-    what = Message("{edit.path}: edited by hand ({edit.release})", edit=edit)
+    edited = Message("{edit.path}: edited by hand ({edit.release})", edit=edit)
     if edit.diff:
-        how = console.command("diff", "--edited", edit.path)
+        command_line = console.command("diff", "--edited", edit.path)
         return Message(
             "{what}, {lines} more and {names} less; to see it: {how}",
-            what=what,
+            what=edited,
             lines=count(edit.diff.added, "line"),
             names=edit.diff.removed,
-            how=how,
+            how=command_line,
         )
     if fetched:
-        return Message("{what}, and the original text was not found", what=what)
-    how = console.command("diff", "--edited", "--fetch", edit.path)
-    text = "{what}, and the original text is not on this machine; to fetch it from the index: {how}"
-    return Message(text, what=what, how=how)
+        return Message("{what}, and the original text was not found", what=edited)
+    command_line = console.command("diff", "--edited", "--fetch", edit.path)
+    template = "{what}, and the original text is not on this machine; to fetch it from the index: {how}"
+    return Message(template, what=edited, how=command_line)
 
 
 def _heading(edit: HandEditDiff) -> str:
@@ -307,9 +307,9 @@ def _write_page(console: Console, names: Sequence[str], outcome: DiffOutcome, pa
 
 def _json(outcome: DiffOutcome) -> Dict[str, Any]:
     return {
-        "files": [diff_json(each) for each in (*outcome.applied, *outcome.planned)],
-        "edited": [_edit_json(each) for each in outcome.edits],
-        "answers": [answer_json(each) for each in outcome.answers],
+        "files": [diff_json(diff) for diff in (*outcome.applied, *outcome.planned)],
+        "edited": [_edit_json(edit) for edit in outcome.edits],
+        "answers": [answer_json(answer) for answer in outcome.answers],
         "notes": outcome.notes,
     }
 

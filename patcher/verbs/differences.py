@@ -77,11 +77,11 @@ def show_parts(console: Console, parts: Sequence[Tuple[str, Sequence[FileDiff]]]
 
     As `git apply` takes them where stdout is piped.
     """
-    several = [diff for _, diffs in parts for diff in diffs]
-    if console.as_json or not several:
+    all_diffs = [diff for _, diffs in parts for diff in diffs]
+    if console.as_json or not all_diffs:
         return
     if console.plain:
-        click.echo(b"".join(diff.text for diff in several), nl=False)
+        click.echo(b"".join(diff.text for diff in all_diffs), nl=False)
         return
     from patcher.verbs.highlighted import highlighted_diff  # with diff-match-patch
 

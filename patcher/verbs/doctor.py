@@ -31,7 +31,7 @@ def doctor(*, place: Place = HERE, events: Events = SILENT) -> DoctorOutcome:
 
     env = place.environment()
     events.started(env)
-    checks = [each for each in (*CHECKS, *TROUBLES) if not (env.root and each.name in OF_MACHINE)]
+    checks = [check for check in (*CHECKS, *TROUBLES) if not (env.root and check.name in OF_MACHINE)]
     findings = settled(env, lambda: examine(Examination(env, place.patch_dirs), checks, events.progress))
     return DoctorOutcome(env, tuple(findings))
 
@@ -58,14 +58,14 @@ def command(console: Console, clean_cache: Optional[float]) -> int:
     console.info_rows([Row("removed", (entry.kind, entry.name, cache.size([entry]))) for entry in removed])
     outcome = doctor(place=console.place, events=console)
     rows = []
-    for (severity, check), group in groupby(outcome.findings, key=lambda one: (one.severity, one.check)):
-        found = [] if severity == OK and not console.verbose else list(group)
-        shown = found if console.verbose else found[:_SHOWN]
-        for one in shown:
-            first, *more = translated_lines(one.what)
-            rows.append(Row(severity, (term(check), first), (*more, *hint_lines(one.hint))))
-        if found[len(shown) :]:
-            more_of_it = Message("and {number} more; -v shows all", number=len(found) - len(shown))
+    for (severity, check), group in groupby(outcome.findings, key=lambda finding: (finding.severity, finding.check)):
+        findings = [] if severity == OK and not console.verbose else list(group)
+        shown = findings if console.verbose else findings[:_SHOWN]
+        for finding in shown:
+            headline, *details = translated_lines(finding.what)
+            rows.append(Row(severity, (term(check), headline), (*details, *hint_lines(finding.hint))))
+        if findings[len(shown) :]:
+            more_of_it = Message("and {number} more; -v shows all", number=len(findings) - len(shown))
             rows.append(Row(severity, (term(check), more_of_it)))
     console.rows(rows)
     sites = list(outcome.env.sites)

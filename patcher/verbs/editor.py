@@ -20,18 +20,18 @@ def open_editor(folder: Path, file: str = "") -> None:
     Raises:
         SitepatchError: there is none, or it failed.
     """
-    variable = next((each for each in ("VISUAL", "EDITOR") if os.environ.get(each, "").strip()), "")
+    variable = next((name for name in ("VISUAL", "EDITOR") if os.environ.get(name, "").strip()), "")
     if not variable:
         raise SitepatchError("found no editor: neither VISUAL nor EDITOR is set", "EDITOR=vi, say")
-    given = os.environ[variable]
+    command = os.environ[variable]
     try:
-        code = subprocess.call([*shlex.split(given), file or "."], cwd=str(folder))
+        code = subprocess.call([*shlex.split(command), file or "."], cwd=str(folder))
     except (OSError, ValueError) as error:
         problem = "{variable}={given}: it could not be run: {error}"
-        raise SitepatchError(problem, "set {variable} to an editor", variable=variable, given=given, error=error) from None
+        raise SitepatchError(problem, "set {variable} to an editor", variable=variable, given=command, error=error) from None
     if code:
-        text = "{variable}={given}: it ended with exit code {code}, nothing was captured"
-        raise SitepatchError(text, "", variable=variable, given=given, code=code)
+        template = "{variable}={given}: it ended with exit code {code}, nothing was captured"
+        raise SitepatchError(template, "", variable=variable, given=command, code=code)
 
 
 def edit_copies(console: Console, folder: Path, file: str, go_on: str, run: Callable[[], int]) -> int:

@@ -40,7 +40,7 @@ class DoctorOutcome(NamedTuple):
     @property
     def problems(self) -> int:
         """How many of the findings are problems."""
-        return sum(one.severity == PROBLEM for one in self.findings)
+        return sum(finding.severity == PROBLEM for finding in self.findings)
 
 
 class Check(NamedTuple):
@@ -63,23 +63,23 @@ class PatchableFile(NamedTuple):
         return Path(self.located.site) / self.path
 
 
-def examine(case: Examination, checks: Sequence[Check], progress: Progress = lambda done, total, what: None) -> List[Finding]:
+def examine(case: Examination, checks: Sequence[Check], progress: Progress = lambda done, total, work: None) -> List[Finding]:
     """Run every check; one that cannot run is a finding itself."""
-    found: List[Finding] = []
+    findings: List[Finding] = []
     for number, check in enumerate(checks, 1):
-        here: List[Finding] = []
+        of_check: List[Finding] = []
         try:
-            for severity, what, hint in check.look(case):  # one by one: what was found before it failed is kept
-                here.append(Finding(severity, check.name, what, hint))
+            for severity, message, hint in check.look(case):  # one by one: what was found before it failed is kept
+                of_check.append(Finding(severity, check.name, message, hint))
         except SitepatchError as error:
-            text = "this could not be looked at: {message}"
-            here.append(Finding(PROBLEM, check.name, Message(text, message=error.message), error.hint))
+            template = "this could not be looked at: {message}"
+            of_check.append(Finding(PROBLEM, check.name, Message(template, message=error.message), error.hint))
         except Exception as error:  # whatever it is, it is reported, and the other checks are run
             problem = "this could not be looked at: {name}: {error}"
-            here.append(Finding(PROBLEM, check.name, Message(problem, name=type(error).__name__, error=error)))
-        found += list(dict.fromkeys(here)) or [Finding(OK, check.name, check.fine)]
+            of_check.append(Finding(PROBLEM, check.name, Message(problem, name=type(error).__name__, error=error)))
+        findings += list(dict.fromkeys(of_check)) or [Finding(OK, check.name, check.fine)]
         progress(number, len(checks), Message("checks done"))
-    return found
+    return findings
 
 
 class Examination:
@@ -96,8 +96,8 @@ class Examination:
     def __init__(self, env: Environment, patch_dirs: Sequence[str]) -> None:
         self.env = env
         self.patch_dirs = tuple(patch_dirs)
-        every, broken = find_patchsets(self.patch_dirs, Path.cwd())
-        self.patchsets, self.broken = [one.patchset for one in every], broken
+        sources, broken = find_patchsets(self.patch_dirs, Path.cwd())
+        self.patchsets, self.broken = [source.patchset for source in sources], broken
 
     @cached_property
     def places(self) -> Tuple[str, ...]:
@@ -113,23 +113,23 @@ class Examination:
     def packages(self) -> Tuple[Tuple[str, Tuple[str, ...]], ...]:
         """The import packages of each patchset at hand and of what is applied, with target files of one distribution of it."""
         paths: Dict[Tuple[str, ...], List[str]] = {}
-        for one in self.patchsets:
-            for variant in one.variants:
-                of = paths.setdefault((variant.package, one.name), [])
-                of += [each for patch in variant.patches for each in patch.paths]
+        for patchset in self.patchsets:
+            for variant in patchset.variants:
+                of = paths.setdefault((variant.package, patchset.name), [])
+                of += [path for patch in variant.patches for path in patch.paths]
         for item in self.statuses:
             paths.setdefault((item.receipt.package, "", item.receipt.distribution), []).append(item.receipt.path)
-        return tuple((package, tuple(dict.fromkeys(each))) for (package, *_), each in paths.items())
+        return tuple((package, tuple(dict.fromkeys(of_package))) for (package, *_), of_package in paths.items())
 
     @cached_property
     def ghosts(self) -> Dict[str, str]:
         """Packages of which a directory without any module is left, and that directory."""
-        found = {}
+        folder_of = {}
         for package in dict(self.packages):
             folders_ = [Path(place) / package for place in self.places if (Path(place) / package).is_dir()]
             if folders_ and not any(_has_code(folder) for folder in folders_):
-                found[package] = str(folders_[0])
-        return found
+                folder_of[package] = str(folders_[0])
+        return folder_of
 
     @cached_property
     def _located(self) -> Tuple[Dict[Located, List[str]], Dict[str, SitepatchError]]:
@@ -159,18 +159,19 @@ class Examination:
     @cached_property
     def targets(self) -> List[PatchableFile]:
         """The target files that are there."""
-        return [PatchableFile(one, path) for one, paths in self._located[0].items() for path in dict.fromkeys(paths)]
+        return [PatchableFile(located, path) for located, paths in self._located[0].items() for path in dict.fromkeys(paths)]
 
     @cached_property
     def sites(self) -> Dict[str, List[str]]:
         """The site directories that would be written into, with the target files in each."""
-        found: Dict[str, List[str]] = {site: [] for site in self.homes}
+        paths_of: Dict[str, List[str]] = {site: [] for site in self.homes}
         for target in self.targets:
-            found.setdefault(target.located.site, []).append(target.path)
+            paths_of.setdefault(target.located.site, []).append(target.path)
         for item in self.statuses:
             if (Path(item.site) / item.receipt.path).is_file():
-                found[item.site].append(item.receipt.path)
-        return {site: list(dict.fromkeys(paths)) for site, paths in found.items()} or {site: [] for site in self.env.sites[:1]}
+                paths_of[item.site].append(item.receipt.path)
+        paths_of = paths_of or {site: [] for site in self.env.sites[:1]}
+        return {site: list(dict.fromkeys(paths)) for site, paths in paths_of.items()}
 
     @cached_property
     def _read(self) -> Tuple[List[FileStatus], List[StoreError]]:

@@ -64,58 +64,60 @@ def explanations(env: Environment, requested: Requested) -> Tuple[List[HunkExpla
     for key, (assignment,) in facts.assignments.items():
         notes += facts.files[key].notes
         hunks += _file(assignment, facts.files[key])
-    states = reconciled([one.answer for one in hunks])  # what the hunks of several files mean together (format rule 24)
-    return [one._replace(answer=answer) for one, answer in zip(hunks, states)], list(dict.fromkeys(notes))
+    states = reconciled([explained.answer for explained in hunks])  # of several files together: rule 24
+    return [explained._replace(answer=answer) for explained, answer in zip(hunks, states)], list(dict.fromkeys(notes))
 
 
-def _file(assignment: Assignment, found: TargetFile) -> List[HunkExplanation]:
+def _file(assignment: Assignment, file: TargetFile) -> List[HunkExplanation]:
     site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
-    if found.problem:
-        return [HunkExplanation(site, answer) for answer in refused_answers([assignment], found.problem)]
-    order = application_order(found.steps, [assignment])
+    if file.problem:
+        return [HunkExplanation(site, answer) for answer in refused_answers([assignment], file.problem)]
+    order = application_order(file.steps, [assignment])
     ahead = order[: order.index(name)]
-    data, _, _ = resolve(site, path, found, ahead, {}, REWRITER)
-    _, _, planned = resolve(site, path, found, [*ahead, name], {name: assignment}, REWRITER)
+    data, _, _ = resolve(site, path, file, ahead, {}, REWRITER)
+    _, _, planned = resolve(site, path, file, [*ahead, name], {name: assignment}, REWRITER)
     options, names = assignment.requested.options, assignment.names
     alone: List[Tuple[bytes, Explanation]] = []
     for hunks in layers_of(assignment.hunks):  # each with the text that its hunks are matched against
-        alone += [(data, one) for one in explain_hunks(data, hunks, options, names)]
+        alone += [(data, explanation) for explanation in explain_hunks(data, hunks, options, names)]
         data = REWRITER.rewrite(data, assignment._replace(hunks=hunks)).data
-    return [_explained(assignment, found, text, answer, one) for answer, (text, one) in zip(planned, alone)]
+    return [_explained(assignment, file, source, answer, explanation) for answer, (source, explanation) in zip(planned, alone)]
 
 
-def _explained(assignment: Assignment, found: TargetFile, data: bytes, planned: Answer, one: Explanation) -> HunkExplanation:
+def _explained(
+    assignment: Assignment, file: TargetFile, data: bytes, planned: Answer, explanation: Explanation
+) -> HunkExplanation:
     path = assignment.path
-    if planned.state is State.CONFLICT and one.state is not State.CONFLICT:  # no text has what is closest
+    if planned.state is State.CONFLICT and explanation.state is not State.CONFLICT:  # no text has what is closest
         return HunkExplanation(assignment.located.site, planned)
-    places = planned.places or tuple(match.line for match in one.matches)
-    answer = planned._replace(places=places, problem=one.problem, hint=one.hint)
+    places = planned.places or tuple(match.line for match in explanation.matches)
+    answer = planned._replace(places=places, problem=explanation.problem, hint=explanation.hint)
     diff = b""
-    if planned.state in (State.APPLIED, State.APPLICABLE) and one.splices:
-        diff = diff_texts(assignment.located.site, path, data, apply_splices(data, one.splices)).text
-    if planned.state is State.APPLIED and one.state in (State.UPSTREAM, State.NOT_NEEDED):
-        answer = answer._replace(state=one.state)  # the patchset is applied in this file, and had nothing to do here
+    if planned.state in (State.APPLIED, State.APPLICABLE) and explanation.splices:
+        diff = diff_texts(assignment.located.site, path, data, apply_splices(data, explanation.splices)).text
+    if planned.state is State.APPLIED and explanation.state in (State.UPSTREAM, State.NOT_NEEDED):
+        answer = answer._replace(state=explanation.state)  # the patchset is applied in this file, and had nothing to do here
     elif planned.state is State.APPLIED:
-        answer = answer._replace(places=_now(found, planned.patchset, one.splices), problem="", hint="")
-    needs = planned.state is State.NOT_FOUND and not one.scopes and not one.elsewhere
+        answer = answer._replace(places=_now(file, planned.patchset, explanation.splices), problem="", hint="")
+    needs = planned.state is State.NOT_FOUND and not explanation.scopes and not explanation.elsewhere
     elsewhere = _elsewhere(assignment.located.site, path, planned.scope) if needs else ()
-    return HunkExplanation(assignment.located.site, answer, one, diff, elsewhere)
+    return HunkExplanation(assignment.located.site, answer, explanation, diff, elsewhere)
 
 
-def _now(found: TargetFile, name: str, splices: Sequence[Splice]) -> Tuple[int, ...]:
+def _now(file: TargetFile, name: str, splices: Sequence[Splice]) -> Tuple[int, ...]:
     """The lines at which a hunk's changes stand in the file as it is now, after the patchsets that were applied later."""
-    index = next(index for index, step in enumerate(found.steps) if step.patchset == name)
+    index = next(index for index, step in enumerate(file.steps) if step.patchset == name)
     lines = []
     for splice in splices:
         at = splice.start
-        for step in found.steps[index:]:
+        for step in file.steps[index:]:
             at = _moved(step, at)
-        lines.append(len(re.findall(rb"\r\n|\r|\n", found.now[:at])) + 1)
+        lines.append(len(re.findall(rb"\r\n|\r|\n", file.now[:at])) + 1)
     return tuple(dict.fromkeys(lines))
 
 
 def _moved(step: Step, at: int) -> int:
-    return at + sum(len(each.new) - (each.end - each.start) for each in step.splices if each.start < at)
+    return at + sum(len(splice.new) - (splice.end - splice.start) for splice in step.splices if splice.start < at)
 
 
 # moved files ----------------------------------------------------------------------------------------------------------
@@ -137,24 +139,24 @@ def _without_a_file(env: Environment, answer: Answer) -> HunkExplanation:
 
 def _elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
     """Where else in the package a scope is defined: found by its text first, then by its qualified name."""
-    last = scope.split(".")[-1]
-    if not last.isidentifier():
+    name = scope.split(".")[-1]
+    if not name.isidentifier():
         return ()
-    written = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+" + last.encode() + rb"\b", re.MULTILINE)
-    found: List[Elsewhere] = []
-    for other in _sources(site, path):
+    written = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+" + name.encode() + rb"\b", re.MULTILINE)
+    places: List[Elsewhere] = []
+    for other_path in _sources(site, path):
         try:
-            data = read_installed(site, other) or b""
+            data = read_installed(site, other_path) or b""
             source = Source(data) if written.search(data) else None
         except (OSError, SyntaxProblem):
             continue  # what cannot be read cannot be named
         definitions = source.definitions() if source is not None else []
-        for one in definitions:
-            if source is not None and in_scope(one.name, scope):
-                found.append(Elsewhere(other, source.lines.number(one.start)))
-        if len(found) >= _MOST:
+        for definition in definitions:
+            if source is not None and in_scope(definition.name, scope):
+                places.append(Elsewhere(other_path, source.lines.number(definition.start)))
+        if len(places) >= _MOST:
             break
-    return tuple(found[:_MOST])
+    return tuple(places[:_MOST])
 
 
 def _sources(site: str, path: str) -> Iterator[str]:
@@ -163,7 +165,7 @@ def _sources(site: str, path: str) -> Iterator[str]:
     for folder, inner, names in os.walk(str(Path(site) / path.split("/")[0])):
         inner.sort()
         for name in sorted(names):
-            other = (Path(folder) / name).relative_to(site).as_posix()
-            if name.endswith(".py") and other != path and count < _MOST_FILES:
+            other_path = (Path(folder) / name).relative_to(site).as_posix()
+            if name.endswith(".py") and other_path != path and count < _MOST_FILES:
                 count += 1
-                yield other
+                yield other_path

@@ -47,9 +47,9 @@ def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
         return Fit(APPLIED, Message("it is applied here: if the log is of a run since then, the cause is another one"))
     plan = settled(env, lambda: make_plan(env, Wanted((Requested(patchset, requested),))))
     if plan.failed:
-        first = plan.failed[0]
-        missing = is_absent(first)
-        problem = one_line(first.problem)
+        failed = plan.failed[0]
+        missing = is_absent(failed)
+        problem = one_line(failed.problem)
         return (
             Fit(ABSENT, problem)
             if missing
@@ -57,8 +57,8 @@ def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
         )
     state = state_of(plan)
     if state is State.APPLICABLE or steps:
-        others = Message("it is applied here with other options than {settings}", settings=", ".join(settings))
-        return Fit(APPLICABLE, others if steps else _fits(plan), settings)
+        other_options = Message("it is applied here with other options than {settings}", settings=", ".join(settings))
+        return Fit(APPLICABLE, other_options if steps else _fits(plan), settings)
     words = {
         State.UPSTREAM: Message("what it does is in the installed release already"),
         State.APPLIED: Message("it is applied here"),
@@ -68,5 +68,5 @@ def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
 
 def _fits(plan: Plan) -> str:
     receipts = [file.change.receipt for file in plan.files if file.change and file.change.receipt]
-    releases = dict.fromkeys(release_name(one.package, one.distribution, one.version) for one in receipts)
+    releases = dict.fromkeys(release_name(receipt.package, receipt.distribution, receipt.version) for receipt in receipts)
     return Message("it fits {releases} here", releases=listed(list(releases)))

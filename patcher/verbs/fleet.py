@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
@@ -88,54 +89,55 @@ def _host(path: Path, lock: Optional[Lock]) -> Host:
     answer = top["answer"] if isinstance(top, dict) and "answer" in top else top
     failed = isinstance(answer, dict) and "error" in answer
     reader = Reader(origin)
-    found = reader.read(answer, _FAILED if failed else _STATUS)
+    fields = reader.read(answer, _FAILED if failed else _STATUS)
     if reader.problems:
-        return Host(path.stem, UNKNOWN, problems=tuple(each.message for each in reader.reported))
+        return Host(path.stem, UNKNOWN, problems=tuple(problem.message for problem in reader.reported))
     if failed:
-        return Host(path.stem, UNKNOWN, problems=tuple(filter(None, (found["error"]["message"], found["error"]["hint"]))))
-    return _of_answer(path.stem, found, lock)
+        return Host(path.stem, UNKNOWN, problems=tuple(filter(None, (fields["error"]["message"], fields["error"]["hint"]))))
+    return _of_answer(path.stem, fields, lock)
 
 
 def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Host:
-    found = answer["patchsets"]
-    patchsets = tuple(HostPatchset(one["name"], one["version"], one["state"], dict(one["options"])) for one in found)
-    problems = [one["problem"] for one in answer["interrupted"]]
-    problems += [joined("; ", (one["problem"], one["hint"])) for one in answer["damaged"]]
+    applied = answer["patchsets"]
+    patchsets = tuple(HostPatchset(*map(fields.get, HostPatchset._fields)) for fields in applied)
+    problems = [fields["problem"] for fields in answer["interrupted"]]
+    problems += [joined("; ", (fields["problem"], fields["hint"])) for fields in answer["damaged"]]
     states = [key for key in ("interrupted", "damaged") if answer[key]]
-    for one in found:
-        if one["state"] != APPLIED:
-            states.append(one["state"])
+    for fields in applied:
+        if fields["state"] != APPLIED:
+            states.append(fields["state"])
             problems.append(
                 Message(
                     "{name}: {reason}",
-                    name=one["name"],
-                    reason=joined("; ", (*one["problems"], one["advice"])) or one["state"],
+                    name=fields["name"],
+                    reason=joined("; ", (*fields["problems"], fields["advice"])) or fields["state"],
                 )
             )
     differences = _differences(answer, lock) if lock else []
     states += [DIFFERS] if differences else []
-    state = states[0] if states else APPLIED if found else NOTHING
-    releases = tuple(dict.fromkeys(each for one in found for each in one["releases"]))
+    state = states[0] if states else APPLIED if applied else NOTHING
+    releases = tuple(dict.fromkeys(release for fields in applied for release in fields["releases"]))
     return Host(host, state, patchsets, releases, tuple(problems), tuple(differences))
 
 
 def _differences(answer: Mapping[str, Any], lock: Lock) -> List[str]:
     """What a host has otherwise than the lock, one line each."""
-    now = {one["name"]: Pinned(one["name"], one["version"], one["digest"], one["options"]) for one in answer["patchsets"]}
-    locked = {one.name: one for one in lock.patchsets}
-    found: List[str] = [
+    pinned = (Pinned(*itemgetter("name", "version", "digest", "options")(fields)) for fields in answer["patchsets"])
+    applied = {patchset.name: patchset for patchset in pinned}
+    locked = {pinned.name: pinned for pinned in lock.patchsets}
+    differences: List[str] = [
         Message("{name} is in the lock, and not applied", name=name)
         for name in locked
-        if name not in now and not locked[name].optional
+        if name not in applied and not locked[name].optional
     ]
-    found += [Message("{name} is applied, and not in the lock", name=name) for name in now if name not in locked]
-    for name in sorted({*now} & {*locked}):
-        found += changed(locked[name], now[name])
+    differences += [Message("{name} is applied, and not in the lock", name=name) for name in applied if name not in locked]
+    for name in sorted({*applied} & {*locked}):
+        differences += changed(locked[name], applied[name])
     releases = {release_of(target[0]) for target in lock.targets}
-    for each in dict.fromkeys((one["package"], one["distribution"], one["installed"]) for one in answer["files"]):
-        if each not in releases:
-            found.append(not_locked(lock, each))
-    return found
+    for release in dict.fromkeys(map(itemgetter("package", "distribution", "installed"), answer["files"])):
+        if release not in releases:
+            differences.append(not_locked(lock, release))
+    return differences
 
 
 _FEW = 4  # names of hosts that one line has
@@ -146,10 +148,10 @@ def show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
     hosts = fleet(Path(folder), load_lock(Path(lock)) if lock else None)
     alike: Dict[Tuple[Any, ...], List[str]] = {}
     for host in hosts:
-        text = tuple(
+        names_and_options = tuple(
             f"{applied.name} {applied.version} {options_text(applied.options)}".rstrip() for applied in host.patchsets
         )
-        alike.setdefault((host.state, text, host.releases, host.problems, host.differences), []).append(host.host)
+        alike.setdefault((host.state, names_and_options, host.releases, host.problems, host.differences), []).append(host.host)
     rows = []
     for (state, patchsets, releases, problems, differences), names in alike.items():
         few = (

@@ -34,9 +34,9 @@ class Formatter(click.HelpFormatter):
         """Write a table of names and what they are."""
         rows = list(rows)
         column = min(max(width(name) for name, _ in rows), col_max) + col_spacing
-        for name, text in rows:
-            text, *more = _one_line(text).split("  [")  # what click adds: `[default: 120.0]`
-            lines = self._wrapped("  ".join([term(text), *map(_added, more)]), column)
+        for name, help_text in rows:
+            help_text, *defaults = _one_line(help_text).split("  [")  # what click adds: `[default: 120.0]`
+            lines = self._wrapped("  ".join([term(help_text), *map(_added, defaults)]), column)
             beside = width(name) <= column - col_spacing
             head = padded(name, column) + lines.pop(0) if beside and lines else name
             for line in (head, *(" " * column + line for line in lines)):

@@ -36,8 +36,8 @@ def _line(line: DiffLine) -> Styled:
 
 
 def _pieces(line: DiffLine) -> Iterator[Styled]:
-    for look, some in groupby(line.pieces, lambda piece: _look(line, piece)):
-        yield style("".join(piece.text for piece in some), **look)
+    for look, run in groupby(line.pieces, lambda piece: _look(line, piece)):
+        yield style("".join(piece.text for piece in run), **look)
 
 
 def _look(line: DiffLine, piece: Piece) -> Dict[str, Any]:

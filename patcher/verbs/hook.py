@@ -104,7 +104,7 @@ def init_hook(
     requested, notes = chosen(entries, folders)
     copies = str((folder / PATCHSETS).resolve())
     if notes and any(str(Path(item.patchset.source.name).resolve()) == copies for item in requested):
-        words = [word for entry in entries for text in entry.settings for word in ("--set", f"{entry.name}.{text}")]
+        words = [word for entry in entries for setting in entry.settings for word in ("--set", f"{entry.name}.{setting}")]
         again = ["sitepatch", "hook", "init", directory, *(entry.name for entry in entries), *words]
         notes.append(Message("patchsets of other places are used only where they are named: {names}", names=shlex.join(again)))
     version, written = write_directory(folder, name, mode, requested)
@@ -128,8 +128,8 @@ def _entries(
     elif project and project.entries:
         entries = list(project.entries)
     else:
-        texts_of = {name: tuple(f"{option}={text}" for option, text in options.items()) for name, options in before.items()}
-        entries = [ProjectEntry(name, texts, False) for name, texts in texts_of.items()]
+        settings_of = {name: tuple(map("=".join, options.items())) for name, options in before.items()}
+        entries = [ProjectEntry(name, own_settings, False) for name, own_settings in settings_of.items()]
         folders += [str(folder / PATCHSETS)] if entries else []
     if not entries:
         hint = Message("name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets")
@@ -141,8 +141,8 @@ def _entries(
 
 
 def _with_option(entry: ProjectEntry, option: str, value: str) -> ProjectEntry:
-    others = (text for text in entry.settings if text.partition("=")[0] != option)
-    return entry._replace(settings=(*others, f"{option}={value}"))
+    settings = (setting for setting in entry.settings if setting.partition("=")[0] != option)
+    return entry._replace(settings=(*settings, f"{option}={value}"))
 
 
 def _default_name(folder: Path) -> str:
@@ -160,10 +160,10 @@ def _own_source() -> str:
     from patcher.system.decode import decode_json
 
     try:
-        text = distribution("sitepatch").read_text("direct_url.json")
+        direct_url = distribution("sitepatch").read_text("direct_url.json")
     except PackageNotFoundError:  # a checkout
         return ""
-    fields = decode_json(text.encode("utf-8")) if text else {}
+    fields = decode_json(direct_url.encode("utf-8")) if direct_url else {}
     vcs = fields.get("vcs_info")
     url = f"{vcs['vcs']}+{fields['url']}@{vcs['commit_id']}" if vcs else fields.get("url", "")
     return f"sitepatch @ {url}" if url else ""
@@ -192,13 +192,13 @@ def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
 
 def installed_hooks(env: Environment) -> HooksOutcome:
     """The hooks of an environment, and what the next start of Python would do; writes nothing."""
-    found: List[Tuple[str, Union[HookStatus, SitepatchError]]] = []
+    statuses: List[Tuple[str, Union[HookStatus, SitepatchError]]] = []
     for folder in hook_folders(env):
         try:
-            found.append((folder, _status(load_hook(folder))))
+            statuses.append((folder, _status(load_hook(folder))))
         except StoreError as error:
-            found.append((folder, error))
-    return HooksOutcome(env, tuple(found))
+            statuses.append((folder, error))
+    return HooksOutcome(env, tuple(statuses))
 
 
 def _status(hook: Hook) -> HookStatus:
@@ -230,14 +230,14 @@ def remove_hook(place: Place, name: Optional[str]) -> Tuple[Hook, ...]:
     picked = [folder for folder in folders if name in (None, hook_name(folder))]
     if not picked or (name is None and len(picked) > 1):
         where = ", ".join(env.sites)
-        several = Message("found {number} hooks in {where}, expected the name of one", number=len(folders), where=where)
+        ambiguous = Message("found {number} hooks in {where}, expected the name of one", number=len(folders), where=where)
         none = Message(
             'there is no hook "{name}" in {where}' if name and folders else "there is no hook in {where}",
             name=name,
             where=where,
         )
         raise UsageError(
-            several if picked else none,
+            ambiguous if picked else none,
             Message("there are: {names}", names=", ".join(map(hook_name, folders))) if folders else "",
         )
     hooks = tuple(map(load_hook, picked))
@@ -277,8 +277,8 @@ def init_command(
     outcome = init_hook(directory, names, settings, patch_dirs=console.place.patch_dirs, mode=mode, name=name)
     console.notes(outcome.notes)
     lines = [*filter(None, [outcome.source]), requirement(directory)]
-    text = "{outcome.name} {outcome.version} in {directory}: {patchsets}"
-    console.info(text, outcome=outcome, directory=directory, patchsets=", ".join(outcome.patchsets))
+    template = "{outcome.name} {outcome.version} in {directory}: {patchsets}"
+    console.info(template, outcome=outcome, directory=directory, patchsets=", ".join(outcome.patchsets))
     console.info("for requirements.txt:")
     for line in lines:
         console.out(line)

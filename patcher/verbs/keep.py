@@ -75,7 +75,7 @@ def main(folder: str, mode: str) -> int:
 
 def _line(error: SitepatchError) -> str:
     hint = Message("the next start of Python looks again") if isinstance(error, BusyError) else error.hint
-    return "; ".join(" ".join(text.split("\n")) for text in (error.message, hint) if text)
+    return "; ".join(" ".join(part.split("\n")) for part in (error.message, hint) if part)
 
 
 @contextmanager
@@ -126,18 +126,19 @@ def _check(hook: Hook, *, write: bool) -> List[str]:
         BusyError: somebody keeps changing the files.
         SitepatchError: what keeps it from looking.
     """
-    first: Dict[str, str] = {}
+    first_signatures: Dict[str, str] = {}
     for _ in range(_TRIES):
         before = _signatures(hook)
-        first = first or before
-        _outlast(first, before)
+        first_signatures = first_signatures or before
+        _outlast(first_signatures, before)
         looks = keep(hook, write=write)
         if not any(look.written for look in looks) and _signatures(hook) == before:
             break
     else:
         raise BusyError("{site}: somebody keeps changing files there", site=hook.site)
-    text = "{name} is not applied in {site}"
-    reasons = [look.problem or Message(text, name=look.name, site=hook.site) for look in looks if look.problem or look.files]
+    not_applied = (look for look in looks if look.problem or look.files)
+    template = "{name} is not applied in {site}"
+    reasons = [look.problem or Message(template, name=look.name, site=hook.site) for look in not_applied]
     reasons = list(dict.fromkeys(" ".join(reason.split()) for reason in reasons))
     if all(look.certain for look in looks):
         engine = _engine(hook.site) if any(look.problem for look in looks) else []
@@ -166,7 +167,7 @@ def _keep(hook: Hook, item: Requested, rival: str, *, write: bool) -> Look:
         problem = Message(said, name=name, rival=rival, hook=hook)
         return Look(name, problem=problem)
     try:
-        with patience(_PATIENCE, lambda text: None):
+        with patience(_PATIENCE, lambda sentence: None):
             outcome = apply_requested(
                 [item], place=Place(target=hook.site), verify=COMPILE, dry_run=not write, events=_Recoveries()
             )
@@ -203,13 +204,13 @@ def _rivals(hook: Hook) -> Dict[str, str]:
 
     Without that each would undo at every start what the other one did.
     """
-    own = {item.patchset.name: item for item in hook.requested}
+    by_name = {item.patchset.name: item for item in hook.requested}
     rivals = {}
-    for other in loaded_hooks(Environment.alone(hook.site))[0]:
-        for item in other.requested if other.name < hook.name else ():
-            mine = own.get(item.patchset.name, item)
-            if (mine.patchset.digest, dict(mine.options)) != (item.patchset.digest, dict(item.options)):
-                rivals[item.patchset.name] = other.name
+    for hook_before in loaded_hooks(Environment.alone(hook.site))[0]:
+        for item in hook_before.requested if hook_before.name < hook.name else ():
+            asked = by_name.get(item.patchset.name, item)
+            if (asked.patchset.digest, dict(asked.options)) != (item.patchset.digest, dict(item.options)):
+                rivals[item.patchset.name] = hook_before.name
     return rivals
 
 
@@ -255,11 +256,12 @@ def _engine(site: str) -> List[str]:
     return [_ENGINE, *(f"{infos[name].name}/RECORD" for name in map(normalized, ["sitepatch", *needs]) if name in infos)]
 
 
-def _outlast(first: Dict[str, str], now: Dict[str, str]) -> None:
+def _outlast(old_signatures: Dict[str, str], signatures: Dict[str, str]) -> None:
     """Without a RECORD, wait until a reinstall could not leave the size and the second of a file that was patched just now."""
-    if any(path.endswith("/RECORD") for path in now):
+    if any(path.endswith("/RECORD") for path in signatures):
         return
-    pairs = [(first.get(path, "").split(":"), signed.split(":")) for path, signed in now.items() if first.get(path) != signed]
+    changed = [path for path, signed in signatures.items() if old_signatures.get(path) != signed]
+    pairs = [(old_signatures.get(path, "").split(":"), signatures[path].split(":")) for path in changed]
     racy = [int(new[0]) + 1 for old, new in pairs if old[1:] == new[1:] and new[1:]]
     limit = min(max(racy, default=0), time.time() + 4)  # a clock may be wrong
     while time.time() < limit:
@@ -271,9 +273,9 @@ def _save(hook: Hook, signatures: Dict[str, str], reasons: Sequence[str], *, wri
     lines = [f"sitepatch-hook 1 {hook.version} {'tried' if write else 'looked'}"]
     lines += [f"= {signed} {path}" for path, signed in signatures.items()]
     lines += [f": {reason}" for reason in reasons]
-    text = "\n".join([*lines, "end", ""])
+    state = "\n".join([*lines, "end", ""])
     with suppress(OSError), Folder.open(hook.folder) as folder:
-        folder.put("state", text.encode("utf-8", "surrogateescape"), Meta(0o644))
+        folder.put("state", state.encode("utf-8", "surrogateescape"), Meta(0o644))
         folder.sync()
         _compile(f"{hook.folder}/__init__.py")
 

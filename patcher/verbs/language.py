@@ -35,9 +35,9 @@ class Catalog:
     def word(self, text: str) -> str:
         """A text that is an entry by itself."""
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-        found = self._below.get(f'msgid "{quoted}"'.encode("utf-8", "surrogateescape")) if text else None
-        said = found[len(b'msgstr "') : -1].decode("utf-8") if found else text
-        return re.sub(r"\\(.)", r"\1", said) if found and "\\" in said else said
+        line = self._below.get(f'msgid "{quoted}"'.encode("utf-8", "surrogateescape")) if text else None
+        said = line[len(b'msgstr "') : -1].decode("utf-8") if line else text
+        return re.sub(r"\\(.)", r"\1", said) if line and "\\" in said else said
 
     def text(self, text: str) -> str:
         """A message with its fields; any other text as it is."""
@@ -46,10 +46,10 @@ class Catalog:
         return "\n".join(self._line(line, text.fields) for line in text.template.split("\n"))
 
     def _line(self, line: str, fields: Mapping[str, Any]) -> str:
-        names = [found[1] for found in _FIELD.finditer(line) if found[1]]
+        names = [match[1] for match in _FIELD.finditer(line) if match[1]]
         english = [f"{{{name}}}".format(**fields) for name in names]
-        values = [self._field(name, fields, text) for name, text in zip(names, english)]
-        msgid = _FIELD.sub(lambda found: "{}" if found[1] else found[0][0], line)
+        values = [self._field(name, fields, value) for name, value in zip(names, english)]
+        msgid = _FIELD.sub(lambda match: "{}" if match[1] else match[0][0], line)
         bare = msgid.strip()
         said = self.word(bare)
         if said != bare:
@@ -61,15 +61,15 @@ class Catalog:
         parts[1::2] = [values[int(number or at)] for at, number in enumerate(parts[1::2])]
         return _glued(parts)
 
-    def _field(self, name: str, fields: Mapping[str, Any], text: str) -> str:
-        first, *attributes = name.split(".")
-        field = fields.get(first)
+    def _field(self, name: str, fields: Mapping[str, Any], english: str) -> str:
+        field_name, *attributes = name.split(".")
+        field = fields.get(field_name)
         for attribute in attributes:
             field = getattr(field, attribute, None)
         if isinstance(field, OSError) and field.strerror:
             said = self.word(field.strerror)
-            return text.replace(field.strerror, said)
-        return self.text(field) if isinstance(field, Message) else text
+            return english.replace(field.strerror, said)
+        return self.text(field) if isinstance(field, Message) else english
 
 
 def _widened(text: str) -> str:

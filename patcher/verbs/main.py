@@ -20,7 +20,7 @@ from patcher.verbs.commands import SECTIONS, Group
 from patcher.verbs.translation import label, translated
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-_COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
+_COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
 
 
 class _Commands(Group):
@@ -62,8 +62,8 @@ def commands(ctx: click.Context) -> Optional[int]:
 def _language() -> str:
     """The language of SITEPATCH_LANG, else of the locale; "" for English."""
     variables = ("SITEPATCH_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
-    chosen = next(filter(None, map(os.environ.get, variables)), "")
-    return "" if chosen.partition(".")[0] in ("", "C", "POSIX") or chosen.startswith("en") else chosen
+    language = next(filter(None, map(os.environ.get, variables)), "")
+    return "" if language.partition(".")[0] in ("", "C", "POSIX") or language.startswith("en") else language
 
 
 def main() -> None:

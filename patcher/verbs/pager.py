@@ -12,15 +12,15 @@ _NOT_THERE = (126, 127)  # what a shell ends with where there is no such command
 
 def pager() -> str:
     """The command line of the pager, "" for none: SITEPATCH_PAGER, else that of git (GIT_PAGER, core.pager, PAGER, less)."""
-    chosen = os.environ.get("SITEPATCH_PAGER")
-    if chosen is None:
+    command = os.environ.get("SITEPATCH_PAGER")
+    if command is None:
         with suppress(OSError, subprocess.SubprocessError):
             query = ["git", "-C", "/", "var", "GIT_PAGER"]  # what a repository sets for itself is no choice of its user
-            done = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5)
-            chosen = done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
-    if chosen is None:
-        chosen = os.environ.get("PAGER", "less")
-    return "" if chosen.strip() in ("", "cat") else chosen
+            child = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5)
+            command = child.stdout.decode("utf-8", "replace").strip() if child.returncode == 0 else None
+    if command is None:
+        command = os.environ.get("PAGER", "less")
+    return "" if command.strip() in ("", "cat") else command
 
 
 def paged(text: str) -> bool:

@@ -31,11 +31,11 @@ class ProgressBar:
         self._bar = click.progressbar(_UNKNOWN, file=stream)
         threading.Thread(target=self._watch, daemon=True).start()
 
-    def at(self, done: int, total: int, what: str) -> None:
-        """`done` of `total` (0: unknown) of `what`, for example "releases fetched"."""
+    def at(self, done: int, total: int, work: str) -> None:
+        """`done` of `total` (0: unknown) of `work`, for example "releases fetched"."""
         with self._lock:
-            if (what, total) != (self._what, self._total):
-                self._what, self._total, self._begun = what, total, time.monotonic()
+            if (work, total) != (self._what, self._total):
+                self._what, self._total, self._begun = work, total, time.monotonic()
                 self._bar = click.progressbar(_UNKNOWN, length=total or None, file=self._stream, width=20)
             self._bar.make_step(done - self._bar.pos)
 
@@ -58,13 +58,13 @@ class ProgressBar:
     def _show(self) -> None:
         passed = f"{time.monotonic() - self._begun:.0f} s"
         when = translated(Message("{time} left", time=self._bar.format_eta())) if self._bar.eta_known else passed
-        what = translated(self._what)
+        work = translated(self._what)
         of_total = Message("{number} of {total}", number=self._bar.pos, total=self._total)
-        amount = f"{translated(of_total)} {what}" if self._total else f"{self._bar.pos} {what}"
+        amount = f"{translated(of_total)} {work}" if self._total else f"{self._bar.pos} {work}"
         if self._live:
             bar = f"[{self._bar.format_bar()}] " if self._total else ""
-            text = f"{bar}{amount}, {when}"
-            self._stream.write(f"\r\x1b[K{clip(text, terminal_width() - 1)}")
+            line = f"{bar}{amount}, {when}"
+            self._stream.write(f"\r\x1b[K{clip(line, terminal_width() - 1)}")
             self._shown = True
         else:
             self._stream.write(f"{amount}, {when}\n")

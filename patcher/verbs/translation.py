@@ -41,5 +41,5 @@ def term(text: str) -> str:
 
 def label(text: str) -> str:
     """A word and a colon in the language of the user, as `error:`; without a blank after it, which a wide colon includes."""
-    found = term(text)
-    return f"{text}:" if found == text else f"{found}："
+    word = term(text)
+    return f"{text}:" if word == text else f"{word}："

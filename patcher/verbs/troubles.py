@@ -20,20 +20,21 @@ _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
 
 def _asked_for(case: Examination) -> Found:
     """Code that only a trouble has: patchsets all of whose hunks are `when-present`."""
-    for one in case.patchsets:
-        hunks = [hunk for variant in one.variants for patch in variant.patches for hunk in patch.hunks]
-        if one.symptoms and all(hunk.when_present for hunk in hunks):
-            fit = fit_of(case.env, case.statuses, one, one.symptoms[0])
+    for patchset in case.patchsets:
+        hunks = [hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks]
+        if patchset.symptoms and all(hunk.when_present for hunk in hunks):
+            fit = fit_of(case.env, case.statuses, patchset, patchset.symptoms[0])
             if fit.word == APPLICABLE:
-                yield PROBLEM, one.symptoms[0].meaning, Message("sitepatch apply {name}: {text}", name=one.name, text=fit.text)
+                cure = Message("sitepatch apply {name}: {text}", name=patchset.name, text=fit.text)
+                yield PROBLEM, patchset.symptoms[0].meaning, cure
 
 
 def _libcuda(case: Examination) -> Found:
     listed = _listed("libcuda.so") if _located(case, "triton") else []
     if listed and not any(Path(path).exists() for path in listed):
-        text = "ldconfig lists {listed}, and there is no such file: triton does not find the driver's library"
-        what = Message(text, listed=", ".join(listed))
-        yield PROBLEM, what, _apply(case, "triton-libcuda-path") or Message("it is applied; is the driver there at all?")
+        template = "ldconfig lists {listed}, and there is no such file: triton does not find the driver's library"
+        message = Message(template, listed=", ".join(listed))
+        yield PROBLEM, message, _apply(case, "triton-libcuda-path") or Message("it is applied; is the driver there at all?")
 
 
 def _accelerators(case: Examination) -> Found:
@@ -42,16 +43,20 @@ def _accelerators(case: Examination) -> Found:
         since: Optional[str] = dict(GET_DEVICE_KNOWS).get(kind)
         if since is None or (since and engine and version_numbers(engine.version) < version_numbers(since)):
             version = engine.version if engine else ""
-            text = "{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU"
-            what = Message(text, package=package, version=version, kind=kind)
-            yield PROBLEM, what, _apply(case, DEVICE)
+            message = Message(
+                "{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU",
+                package=package,
+                version=version,
+                kind=kind,
+            )
+            yield PROBLEM, message, _apply(case, DEVICE)
 
 
 def _driver(case: Examination) -> Found:
     torch = _located(case, "torch")
     if torch and _built_for(torch, "cuda") and not _has_driver():
-        what = Message("torch {version} is a build for CUDA, and this machine has no driver for it", version=torch.version)
-        yield NOTE, what, Message("to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all")
+        message = Message("torch {version} is a build for CUDA, and this machine has no driver for it", version=torch.version)
+        yield NOTE, message, Message("to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all")
 
 
 def _backend(case: Examination) -> Found:
@@ -59,19 +64,19 @@ def _backend(case: Examination) -> Found:
     if not (torch and engine and _apply(case, DEVICE)) or _built_for(torch, "cuda") is not False or _built_for(torch, "hip"):
         return
     names = [f"cpu:gloo,{kind}:{backend}" for kind, backend in _vendors(case).values()] or ["gloo"]
-    text = "torch {version} has no NCCL, the backend that MMEngine takes unless the config names another one"
-    what = Message(text, version=torch.version)
-    yield NOTE, what, Message("in the config: env_cfg = dict(dist_cfg=dict(backend='{names}'))", names=names[0])
+    template = "torch {version} has no NCCL, the backend that MMEngine takes unless the config names another one"
+    message = Message(template, version=torch.version)
+    yield NOTE, message, Message("in the config: env_cfg = dict(dist_cfg=dict(backend='{names}'))", names=names[0])
 
 
 # what is there --------------------------------------------------------------------------------------------------------
 def _located(case: Examination, package: str) -> Optional[Located]:
-    return next((one for one in case.located if one.package == package), None)
+    return next((located for located in case.located if located.package == package), None)
 
 
 def _vendors(case: Examination) -> Dict[str, Tuple[str, str]]:
     """The vendors' packages that are installed."""
-    return {name: what for name, what in VENDORS.items() if any((Path(site) / name).is_dir() for site in case.places)}
+    return {name: kind for name, kind in VENDORS.items() if any((Path(site) / name).is_dir() for site in case.places)}
 
 
 def _apply(case: Examination, name: str) -> str:
@@ -83,11 +88,11 @@ def _apply(case: Examination, name: str) -> str:
 def _built_for(torch: Located, kind: str) -> Optional[bool]:
     """Whether a build of PyTorch is for a kind of device, None where that is not recorded."""
     try:
-        text = read_file(Path(torch.site) / "torch" / "version.py", TEXT).decode("utf-8", "replace")
+        source = read_file(Path(torch.site) / "torch" / "version.py", TEXT).decode("utf-8", "replace")
     except OSError:
         return None
-    found = re.search(rf"^{kind}\b[^=\n]*= *(\S+)", text, re.MULTILINE)
-    return found.group(1) != "None" if found else None
+    match = re.search(rf"^{kind}\b[^=\n]*= *(\S+)", source, re.MULTILINE)
+    return match.group(1) != "None" if match else None
 
 
 def _has_driver() -> bool:
@@ -97,10 +102,10 @@ def _has_driver() -> bool:
 def _listed(name: str) -> List[str]:
     """The files of a library that ldconfig lists."""
     try:
-        done = subprocess.run(["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20)
+        child = subprocess.run(["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return []  # a system without glibc's
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    lines = child.stdout.decode("utf-8", "replace").splitlines()
     return [line.rpartition("=> ")[2].strip() for line in lines if name in line and "=> " in line]
 
 

@@ -64,8 +64,8 @@ def problem(error: click.ClickException) -> str:
         name = error.param.get_error_hint(error.ctx).strip("'")
         return Message("{name}: {problem}", name=name, problem=error.message)
     if isinstance(error, click.BadOptionUsage):
-        given = any(word.startswith(f"{error.option_name}=") for word in sys.argv)
-        return Message("{option} takes no value" if given else "{option} needs a value", option=error.option_name)
+        has_value = any(word.startswith(f"{error.option_name}=") for word in sys.argv)
+        return Message("{option} takes no value" if has_value else "{option} needs a value", option=error.option_name)
     return error.message if isinstance(error.message, Message) else error.format_message()
 
 

@@ -62,35 +62,35 @@ def check_against(against: Sequence[str], option: str = "--against", *, folders:
         UsageError: a text that is neither `all` nor `newest` nor a version nor a specifier set.
     """
     words = (ALL, NEWEST)
-    wrong = [text for text in against if text not in words and not is_version(text) and not (text.strip() and is_range(text))]
-    wrong = [text for text in wrong if not (folders and _is_folder(text))]
+    wrong = [word for word in against if word not in words and not is_version(word) and not (word.strip() and is_range(word))]
+    wrong = [word for word in wrong if not (folders and _is_folder(word))]
     if wrong:
         lines = [
             Message(
                 '{option} "{text}": expected a version, a range such as ">=2.4,<3", {names} or {version}',
                 option=option,
-                text=text,
+                text=word,
                 names=ALL,
                 version=NEWEST,
             )
-            for text in wrong
+            for word in wrong
         ]
         raise UsageError(joined("\n", lines), "versions and ranges are those of PEP 440")
 
 
-def _is_folder(text: str) -> bool:
-    return text not in ("", ALL, NEWEST) and not is_version(text) and Path(text).is_dir()
+def _is_folder(word: str) -> bool:
+    return word not in ("", ALL, NEWEST) and not is_version(word) and Path(word).is_dir()
 
 
 def check_releases(
-    requested: Sequence[Requested], against: Sequence[str], known: Sequence[Patchset], jobs: int, events: Events = SILENT
+    requested: Sequence[Requested], against: Sequence[str], patchsets: Sequence[Patchset], jobs: int, events: Events = SILENT
 ) -> List[Checked]:
     """Plan patchsets against releases.
 
     Args:
         requested: the patchsets, each by itself.
         against: the values of `--against`, as `check_against` lets them pass.
-        known: patchsets whose files are kept as well where a wheel is fetched, so that it is fetched once.
+        patchsets: patchsets whose files are kept as well where a wheel is fetched, so that it is fetched once.
         jobs: how many releases are fetched at a time.
         events: takes the progress, and is asked before anything is fetched.
 
@@ -100,30 +100,33 @@ def check_releases(
         NoPip: pip is not there or too old.
         OSError: the cache cannot be written.
     """
-    folders_given = [text for text in against if _is_folder(text)]
-    against = [text for text in against if text not in folders_given]
+    folders_given = [word for word in against if _is_folder(word)]
+    against = [word for word in against if word not in folders_given]
     if not against:
-        return [Checked(one.patchset, tuple(_in_folders(one, folders_given))) for one in requested]
+        return [Checked(item.patchset, tuple(_in_folders(item, folders_given))) for item in requested]
     names = dict.fromkeys(
-        name for one in requested for package in pick_variants(one.patchset) for name in distributions(one.patchset, package)
+        name
+        for item in requested
+        for package in pick_variants(item.patchset)
+        for name in distributions(item.patchset, package)
     )
     with fetching(jobs, events) as fetcher:
         listings = list_releases(fetcher, list(names))
-        chosen = {one.patchset.name: _choose(one.patchset, against, listings) for one in requested}
-        tried_outside = {one.patchset.name for one in requested if is_series(one.patchset)}
-        paths = {name: _paths([*(one.patchset for one in requested), *known], name) for name in names}
+        picks_of = {item.patchset.name: _choose(item.patchset, against, listings) for item in requested}
+        tried_outside = {item.patchset.name for item in requested if is_series(item.patchset)}
+        paths = {name: _paths([*(item.patchset for item in requested), *patchsets], name) for name in names}
         needed = dict.fromkeys(
-            key for name, picks in chosen.items() for _, key, inside in picks if inside or name in tried_outside
+            key for name, picks in picks_of.items() for _, key, inside in picks if inside or name in tried_outside
         )
         folders = fetch_all(fetcher, list(needed), listings, paths)
-    total, tried = sum(map(len, chosen.values())), count(1)
+    total, tried = sum(map(len, picks_of.values())), count(1)
     checked = []
-    for one in requested:
-        outcomes = list(_in_folders(one, folders_given))
-        for outcome in _outcomes(one, against, chosen[one.patchset.name], listings, folders, fetcher.cache):
+    for item in requested:
+        outcomes = list(_in_folders(item, folders_given))
+        for outcome in _outcomes(item, against, picks_of[item.patchset.name], listings, folders, fetcher.cache):
             outcomes.append(outcome)
             events.progress(next(tried), total, Message("releases checked"))
-        checked.append(Checked(one.patchset, tuple(outcomes)))
+        checked.append(Checked(item.patchset, tuple(outcomes)))
     return checked
 
 
@@ -144,16 +147,16 @@ def named_releases(
     with fetching(_JOBS, events) as fetcher:
         listings = list_releases(fetcher, list(paths))
         keys: Dict[Key, None] = {}
-        found: Dict[Key, Union[Path, SitepatchError]] = {}
+        releases: Dict[Key, Union[Path, SitepatchError]] = {}
         for name, listing in listings.items():
             versions = offered(listing, against)
-            for text in against:
-                several = _taken(text, versions, versions)
-                keys.update(((name, version), None) for version in several)
-                if not several:
-                    found[name, text] = NoRelease(Message("the index has no such release for macOS or Linux"))
-        found.update(fetch_all(fetcher, list(keys), listings, paths))
-        return found
+            for word in against:
+                taken = _taken(word, versions, versions)
+                keys.update(((name, version), None) for version in taken)
+                if not taken:
+                    releases[name, word] = NoRelease(Message("the index has no such release for macOS or Linux"))
+        releases.update(fetch_all(fetcher, list(keys), listings, paths))
+        return releases
 
 
 def distributions(patchset: Patchset, package: str) -> List[str]:
@@ -173,18 +176,18 @@ def _choose(patchset: Patchset, against: Sequence[str], listings: Listings) -> L
             inside = [version for version in versions if choose_variant(variants, version)]
             yanked = listing.yanked if isinstance(listing, Listing) else ()
             current = [version for version in versions if version not in yanked]
-            taken = {version for text in against for version in _taken(text, current if text == NEWEST else versions, inside)}
+            taken = {version for word in against for version in _taken(word, current if word == NEWEST else versions, inside)}
             picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
     return picked
 
 
-def _taken(text: str, versions: Sequence[str], inside: Sequence[str]) -> List[str]:
+def _taken(word: str, versions: Sequence[str], inside: Sequence[str]) -> List[str]:
     """The releases that a value of `--against` takes: `all` those that the patchset is for, what is asked for also others."""
-    if text == NEWEST:
+    if word == NEWEST:
         return newest(versions)
-    if is_version(text):
-        return matching_versions(text, versions)
-    return list(inside) if text == ALL else [version for version in versions if accepts(text, version)]
+    if is_version(word):
+        return matching_versions(word, versions)
+    return list(inside) if word == ALL else [version for version in versions if accepts(word, version)]
 
 
 def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
@@ -203,31 +206,31 @@ def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
 def _outcomes(
     requested: Requested,
     against: Sequence[str],
-    chosen: Sequence[_Pick],
+    picks: Sequence[_Pick],
     listings: Listings,
     folders: Mapping[Key, Union[Path, SitepatchError]],
     cache: Path,
 ) -> Iterator[ReleaseOutcome]:
-    last = {name: version for _, (name, version), inside in chosen if not inside}
-    for package, (name, version), inside in chosen:
+    newest_outside = {name: version for _, (name, version), inside in picks if not inside}
+    for package, (name, version), inside in picks:
         listing, folder = listings[name], folders.get((name, version), cache)
         if not inside and not is_series(requested.patchset):
             ranges = listed([variant.versions for variant in pick_variants(requested.patchset)[package]], "or")
             asked_early = NEWEST in against and not can_go(requested.patchset, name, version)  # by CI, as `apply` would answer
             word = State.NOT_FOUND.value if asked_early else OUT_OF_RANGE
             problem = Message("the patchset is for {package} {ranges}", package=package, ranges=ranges)
-            hint = update_hint(requested, name, version) if version == last[name] else ""
+            hint = update_hint(requested, name, version) if version == newest_outside[name] else ""
             outcome = ReleaseOutcome(name, version, word, problem=problem, hint=hint)
         elif isinstance(folder, SitepatchError):
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
             outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
         else:
             outcome = try_release(requested, Located(package, str(folder), name, version, ""))
-            hint = update_hint(requested, name, version) if version == last.get(name) else ""
+            hint = update_hint(requested, name, version) if version == newest_outside.get(name) else ""
             outcome = outcome if inside else outcome._replace(hint=outcome.hint or hint)
         yanked = isinstance(listing, Listing) and version in listing.yanked
         yield outcome._replace(yanked=yanked or was_yanked(cache, name, version))
-    yield from _nothing_found(requested.patchset, against, chosen, listings)
+    yield from _nothing_found(requested.patchset, against, picks, listings)
 
 
 def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
@@ -246,20 +249,20 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
         variants = (variants[-1]._replace(versions=""),)
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
     plan = make_plan(Environment.alone(site), Wanted((only,)))
-    answers = tuple(one._replace(problem=one.problem.replace(site, "the wheel")) for one in plan.answers)
+    answers = tuple(answer._replace(problem=answer.problem.replace(site, "the wheel")) for answer in plan.answers)
     patches = patch_states(only, release, plan) if is_series(only.patchset) else ()
     if plan.failed:
-        first, *others = plan.failed
+        failure, *other_failures = plan.failed
         where = (
-            Message("{first.path}: {first.scope}: ", first=first)
-            if first.scope
-            else Message("{path}: ", path=first.path)
-            if "/" in first.path
+            Message("{first.path}: {first.scope}: ", first=failure)
+            if failure.scope
+            else Message("{path}: ", path=failure.path)
+            if "/" in failure.path
             else ""
         )
-        more = Message(" (and {number} more)", number=len(others)) if others else ""
-        problem = where + _of_wheel(one_line(first.problem), site) + more
-        word, hint = first.state.value, first.hint
+        further = Message(" (and {number} more)", number=len(other_failures)) if other_failures else ""
+        problem = where + _of_wheel(one_line(failure.problem), site) + further
+        word, hint = failure.state.value, failure.hint
         return ReleaseOutcome(distribution, version, word, problem=problem, hint=hint, answers=answers, patches=patches)
     state = state_of(plan)
     diffs = [
@@ -290,37 +293,37 @@ def _places(plan: Plan, state: State) -> Tuple[Tuple[str, Tuple[int, ...]], ...]
     for answer in plan.answers:
         if answer.state is state and answer.places:
             lines.setdefault(answer.path, set()).update(answer.places)
-    return tuple((path, tuple(sorted(found))) for path, found in sorted(lines.items()))
+    return tuple((path, tuple(sorted(numbers))) for path, numbers in sorted(lines.items()))
 
 
 def _nothing_found(
-    patchset: Patchset, against: Sequence[str], chosen: Sequence[_Pick], listings: Listings
+    patchset: Patchset, against: Sequence[str], picks: Sequence[_Pick], listings: Listings
 ) -> Iterator[ReleaseOutcome]:
     """An outcome for each distribution that could not be listed, and for each text that took no release at all."""
     names = list(dict.fromkeys(name for package in pick_variants(patchset) for name in distributions(patchset, package)))
-    chosen_names = {pick.key[0] for pick in chosen}
+    chosen_names = {pick.key[0] for pick in picks}
     for name in names:
         error = listings[name]
         if isinstance(error, SitepatchError) and name not in chosen_names:
             yield ReleaseOutcome(name, "", NOT_FETCHED, problem=one_line(error.message), hint=error.hint)
-    indexes = [each for each in map(listings.get, names) if isinstance(each, Listing)]
+    indexes = [listing for listing in map(listings.get, names) if isinstance(listing, Listing)]
     if len(indexes) < len(names):
         return
     ranges = listed([variant.versions or Message("any version") for variant in patchset.variants], "or")
-    versions, inside = [pick.key[1] for pick in chosen], [pick.key[1] for pick in chosen if pick.inside]
-    for text in against:
-        if not _taken(text, versions, inside):
+    versions, inside = [pick.key[1] for pick in picks], [pick.key[1] for pick in picks if pick.inside]
+    for word in against:
+        if not _taken(word, versions, inside):
             problem = Message("the index has none in {ranges}", ranges=ranges)
-            if is_version(text):
+            if is_version(word):
                 problem = Message("the index has no such release for macOS or Linux")
-            if not any(each.versions for each in indexes):
+            if not any(listing.versions for listing in indexes):
                 problem = Message("pip found no release at all of that name")
-            yield ReleaseOutcome(listed(list(names), "or"), text, NO_RELEASE, problem=problem)
+            yield ReleaseOutcome(listed(list(names), "or"), word, NO_RELEASE, problem=problem)
 
 
-def _of_wheel(text: str, site: str) -> str:
+def _of_wheel(message: str, site: str) -> str:
     """A message about a file of a release that was fetched, without the directory where that lies."""
-    if not isinstance(text, Message):
-        return text.replace(site, "the wheel")
-    fields = {name: _of_wheel(field, site) if isinstance(field, str) else field for name, field in text.fields.items()}
-    return Message(text.template, **fields)
+    if not isinstance(message, Message):
+        return message.replace(site, "the wheel")
+    fields = {name: _of_wheel(field, site) if isinstance(field, str) else field for name, field in message.fields.items()}
+    return Message(message.template, **fields)

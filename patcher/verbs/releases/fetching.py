@@ -69,15 +69,15 @@ def fetch_all(
     Raises:
         SitepatchError: nothing is to be fetched, say the events; the cache cannot be written.
     """
-    found: Dict[Key, Union[Path, SitepatchError]] = {}
+    releases: Dict[Key, Union[Path, SitepatchError]] = {}
     missing: List[Key] = []
     for key in needed:
         name, version = key
         folder, listing = cached_release(fetcher.cache, name, version, paths[name]), listings[name]
         if folder:
-            found[key] = folder
+            releases[key] = folder
         elif isinstance(listing, SitepatchError):
-            found[key] = listing
+            releases[key] = listing
         else:
             missing.append(key)
 
@@ -86,12 +86,12 @@ def fetch_all(
     report = partial(fetcher.events.progress, total=len(missing), work=Message("releases fetched"))
     tasks = [_caught(fetch_release, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
     try:
-        found.update(zip(missing, _parallel(fetcher, tasks, report)))
+        releases.update(zip(missing, _parallel(fetcher, tasks, report)))
     except OSError as error:
         hint = Message("free some space there, or set SITEPATCH_CACHE to another directory")
         path, reason = error.filename or fetcher.cache, Message.whole(error.strerror or error)
         raise SitepatchError("{path}: {reason}", hint, path=path, reason=reason) from None
-    return found
+    return releases
 
 
 def _caught(function: Callable[..., _T], *arguments: object) -> Callable[[], Union[_T, SitepatchError]]:

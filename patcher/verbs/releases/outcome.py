@@ -72,8 +72,8 @@ class Checked(NamedTuple):
 def state_of(plan: Plan) -> State:
     """The state of a plan that has no failed answer, as a whole."""
     states = [answer.state for answer in plan.answers]
-    known = (State.APPLICABLE, State.APPLIED, State.UPSTREAM)
-    return next((each for each in known if each in states), State.NOT_NEEDED)
+    states_by_rank = (State.APPLICABLE, State.APPLIED, State.UPSTREAM)
+    return next((state for state in states_by_rank if state in states), State.NOT_NEEDED)
 
 
 def is_absent(answer: Answer) -> bool:

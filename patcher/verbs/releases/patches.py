@@ -28,16 +28,16 @@ def patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[Pa
     explained = _explained(requested, release, plan)
     states = []
     for name in patch_names(requested.patchset):
-        found = {answer.state for answer in answers.get(name, ())}
-        state = next((state for state in _ORDER if state in found), State.NOT_NEEDED)
+        states_found = {answer.state for answer in answers.get(name, ())}
+        state = next((state for state in _ORDER if state in states_found), State.NOT_NEEDED)
         word = state.value
         hunks = tuple(hunk for hunk in explained if patch_name(hunk.answer.written[0]) == name)
         failed = [answer for answer in answers.get(name, ()) if answer.state.failed]
         problem = f"{failed[0].path}: {failed[0].scope}: {failed[0].problem}" if failed else ""
-        other = next(filter(None, (_breaking(requested, release, hunk) for hunk in hunks)), "")
-        if other:
-            word, problem = State.CONFLICT.value, Message("{other} changes the same code", other=other)
-        states.append(PatchState(name, word, problem, other, hunks))
+        breaking = next(filter(None, (_breaking(requested, release, hunk) for hunk in hunks)), "")
+        if breaking:
+            word, problem = State.CONFLICT.value, Message("{other} changes the same code", other=breaking)
+        states.append(PatchState(name, word, problem, breaking, hunks))
     return tuple(states)
 
 
@@ -50,31 +50,31 @@ def _explained(requested: Requested, release: Located, plan: Plan) -> List[HunkE
     ]
     if not failed:
         return []
-    some = requested._replace(patchset=requested.patchset._replace(variants=tuple(variants)))
-    hunks, _ = explanations(Environment.alone(release.site), some)
+    failing = requested._replace(patchset=requested.patchset._replace(variants=tuple(variants)))
+    hunks, _ = explanations(Environment.alone(release.site), failing)
     return [hunk for hunk in hunks if hunk.answer.state.failed and hunk.answer.written[0]]
 
 
 def _breaking(requested: Requested, release: Located, failed: HunkExplanation) -> str:
     """The patch before a failed hunk without whose change it would fit, "" for none."""
     explanation, path = failed.explanation, failed.answer.path
-    text = read_installed(release.site, path)
-    if explanation is None or text is None:
+    source = read_installed(release.site, path)
+    if explanation is None or source is None:
         return ""
     for variant in requested.patchset.variants:
         hunks = [hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks]
-        fitted = _fits(text, explanation.hunk, requested)
+        fitted = _fits(source, explanation.hunk, requested)
         for layer in layers_of([hunk for hunk in hunks if hunk.layer < explanation.hunk.layer]):
-            text = rewrite_cached(text, request_of(requested, layer, variant.names)).data
-            fits = _fits(text, explanation.hunk, requested)
+            source = rewrite_cached(source, request_of(requested, layer, variant.names)).data
+            fits = _fits(source, explanation.hunk, requested)
             if fitted and not fits:
                 return patch_name(layer[0].origin)
             fitted = fits
     return ""
 
 
-def _fits(text: bytes, hunk: HunkText, requested: Requested) -> bool:
+def _fits(source: bytes, hunk: HunkText, requested: Requested) -> bool:
     try:
-        return not answer_alone(Source(text), hunk, requested.options).state.failed
+        return not answer_alone(Source(source), hunk, requested.options).state.failed
     except SyntaxProblem:
         return False

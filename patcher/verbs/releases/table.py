@@ -29,52 +29,57 @@ _FEW_LINES = 12  # about the hunks of a patch that do not fit, without --verbose
 def checked_heading(checked: Checked) -> str:
     """The patchset, how many releases were looked at, and how many of them are in which state."""
     words = [outcome.word for outcome in checked.outcomes if outcome.word != NO_RELEASE]
-    found = [f"{term(word)} {words.count(word)}" for word in dict.fromkeys(words)]
-    releases = count(sum(one.version != "" and one.word != NO_RELEASE for one in checked.outcomes), "release")
+    counts = [f"{term(word)} {words.count(word)}" for word in dict.fromkeys(words)]
+    releases = count(sum(outcome.version != "" and outcome.word != NO_RELEASE for outcome in checked.outcomes), "release")
     return Message("{checked.patchset.name} {checked.patchset.version}, {releases}", checked=checked, releases=releases) + (
-        f": {', '.join(found)}" if found else ""
+        f": {', '.join(counts)}" if counts else ""
     )
 
 
-def checked_rows(checked: Checked, *, each: bool) -> List[Row]:
-    """One line for each run of releases with one answer, or for `each` release."""
-    found = []
-    for several in [(one,) for one in checked.outcomes] if each else folded(checked.outcomes):
-        one, last = several[0], several[-1]
-        if one is last:
-            found.append(Row(one.word, (one.distribution, version(one), _places_and_problem(one))))
+def checked_rows(checked: Checked, *, in_full: bool) -> List[Row]:
+    """One line for each run of releases with one answer; `in_full` one for each release."""
+    rows = []
+    for releases_alike in [(release,) for release in checked.outcomes] if in_full else folded(checked.outcomes):
+        release, last_release = releases_alike[0], releases_alike[-1]
+        if release is last_release:
+            rows.append(Row(release.word, (release.distribution, version(release), _places_and_problem(release))))
             continue
-        paths = dict.fromkeys(path for outcome in several for path, _ in outcome.places)
-        yanked = sum(outcome.yanked for outcome in several)
-        releases = count(len(several), "release") + (Message(", {yanked} yanked", yanked=yanked) if yanked else "")
-        text = joined("  ", [*paths, one.problem])
-        found.append(
+        paths = dict.fromkeys(path for outcome in releases_alike for path, _ in outcome.places)
+        yanked = sum(outcome.yanked for outcome in releases_alike)
+        releases = count(len(releases_alike), "release") + (Message(", {yanked} yanked", yanked=yanked) if yanked else "")
+        paths_and_problem = joined("  ", [*paths, release.problem])
+        rows.append(
             Row(
-                one.word,
+                release.word,
                 (
-                    one.distribution,
-                    Message("{version} to {last.version} ({releases})", version=one.version, last=last, releases=releases),
-                    text,
+                    release.distribution,
+                    Message(
+                        "{version} to {last.version} ({releases})",
+                        version=release.version,
+                        last=last_release,
+                        releases=releases,
+                    ),
+                    paths_and_problem,
                 ),
             )
         )
-    return found
+    return rows
 
 
 def folded(outcomes: Iterable[ReleaseOutcome]) -> List[_Releases]:
     """Neighbours with one answer together; each that failed by itself."""
-    found: List[_Releases] = []
-    for one in outcomes:
-        before = found[-1][-1] if found else None
-        if before and not one.failed and _answer(before) == _answer(one):
-            found[-1] = (*found[-1], one)
+    groups: List[_Releases] = []
+    for outcome in outcomes:
+        before = groups[-1][-1] if groups else None
+        if before and not outcome.failed and _answer(before) == _answer(outcome):
+            groups[-1] = (*groups[-1], outcome)
         else:
-            found.append((one,))
-    return found
+            groups.append((outcome,))
+    return groups
 
 
-def _answer(one: ReleaseOutcome) -> Tuple[str, str, str]:
-    return one.distribution, one.word, one.problem
+def _answer(outcome: ReleaseOutcome) -> Tuple[str, str, str]:
+    return outcome.distribution, outcome.word, outcome.problem
 
 
 def version(outcome: ReleaseOutcome) -> str:
@@ -91,7 +96,7 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
     """Show what becomes of patchsets on releases."""
     for number, checked in enumerate(releases):
         console.out(("\n" if number else "") + checked_heading(checked))
-        console.rows(checked_rows(checked, each=console.verbose))
+        console.rows(checked_rows(checked, in_full=console.verbose))
         console.rows(series_rows(checked, verbose=console.verbose))
         since = upstream_since(checked).items()
         console.info_rows(
@@ -100,20 +105,20 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
                 for name, release in since
             ]
         )
-    console.hints(one.hint for checked in releases for one in checked.outcomes)
+    console.hints(outcome.hint for checked in releases for outcome in checked.outcomes)
 
 
 # a series -------------------------------------------------------------------------------------------------------------
 def series_columns(checked: Checked) -> List[_Releases]:
     """The releases of which the patches of a series are known; neighbours in which all are the same together."""
-    found: List[_Releases] = []
-    for one in (outcome for outcome in checked.outcomes if outcome.patches):
-        last = found[-1][-1] if found else None
-        if last and last.distribution == one.distribution and _words(last) == _words(one):
-            found[-1] = (*found[-1], one)
+    columns: List[_Releases] = []
+    for release in (outcome for outcome in checked.outcomes if outcome.patches):
+        left = columns[-1][-1] if columns else None
+        if left and left.distribution == release.distribution and _words(left) == _words(release):
+            columns[-1] = (*columns[-1], release)
         else:
-            found.append((one,))
-    return found
+            columns.append((release,))
+    return columns
 
 
 def _words(outcome: ReleaseOutcome) -> List[Tuple[str, str]]:
@@ -156,15 +161,15 @@ def upstream_since(checked: Checked) -> Dict[str, str]:
     The last release has it itself, or is one that the patchset's `remove_when` names.
     """
     since: Dict[str, str] = {}
-    for one in (outcome for outcome in checked.outcomes if outcome.answers):
-        for name, word in [(patch.name, patch.word) for patch in one.patches] or [(checked.patchset.name, one.word)]:
+    for release in (outcome for outcome in checked.outcomes if outcome.answers):
+        for name, word in [(patch.name, patch.word) for patch in release.patches] or [(checked.patchset.name, release.word)]:
             if word != State.UPSTREAM.value:
                 since.pop(name, None)
             else:
-                since.setdefault(name, f"{one.distribution} {one.version}")
-    released = (one for one in checked.outcomes if can_go(checked.patchset, one.distribution, one.version))
-    first = next((one for one in released if one.word != NO_RELEASE), None)
-    return {**since, checked.patchset.name: f"{first.distribution} {first.version}"} if first else since
+                since.setdefault(name, f"{release.distribution} {release.version}")
+    released = (release for release in checked.outcomes if can_go(checked.patchset, release.distribution, release.version))
+    first_able = next((release for release in released if release.word != NO_RELEASE), None)
+    return {**since, checked.patchset.name: f"{first_able.distribution} {first_able.version}"} if first_able else since
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
@@ -172,23 +177,23 @@ def checked_json(checked: Checked) -> Dict[str, Any]:
     """A patchset and its releases as JSON."""
     releases = [
         {
-            "distribution": one.distribution,
-            "version": one.version,
-            "state": one.word,
-            "ok": not one.failed,
-            "yanked": one.yanked,
-            "places": [{"path": path, "lines": lines} for path, lines in one.places],
-            "problem": one.problem,
-            "hint": one.hint,
-            "files": [diff_json(each) for each in one.diffs],
-            **({"patches": list(map(_patch_json, one.patches))} if one.patches else {}),
+            "distribution": release.distribution,
+            "version": release.version,
+            "state": release.word,
+            "ok": not release.failed,
+            "yanked": release.yanked,
+            "places": [{"path": path, "lines": lines} for path, lines in release.places],
+            "problem": release.problem,
+            "hint": release.hint,
+            "files": [diff_json(diff) for diff in release.diffs],
+            **({"patches": list(map(_patch_json, release.patches))} if release.patches else {}),
         }
-        for one in checked.outcomes
+        for release in checked.outcomes
     ]
     head = {"name": checked.patchset.name, "version": checked.patchset.version}
     since = upstream_since(checked)
-    known = bool(since) or any(one.patches for one in checked.outcomes)
-    return {**head, "releases": releases, **({"upstream_since": since} if known else {})}
+    knows_upstream = bool(since) or any(release.patches for release in checked.outcomes)
+    return {**head, "releases": releases, **({"upstream_since": since} if knows_upstream else {})}
 
 
 def _patch_json(patch: PatchState) -> Dict[str, Any]:
@@ -212,26 +217,26 @@ class CiResult(NamedTuple):
 
 def of_releases(checked: Checked) -> List[CiResult]:
     """The result of each release."""
-    found = []
-    for one in checked.outcomes:
-        about, failed = f"{one.distribution} {one.version}", _why(one, one.word) if one.failed else ""
-        written = next((answer.written for answer in one.answers if answer.state.value == one.word), ("", 0))
-        found.append(CiResult(checked.patchset.name, about, one.word, failed, written))
-    return found
+    results = []
+    for outcome in checked.outcomes:
+        about, failed = f"{outcome.distribution} {outcome.version}", _why(outcome, outcome.word) if outcome.failed else ""
+        written = next((answer.written for answer in outcome.answers if answer.state.value == outcome.word), ("", 0))
+        results.append(CiResult(checked.patchset.name, about, outcome.word, failed, written))
+    return results
 
 
 def of_answers(answers: Iterable[Answer]) -> List[CiResult]:
     """The result of each place in an environment."""
-    found = []
-    for one in answers:
-        state, about = one.state, f"{one.path} {one.scope}".rstrip()
-        failed = _why(one, state.value) if state.failed else ""
-        found.append(CiResult(one.patchset, about, state.value, failed, one.written))
-    return found
+    results = []
+    for answer in answers:
+        state, about = answer.state, f"{answer.path} {answer.scope}".rstrip()
+        failed = _why(answer, state.value) if state.failed else ""
+        results.append(CiResult(answer.patchset, about, state.value, failed, answer.written))
+    return results
 
 
-def _why(one: Union[Answer, ReleaseOutcome], state: str) -> str:
-    return joined("\n", (one.problem, one.hint)) or state
+def _why(answer: Union[Answer, ReleaseOutcome], state: str) -> str:
+    return joined("\n", (answer.problem, answer.hint)) or state
 
 
 def github(results: Iterable[CiResult], manifests: Mapping[str, str]) -> List[Styled]:
@@ -239,24 +244,24 @@ def github(results: Iterable[CiResult], manifests: Mapping[str, str]) -> List[St
 
     Where a release is one that a patchset is not for, it is about its `patchset.toml`, of which `manifests` has the path.
     """
-    found: List[Styled] = []
+    annotations: List[Styled] = []
     good = 0
-    for one in results:
-        if one.failed and one.state == State.NOT_FOUND.value and not one.written[0]:
-            one = one._replace(written=(manifests.get(one.patchset, ""), 0))
-        if one.failed:
-            title, text = (Message("{one.patchset} does not fit {one.about}", one=one), f"{one.state}: {one.failed}")
-            found.append(annotation(ERROR, title, text, *one.written))
-        elif one.state == "upstream":
-            title, text = (
-                Message("{patchset} can go", patchset=one.patchset),
-                Message("{name} has its change already", name=one.about),
+    for result in results:
+        if result.failed and result.state == State.NOT_FOUND.value and not result.written[0]:
+            result = result._replace(written=(manifests.get(result.patchset, ""), 0))
+        if result.failed:
+            title = Message("{one.patchset} does not fit {one.about}", one=result)
+            annotations.append(annotation(ERROR, title, f"{result.state}: {result.failed}", *result.written))
+        elif result.state == "upstream":
+            title, message = (
+                Message("{patchset} can go", patchset=result.patchset),
+                Message("{name} has its change already", name=result.about),
             )
-            found.append(annotation(NOTICE, title, text, *one.written))
+            annotations.append(annotation(NOTICE, title, message, *result.written))
         else:
             good += 1
     return (
-        [*found, annotation(NOTICE, "sitepatch check", Message("{answers} in order", answers=count(good, "answer")))]
+        [*annotations, annotation(NOTICE, "sitepatch check", Message("{answers} in order", answers=count(good, "answer")))]
         if good
-        else found
+        else annotations
     )

@@ -65,14 +65,16 @@ def try_on_releases(
         SitepatchError: a package is not installed, or its version is unknown.
     """
     releases, problems = _releases(place, patchset, to, events)
-    last = newest(each.version for each in releases) if NEWEST in to else ()
-    tried = [_try(patchset, each, not to or each.version in last or _named(each.version, to)) for each in releases]
-    unfit = [one for one in tried if one.outcome.failed][-_MOST_EXPLAINED:]
-    return [one._replace(hunks=_explained(patchset, one)) if one in unfit else one for one in tried], problems
+    newest_versions = newest(release.version for release in releases) if NEWEST in to else ()
+    named = {release.version for release in releases if not to or _named(release.version, to)}.union(newest_versions)
+    tried = [_try(patchset, release, release.version in named) for release in releases]
+    unfit = [release for release in tried if release.outcome.failed][-_MOST_EXPLAINED:]
+    explained = (release._replace(hunks=_explained(patchset, release)) if release in unfit else release for release in tried)
+    return list(explained), problems
 
 
 def _releases(place: Place, patchset: Patchset, to: Sequence[str], events: Events) -> Tuple[List[Located], List[str]]:
-    found: List[Located] = []
+    releases: List[Located] = []
     failed: List[Tuple[str, str, SitepatchError]] = []
     if not to:
         env = place.environment()
@@ -86,45 +88,46 @@ def _releases(place: Place, patchset: Patchset, to: Sequence[str], events: Event
                     package=package,
                     site=located.site,
                 )
-            found.append(located)
-        return found, []
+            releases.append(located)
+        return releases, []
     packages = [(package, name) for package in pick_variants(patchset) for name in distributions(patchset, package)]
     for package, name in packages:
         paths = {name: set(paths_of(pick_variants(patchset)[package]))}
         for (_, version), kept in named_releases(paths, to, events).items():
             if isinstance(kept, Path):
-                found.append(Located(package, str(kept), name, version, ""))
+                releases.append(Located(package, str(kept), name, version, ""))
             elif _named(version, to):
                 failed.append((name, version, kept))
-    versions = [each.version for each in found] + [version for _, version, error in failed if not isinstance(error, NoRelease)]
+    versions = [release.version for release in releases]
+    versions += [version for _, version, error in failed if not isinstance(error, NoRelease)]
     # where one distribution has a version, others need not, as for `check --against`
-    missed = [each for each in failed if not (isinstance(each[2], NoRelease) and matching_versions(each[1], versions))]
     problems: List[str] = [
         Message("{name} {version}: {reason}", name=name, version=version, reason=one_line(error.message))
-        for name, version, error in missed
+        for name, version, error in failed
+        if not (isinstance(error, NoRelease) and matching_versions(version, versions))
     ]
-    order = oldest_first({each.version for each in found})
-    return sorted(found, key=lambda each: order.index(each.version)), problems
+    order = oldest_first({release.version for release in releases})
+    return sorted(releases, key=lambda release: order.index(release.version)), problems
 
 
 def _named(version: str, to: Sequence[str]) -> bool:
     """Whether a release is requested by its version."""
-    return any(is_version(text) and matching_versions(text, [version]) for text in to)
+    return any(is_version(word) and matching_versions(word, [version]) for word in to)
 
 
 def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:
-    every = [number for number, one in enumerate(patchset.variants) if one.package == located.package]
-    inside = [number for number in every if accepts(patchset.variants[number].versions, located.version)]
-    order = [*inside, *(number for number in every if number not in inside and _free(patchset, number, located.version))]
+    numbers = [number for number, variant in enumerate(patchset.variants) if variant.package == located.package]
+    inside = [number for number in numbers if accepts(patchset.variants[number].versions, located.version)]
+    order = [*inside, *(number for number in numbers if number not in inside and _free(patchset, number, located.version))]
     untried = ReleaseOutcome(located.distribution, located.version, "")
-    found = TriedRelease(located, (inside or every)[-1], bool(inside), named, untried)
-    for number in order or every:
+    best = TriedRelease(located, (inside or numbers)[-1], bool(inside), named, untried)
+    for number in order or numbers:
         tried = _kept_values(patchset.variants[number], located, try_release(_requested(patchset, number), located))
-        if tried.word in HOLDS or not found.outcome.word:
-            found = found._replace(variant=number, outcome=tried)
+        if tried.word in HOLDS or not best.outcome.word:
+            best = best._replace(variant=number, outcome=tried)
         if tried.word in HOLDS or inside:
             break
-    return found
+    return best
 
 
 def _kept_values(variant: Variant, located: Located, tried: ReleaseOutcome) -> ReleaseOutcome:
@@ -152,6 +155,6 @@ def _requested(patchset: Patchset, number: int) -> Requested:
     return Requested(patchset._replace(variants=(variant,)), resolve_options(patchset, {}))
 
 
-def _explained(patchset: Patchset, one: TriedRelease) -> Tuple[HunkExplanation, ...]:
-    hunks, _ = explanations(Environment.alone(one.located.site), _requested(patchset, one.variant))
-    return tuple(each for each in hunks if each.answer.state.failed)
+def _explained(patchset: Patchset, release: TriedRelease) -> Tuple[HunkExplanation, ...]:
+    hunks, _ = explanations(Environment.alone(release.located.site), _requested(patchset, release.variant))
+    return tuple(hunk for hunk in hunks if hunk.answer.state.failed)
