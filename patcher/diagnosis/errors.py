@@ -12,20 +12,22 @@ from patcher.diagnosis.failures import shown
 from patcher.diagnosis.words import Worded, form
 from patcher.message import Message
 
-EXCEPTION, LOGGED, EXIT = range(3)
+KNOWN, EXCEPTION, LOGGED, EXIT = range(4)
 
 
-class SeenError(NamedTuple):
-    """An error in a line: what it is seen by (EXCEPTION, ...), where it begins and ends, and whether it is only spoken of.
+class Seen(NamedTuple):
+    """What a text has: a pattern of a symptom (KNOWN), or an error by its form (EXCEPTION, ...), and where in which line.
 
-    `key` is what it has in common with errors that differ in numbers alone.
+    `key` is the pattern, or what the error has in common with others that differ in numbers alone. `is_spoken` is whether the
+    line only speaks of it.
     """
 
     kind: int
+    key: str
     begin: int
     end: int
     is_spoken: bool
-    key: str
+    row: int = 0
 
 
 _SUFFIX = b"(?:Error|Exception|Interrupt|Failed|Exit|Timeout|Mismatch|Missing)"
@@ -57,10 +59,7 @@ _EXIT = Worded(
     b"exit|, status|returned status|" + "报错|出错".encode(),
 )
 _SIGNS = ((EXCEPTION, _EXCEPTION), (EXCEPTION, _ABORT), (LOGGED, _LOGGED), (EXIT, _EXIT))
-_QUIET = Worded(
-    rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID]\]|\[W [^\]]*\]",
-    b"warn|info|debug|\nw000|\ni000|\nd000|[w000|[i000|[d000|[w]|[i]|[d]|[w ",
-)
+_QUIET = re.compile(rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID]\]|\[W [^\]]*\]")
 _CODE = re.compile(rb"^\W*(?:raise|except|assert|return|if|elif|else|try|def|class|import|from|with|for|while)\b")
 
 # Lines that merely mention an error: the subject of a commit, the name of a test, a retry, advice, an explanation.
@@ -72,21 +71,16 @@ _SUBJECT = re.compile(
     rb"|^\s*(?:[-*]|\xe2\x80\xa2) *[\"`\xe2].*[\"`\x9d]\.?$",
     re.IGNORECASE,
 )
-_SPOKEN = Worded(
+_SPOKEN = re.compile(
     rb"\binstead of\b|\b(?:to|this|which) (?:avoids?|prevents?|catch)\b|\bprevents the\b|\berror messages? like\b|"
     rb"\b(?:if|when) (?:you|we|it|they) (?:see|encounters?|meets?)\b|\bin case of\b|\bmay (?:see|raise)\b|\bfor example\b|"
     rb"\bretr(?:y|ied|ies|ying)\b(?! failed)|\bfall(?:s|ing|en)?[- ]back\b|\bfell back\b|"
     rb"\bignor(?:ed|ing)\b|\bskipp(?:ed|ing)\b|"
     rb"\]\(https?://|\bP(?:ASSED|assed)\b|\[ *OK *\]|\.{3} ok$|^[+-] {2,}|" + "重试|忽略|应当为|如果遇到".encode(),
-    b"instead of|avoid|prevent|catch|error message|if you |if we |if it |if they |when you |when we |when it |when they |"
-    b"in case of|may see|may raise|for example|retry|retried|retries| back|-back|ignored|ignoring|skipped|skipping|"
-    b"](http|passed|ok|\n+  |\n-  |" + "重试|忽略|应当为|如果遇到".encode(),
     re.IGNORECASE,
 )
-_RETRIED = Worded(
-    rb"\b(?:retrying|will retry|retry in|attempt \d+ ?(?:/|of) ?\d+|falling back|fell back)\b",
-    b"retrying|will retry|retry in|attempt 0|falling back|fell back",
-    re.IGNORECASE,
+_RETRIED = re.compile(
+    rb"\b(?:retrying|will retry|retry in|attempt \d+ ?(?:/|of) ?\d+|falling back|fell back)\b", re.IGNORECASE
 )
 _OWN = (
     *(b"applicable  ", b"applied  ", b"advice  ", b"follows  ", b"absent  ", b"not known  ", b"not needed  "),
@@ -111,7 +105,7 @@ _ABOUT = (  # what an error is about by its words, the surest first
 )
 
 
-def error_in(line: bytes) -> Optional[SeenError]:
+def error_in(line: bytes, row: int = 0) -> Optional[Seen]:
     """The error that a line shows, whatever it is; None where there is none, or a logger calls it less than an error."""
     formed = form(line)
     for kind, sign in _SIGNS:
@@ -122,8 +116,8 @@ def error_in(line: bytes) -> Optional[SeenError]:
             begin = max(0, found.start() - NEAR)
             near = line[begin : found.start() + NEAR]
             before = line[begin : found.start()] if kind == EXCEPTION else near
-            quiet = _QUIET.search(before, form(before)) or (kind > EXCEPTION and _CODE.match(near))
-            return None if quiet else SeenError(kind, *found.span(), is_spoken(near), numberless(shown(found[0])))
+            quiet = _QUIET.search(before) or (kind > EXCEPTION and _CODE.match(near))
+            return None if quiet else Seen(kind, numberless(shown(found[0])), *found.span(), is_spoken(near), row)
     return None
 
 
@@ -134,7 +128,7 @@ def numberless(error: str) -> str:
 
 def is_spoken(text: bytes) -> bool:
     """Whether the text around an error, from the beginning of its line on, only speaks of it."""
-    return bool(_SUBJECT.match(text) or _SPOKEN.search(text, form(text)))
+    return bool(_SUBJECT.match(text) or _SPOKEN.search(text))
 
 
 def is_source(before: bytes) -> bool:
@@ -144,7 +138,7 @@ def is_source(before: bytes) -> bool:
 
 def was_retried(line: bytes) -> bool:
     """Whether a line says that the error before it was not the end."""
-    return bool(_RETRIED.search(line, form(line)))
+    return bool(_RETRIED.search(line))
 
 
 def begins_own(line: bytes) -> bool:
