@@ -57,10 +57,10 @@ class SitepatchError(Exception):
     @classmethod
     def joined(cls: Type[_Error], errors: Sequence[SitepatchError], hint: str = "") -> _Error:
         """Several problems as one error, at the place of the first."""
-        whole = cls(joined("\n", (error.message for error in errors)), hint, errors[0].location)
-        whole.problem = errors[0].problem
-        whole.first = errors[0].first
-        return whole
+        joint = cls(joined("\n", (error.message for error in errors)), hint, errors[0].location)
+        joint.problem = errors[0].problem
+        joint.first = errors[0].first
+        return joint
 
     @property
     def place(self) -> Dict[str, Union[str, int]]:
@@ -70,9 +70,9 @@ class SitepatchError(Exception):
     @property
     def brief(self) -> str:
         """The message in one line, beside those of others."""
-        first = one_line(self.first)
-        more = self.message.count("\n")
-        return Message("{first} (and {more} more)", first=first, more=more) if more else self.message
+        first_problem = one_line(self.first)
+        further = self.message.count("\n")
+        return Message("{first} (and {more} more)", first=first_problem, more=further) if further else self.message
 
 
 class UsageError(SitepatchError):

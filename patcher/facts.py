@@ -63,8 +63,8 @@ class FileStatus(NamedTuple):
     def replacement(self) -> str:
         """What put another file in the place of the patched one."""
         name = self.receipt.distribution or self.receipt.package
-        text = "{name} {installed} was installed over {version}"
-        newer = Message(text, name=name, installed=self.installed, version=self.receipt.version)
+        template = "{name} {installed} was installed over {version}"
+        newer = Message(template, name=name, installed=self.installed, version=self.receipt.version)
         return newer if self.replaced else Message("a reinstall replaced the file")
 
     @property
@@ -91,10 +91,10 @@ class FileStatus(NamedTuple):
                 what=Message("{name} is not installed" if gone else "the file is not there", name=name),
             ), then
         if self.condition is Condition.ASTRAY:
-            what = Message(
+            problem = Message(
                 "the file is that of {release} as we patched it, but another build of it is installed", release=self.release
             )
-            return what, Message("put back what belongs there: {reinstall}", reinstall=self.reinstall)
+            return problem, Message("put back what belongs there: {reinstall}", reinstall=self.reinstall)
         if self.receipt.origin == "edited":
             return Message("the file was edited by hand before it was patched (unproven)"), Message(
                 "restore gives the edited file back"
@@ -160,7 +160,7 @@ class Wanted(NamedTuple):
 
     def goes(self, name: str) -> bool:
         """Whether a patchset is reverted where it is applied in a file that no request for it names."""
-        return self.reverted is None or name in self.reverted or any(name == one.patchset.name for one in self.requested)
+        return self.reverted is None or name in self.reverted or any(name == item.patchset.name for item in self.requested)
 
 
 class Facts(NamedTuple):

@@ -21,16 +21,16 @@ class Message(str):
         return message
 
     @classmethod
-    def whole(cls, text: object) -> Message:
+    def whole(cls, content: object) -> Message:
         """A text that has no fields, such as what a patchset says about itself."""
-        return cls(str(text).replace("{", "{{").replace("}", "}}"))
+        return cls(str(content).replace("{", "{{").replace("}", "}}"))
 
     @classmethod
-    def of(cls, text: str, fields: Mapping[str, Any]) -> str:
+    def of(cls, template: str, fields: Mapping[str, Any]) -> str:
         """A message as it is, also an empty text; of any other text the message of that template."""
-        if isinstance(text, Message) or not text:
-            return text
-        return cls(text, **fields) if fields else cls.whole(text)
+        if isinstance(template, Message) or not template:
+            return template
+        return cls(template, **fields) if fields else cls.whole(template)
 
     def __str__(self) -> str:
         return self

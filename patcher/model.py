@@ -29,13 +29,13 @@ def apply_splices(data: bytes, splices: Sequence[Splice]) -> bytes:
         ValueError: two splices overlap.
     """
     parts: List[bytes] = []
-    done = 0
+    position = 0
     for splice in splices:
-        if splice.start < done:
+        if splice.start < position:
             raise ValueError("overlapping splices")
-        parts += [data[done : splice.start], splice.new]
-        done = splice.end
-    return b"".join([*parts, data[done:]])
+        parts += [data[position : splice.start], splice.new]
+        position = splice.end
+    return b"".join([*parts, data[position:]])
 
 
 class State(str, Enum):

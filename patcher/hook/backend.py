@@ -87,9 +87,9 @@ def hook_wheel(folder: Path) -> Wheel:
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: sitepatch {release}\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         **dict.fromkeys((f"{top}/{path}" for path in OWN), ""),
     }
-    every = {path: text.encode("utf-8") for path, text in texts.items()}
-    every.update((f"{top}/{path}", data) for path, data in files.items())
-    return Wheel(f"{stem}-{version}-py3-none-any.whl", every)
+    wheel_files = {path: content.encode("utf-8") for path, content in texts.items()}
+    wheel_files.update((f"{top}/{path}", data) for path, data in files.items())
+    return Wheel(f"{stem}-{version}-py3-none-any.whl", wheel_files)
 
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: Optional[str] = None) -> str:
@@ -102,12 +102,12 @@ def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata
     return wheel.name
 
 
-def _stop(text: str) -> NoReturn:
-    sys.stderr.write(f"sitepatch hook: error: {text}\n")
+def _stop(problem: str) -> NoReturn:
+    sys.stderr.write(f"sitepatch hook: error: {problem}\n")
     raise SystemExit(1)
 
 
-def _refused(*words: Any, **more: Any) -> NoReturn:
+def _refused(*words: Any, **settings: Any) -> NoReturn:
     _stop("a hook cannot be installed in editable mode; leave out -e (--editable)")
 
 

@@ -48,49 +48,49 @@ def start() -> None:
         os._exit(1)  # SystemExit would be reported as a fatal error of the interpreter
 
 
-def write_stderr(text: str) -> None:
+def write_stderr(message: str) -> None:
     """Write a line to stderr, if there is one that can be written; raises nothing.
 
     sys.stderr is not used: it would buffer what it could not write, and the program would end with exit code 120.
     """
     if sys.stderr is not None:
         try:  # noqa: SIM105  (a start does without contextlib)
-            os.write(2, f"sitepatch-hook: {text}\n".encode("utf-8", "backslashreplace"))
+            os.write(2, f"sitepatch-hook: {message}\n".encode("utf-8", "backslashreplace"))
         except OSError:  # a full device, a pipe without a reader
             pass
 
 
-def recorded_problems(here: str, version: str, mode: str, *, aloud: bool = False) -> "list[str] | None":
+def recorded_problems(folder: str, version: str, mode: str, *, aloud: bool = False) -> "list[str] | None":
     """Return why files are not as requested, [] where they are; None where the state file does not say it.
 
     Args:
-        here: the folder of the hook, in its site directory.
+        folder: the folder of the hook, in its site directory.
         version: of the hook; the state of another one does not count.
         mode: `warn` is content where the files were looked at, and nobody has tried to repair them.
         aloud: report it where the state file is damaged.
     """
     try:
-        fd = os.open(here + "/state", os.O_RDONLY | os.O_NONBLOCK)  # a FIFO in its place is not waited for
+        fd = os.open(folder + "/state", os.O_RDONLY | os.O_NONBLOCK)  # a FIFO in its place is not waited for
         with open(fd, "rb") as file:
-            text = (file.read() or b"").decode("utf-8", "surrogateescape")
-        return changed_files(text, os.path.dirname(here), version, mode == "warn")
+            state = (file.read() or b"").decode("utf-8", "surrogateescape")
+        return changed_files(state, os.path.dirname(folder), version, mode == "warn")
     except OSError:
         return None
     except ValueError as error:
         if aloud:
-            write_stderr(f"{here}/state: is damaged ({error}); looking at every file again")
+            write_stderr(f"{folder}/state: is damaged ({error}); looking at every file again")
         return None
 
 
-def changed_files(text: str, site: str, version: str, looking: bool) -> "list[str] | None":
+def changed_files(state: str, site: str, version: str, looking: bool) -> "list[str] | None":
     """Compare the text of a state file with the files of the site directory that it names; see `recorded_problems`.
 
     Raises:
         ValueError: it is no state file, or names a file outside the site directory.
     """
-    if not text:
+    if not state:
         return None
-    head, *lines = text.split("\n")
+    head, *lines = state.split("\n")
     if not head.startswith("sitepatch-hook 1 ") or lines[-2:] != ["end", ""]:
         raise ValueError("its first or its last line is another one")
     reasons, same = [], True
@@ -104,8 +104,8 @@ def changed_files(text: str, site: str, version: str, looking: bool) -> "list[st
             raise ValueError(f"it has the line {line!r}")
         if same:
             same = signature(site + "/" + path, opened) == signed
-    done = head.split(" ")[2:]
-    if not same or done[:1] != [version] or (reasons and done[1:] == ["looked"] and not looking):
+    endings = head.split(" ")[2:]
+    if not same or endings[:1] != [version] or (reasons and endings[1:] == ["looked"] and not looking):
         return None
     return reasons
 

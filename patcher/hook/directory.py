@@ -56,24 +56,27 @@ def read_directory(folder: Path) -> Optional[Dict[str, Any]]:
     if (folder / HOOK).is_file():
         return read_hook_fields(str(folder / HOOK))
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        what = Message(
+        content = Message(
             "a directory that is not empty and holds no hook" if folder.is_dir() else "something that is no directory"
         )
         raise UsageError(
             "{folder}: found {what}",
             Message("name a directory that does not exist yet, or one that hook init made"),
             folder=folder,
-            what=what,
+            what=content,
         )
     return None
 
 
 def write_directory(folder: Path, name: str, mode: str, requested: Sequence[Requested]) -> Tuple[str, List[str]]:
     """Write or update the directory of a hook; returns its version and the names of its files, `/`-separated."""
-    files = {f"{PATCHSETS}/{one.patchset.name}/{path}": text for one in requested for path, text in one.patchset.files.items()}
-    data = {path: text.encode("utf-8") for path, text in files.items()}
+    data = {
+        f"{PATCHSETS}/{item.patchset.name}/{path}": content.encode("utf-8")
+        for item in requested
+        for path, content in item.patchset.files.items()
+    }
     data[backend.BOOT] = Path(backend.__file__).with_name(backend.BOOT).read_bytes().replace(b"\r\n", b"\n")
-    options = {one.patchset.name: {key: option_text(value) for key, value in one.options.items()} for one in requested}
+    options = {item.patchset.name: {key: option_text(value) for key, value in item.options.items()} for item in requested}
     fields = {"name": name, "version": "", "mode": mode, "patchsets": options}
     version = backend.version_of(decode_json(encode_fields(fields)), data)
     data[HOOK] = encode_fields({**fields, "version": version})
@@ -85,7 +88,7 @@ def write_directory(folder: Path, name: str, mode: str, requested: Sequence[Requ
         "needs": f"sitepatch>={__version__}",
         "names": Message("Keeps {options} applied", options=", ".join(options)),
     }
-    quoted = {key: written_toml(text) for key, text in texts.items()}
+    quoted = {key: written_toml(value) for key, value in texts.items()}
     data["pyproject.toml"] = _PYPROJECT.format(folder=folder.name, keys=keys, **quoted).encode("utf-8")
     shutil.rmtree(folder / PATCHSETS, ignore_errors=True)  # one that is no longer requested goes
     for path, content in data.items():

@@ -45,19 +45,19 @@ class Entry:
     def check(self) -> None:
         """Refuse to go on where the file is not the one that was patched."""
         try:
-            found = os.stat(self.path)
+            info = os.stat(self.path)
         except OSError as error:
             if self.size >= 0:
                 refuse(f"{self.path}: {error.strerror}; it was there when the overlay was made", self)
         else:
-            if (found.st_size, int(found.st_mtime)) == (self.size, self.mtime):
+            if (info.st_size, int(info.st_mtime)) == (self.size, self.mtime):
                 return
             import hashlib
 
             with open(self.path, "rb") as file:
                 if hashlib.sha256(file.read()).hexdigest() != self.digest:
                     refuse(f"{self.path} is another file than the one that was patched; start the command again", self)
-            self.size, self.mtime = found.st_size, int(found.st_mtime)
+            self.size, self.mtime = info.st_size, int(info.st_mtime)
 
 
 entries: "Dict[str, Entry]" = {}
@@ -73,8 +73,8 @@ def read_manifest() -> None:
         ValueError: it is none, or names a copy outside of the overlay.
     """
     with open(os.path.join(folder, "manifest"), "rb") as file:
-        head, *rows, rest = file.read().split(END)
-    if head != HEAD or rest:
+        head, *rows, tail = file.read().split(END)
+    if head != HEAD or tail:
         raise ValueError(f"found {head[:40]!r}, expected {HEAD!r}")
     for row in rows:
         entry = Entry(row)
@@ -90,25 +90,25 @@ def entry_of(path: "Any") -> "Optional[Entry]":
     return entries.get(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
 
 
-def _report(text: str) -> str:
+def _report(message: str) -> str:
     """Write a line to stderr where that can be done; not to sys.stderr, see `write_stderr` of the hook's boot module."""
-    text = f"sitepatch run --overlay: {text}"
+    message = f"sitepatch run --overlay: {message}"
     if sys.__stderr__ is not None:
         try:  # noqa: SIM105  (a start does without contextlib)
-            os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
+            os.write(2, f"{message}\n".encode("utf-8", "backslashreplace"))
         except OSError:
             pass
-    return text
+    return message
 
 
-def refuse(text: str, entry: "Entry") -> None:
+def refuse(message: str, entry: "Entry") -> None:
     """Report it, and raise ImportError: a program may take that alone for a package that is not installed."""
-    raise ImportError(_report(text), name=entry.module, path=entry.path)
+    raise ImportError(_report(message), name=entry.module, path=entry.path)
 
 
-def abort(text: str) -> None:
+def abort(message: str) -> None:
     """Report it, and end the process: the interpreter ignores what is raised in a sitecustomize."""
-    _report(text)
+    _report(message)
     os._exit(1)
 
 
@@ -167,7 +167,7 @@ def _measured() -> bool:
 
 
 def _named(code: "CodeType", path: str) -> "CodeType":
-    consts = tuple(_named(each, path) if isinstance(each, type(code)) else each for each in code.co_consts)
+    consts = tuple(_named(const, path) if isinstance(const, type(code)) else const for const in code.co_consts)
     return code.replace(co_filename=path, co_consts=consts)
 
 
@@ -289,16 +289,16 @@ def install() -> None:
 
 def go_on() -> None:
     """Run the sitecustomize that this one hides, if there is one, as if this one were not there."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [each for each in sys.path if os.path.abspath(each) != here]
-    this = sys.modules.pop("sitecustomize")
+    own_folder = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != own_folder]
+    own_module = sys.modules.pop("sitecustomize")
     try:
         __import__("sitecustomize")
     except ImportError as error:
         if error.name != "sitecustomize":
             raise
     finally:
-        sys.modules.setdefault("sitecustomize", this)
+        sys.modules.setdefault("sitecustomize", own_module)
 
 
 if __name__ == "sitecustomize":

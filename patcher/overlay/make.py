@@ -40,10 +40,10 @@ def overlay_files(plan: Plan) -> List[FilePlan]:
         UsageError: one is no module, so that its reader would see it as it is.
     """
     files = [file for file in plan.files if file.before != file.after and not file.path.endswith(".pyi")]
-    others = [file.path for file in files if not file.path.endswith(".py")]
-    if others:
+    unserved = [file.path for file in files if not file.path.endswith(".py")]
+    if unserved:
         hint = Message("apply the patchset, or run it without that file")
-        raise UsageError("an overlay serves modules; it cannot serve {paths}", hint, paths=", ".join(others))
+        raise UsageError("an overlay serves modules; it cannot serve {paths}", hint, paths=", ".join(unserved))
     return files
 
 
@@ -147,17 +147,17 @@ def search_path(folder: Path, environ: Mapping[str, str]) -> str:
     Raises:
         UsageError: another overlay is on it already, which may have another text of the same file.
     """
-    own, given = str(folder / BOOT), environ.get(_PYTHONPATH, "")
-    others = [each for each in given.split(os.pathsep) if _is_boot(each)]
-    if others == [own]:
-        return given
-    if others:
+    boot, variable = str(folder / BOOT), environ.get(_PYTHONPATH, "")
+    overlays = [path for path in variable.split(os.pathsep) if _is_boot(path)]
+    if overlays == [boot]:
+        return variable
+    if overlays:
         raise UsageError(
             "PYTHONPATH: found another overlay, {parent}: this is run inside of `sitepatch run --overlay`",
             Message("name all patchsets in one command, or take that directory out of PYTHONPATH"),
-            parent=Path(others[0]).parent,
+            parent=Path(overlays[0]).parent,
         )
-    return os.pathsep.join([own, given]) if given else own
+    return os.pathsep.join([boot, variable]) if variable else boot
 
 
 def _is_boot(entry: str) -> bool:

@@ -52,7 +52,7 @@ def assignments_of(env: Environment, requested: Requested, answers: List[Answer]
             path = patch.paths[0] if patch.paths[0] in added else _path(env, requested, located, patch, answers, listing)
             if path:
                 hunks[path] = hunks.get(path, ()) + patch.hunks
-        assignments += [Assignment(requested, located, path, several, variant.names) for path, several in hunks.items()]
+        assignments += [Assignment(requested, located, path, file_hunks, variant.names) for path, file_hunks in hunks.items()]
     return assignments
 
 

@@ -59,10 +59,10 @@ def replace_steps(pristine: bytes, old: Sequence[Step], new: Sequence[Step], edi
         texts.append(apply_splices(texts[-1], step.splices))
     for before, after, step in reversed(list(zip(texts[same:], texts[same + 1 :], old[same:]))):
         edited = merge_splices(after, inverse(before, step.splices), edited)
-    text = texts[same]
+    data = texts[same]
     for step in new[same:]:
-        edited = merge_splices(text, step.splices, edited)
-        text = apply_splices(text, step.splices)
+        edited = merge_splices(data, step.splices, edited)
+        data = apply_splices(data, step.splices)
     return edited
 
 
@@ -86,21 +86,21 @@ def merge_splices(base: bytes, splices: Sequence[Splice], edited: bytes) -> byte
     ours = _by_lines(base, lines, splices)
     edits = line_edits(lines, theirs)
     kept: List[_Edit] = []
-    for start, end, first, last in edits:
-        edit = _Edit(start, end, b"".join(theirs[first:last]))
+    for start, end, their_start, their_end in edits:
+        edit = _Edit(start, end, b"".join(theirs[their_start:their_end]))
         if edit in ours:
             ours.remove(edit)  # the same change was made by hand
-        for one in ours:
-            if (one.start < edit.end and edit.start < one.end) or one[:2] == edit[:2] == (one.start, one.start):
-                shown = theirs[first] if first < last else lines[start]
-                raise Overlap(first + 1, shown.decode("utf-8", "replace").strip())
+        for our in ours:
+            if (our.start < edit.end and edit.start < our.end) or our[:2] == edit[:2] == (our.start, our.start):
+                shown = theirs[their_start] if their_start < their_end else lines[start]
+                raise Overlap(their_start + 1, shown.decode("utf-8", "replace").strip())
         kept.append(edit)
     out: List[bytes] = []
-    done = 0
-    for start, end, new in sorted([*ours, *kept], key=lambda one: one[:2]):
-        out += [*lines[done:start], new]
-        done = end
-    out = list(filter(None, [*out, *lines[done:]]))
+    position = 0
+    for start, end, new in sorted([*ours, *kept], key=lambda our_edit: our_edit[:2]):
+        out += [*lines[position:start], new]
+        position = end
+    out = list(filter(None, [*out, *lines[position:]]))
     if not all(piece.endswith(_ENDS) for piece in out[:-1]):  # lines were added below one that the other side leaves open
         raise Overlap(edits[-1][2] + 1, theirs[edits[-1][2]].decode("utf-8", "replace").strip())
     return b"".join(out)
@@ -126,14 +126,14 @@ def _by_lines(base: bytes, lines: Sequence[bytes], splices: Sequence[Splice]) ->
     for splice in splices:
         start, end = _lines_of(starts, not base or base.endswith(_ENDS), splice)
         if groups and start < groups[-1][1]:
-            first, last, members = groups.pop()
-            groups.append((first, max(last, end), [*members, splice]))
+            group_start, group_end, members = groups.pop()
+            groups.append((group_start, max(group_end, end), [*members, splice]))
         else:
             groups.append((start, end, [splice]))
     edits = []
     for start, end, members in groups:
         low = starts[start]
-        moved = [Splice(one.start - low, one.end - low, one.new) for one in members]
+        moved = [Splice(member.start - low, member.end - low, member.new) for member in members]
         edits.append(_Edit(start, end, apply_splices(base[low : starts[end]], moved)))
     return edits
 
@@ -146,11 +146,11 @@ def _lines_of(starts: Sequence[int], ended: bool, splice: Splice) -> Tuple[int, 
         ended: whether the last line has its newline: else what is added at the end of the text is in that line.
         splice: the splice.
     """
-    last = len(starts) - 1
+    end_line = len(starts) - 1
     start = bisect_right(starts, splice.start) - 1
     end = bisect_right(starts, splice.end) - 1
-    begins = splice.start == starts[start] and (start < last or ended)
-    if begins and splice.end == starts[end] and (end == last or not splice.new or splice.new.endswith(_ENDS)):
+    begins = splice.start == starts[start] and (start < end_line or ended)
+    if begins and splice.end == starts[end] and (end == end_line or not splice.new or splice.new.endswith(_ENDS)):
         return start, end
     joins = splice.end > starts[end] or not splice.new.endswith(_ENDS)  # what follows is in the same line then
-    return min(start, last - 1), min(end + joins, last)
+    return min(start, end_line - 1), min(end + joins, end_line)

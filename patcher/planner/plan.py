@@ -29,43 +29,43 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
     """
     answers, notes, files = list(facts.answers), list(facts.notes), []
     for (site, path), file in facts.files.items():
-        here = facts.assignments.get((site, path), ())
+        assignments = facts.assignments.get((site, path), ())
         notes += file.notes
         going = [step.patchset for step in file.receipt.steps if wanted.goes(step.patchset)] if file.receipt else []
         if file.problem:
-            answers += refused_answers(here, file.problem) if here else _refused(going, path, file.problem)
+            answers += refused_answers(assignments, file.problem) if assignments else _refused(going, path, file.problem)
             continue
-        notes += _option_changes(file, here)
-        requests = {assignment.requested.patchset.name: assignment for assignment in here}
+        notes += _option_changes(file, assignments)
+        requests = {assignment.requested.patchset.name: assignment for assignment in assignments}
         staying = [step for step in file.steps if not wanted.goes(step.patchset)]
-        data, steps, told = resolve(site, path, file, application_order(staying, here), requests, rewriter)
-        answers += told if here else [answer for answer in told if answer.state.failed]
+        data, steps, told = resolve(site, path, file, application_order(staying, assignments), requests, rewriter)
+        answers += told if assignments else [answer for answer in told if answer.state.failed]
         try:
-            text = _with_edit(file, steps) if file.edited else data
+            after = _with_edit(file, steps) if file.edited else data
         except SitepatchError as error:
             answers += _refused(going, path, error)
             continue
-        change = _change(path, file, steps, sha256(data), text)
+        change = _change(path, file, steps, sha256(data), after)
         notes += [file.if_changed] if file.if_changed and change else []
-        aside = file.aside if change and file.aside != text else b""
-        files.append(FilePlan(site, path, file.now, text, change, steps, aside, _locked(file, here, sha256(data))))
+        aside = file.aside if change and file.aside != after else b""
+        files.append(FilePlan(site, path, file.now, after, change, steps, aside, _locked(file, assignments, sha256(data))))
     return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
 
 
-def _change(path: str, file: TargetFile, steps: Tuple[Step, ...], current: str, text: bytes) -> Optional[Change]:
-    """The change that makes a file `text`, which `steps` lead to, and edits by hand; `current` is its sha256 without these."""
-    if text == file.now and steps == (file.receipt.steps if file.receipt else ()):
+def _change(path: str, file: TargetFile, steps: Tuple[Step, ...], current: str, after: bytes) -> Optional[Change]:
+    """The change that makes a file `after`, which `steps` and edits by hand lead to; `current` is its sha256 without these."""
+    if after == file.now and steps == (file.receipt.steps if file.receipt else ()):
         return None
     old, pristine = "" if file.missing else sha256(file.now), sha256(file.pristine)
     if steps:
         assert file.blank is not None  # whoever reads a file for a patchset gives it one
         receipt = file.blank._replace(pristine=pristine, current=current, steps=steps, origin=file.origin)
         stored = file.now == file.pristine or (file.receipt is not None and file.receipt.pristine == pristine)
-        given = None if stored else file.pristine
-        return Change(path, old, text, receipt, merged=file.edited, pristine=given)
-    if text != file.pristine:
-        return Change(path, old, text, None, merged=True)
-    return Change(path, old, None, None, forget=file.forget or (text == file.now and not file.missing))
+        pristine_copy = None if stored else file.pristine
+        return Change(path, old, after, receipt, merged=file.edited, pristine=pristine_copy)
+    if after != file.pristine:
+        return Change(path, old, after, None, merged=True)
+    return Change(path, old, None, None, forget=file.forget or (after == file.now and not file.missing))
 
 
 def _locked(file: TargetFile, assignments: Sequence[Assignment], after: str) -> Optional[LockedFile]:
@@ -78,10 +78,10 @@ def _option_changes(file: TargetFile, assignments: Sequence[Assignment]) -> Iter
     """A remark on each option that is applied with another value, also in what a reinstall took away."""
     before = {step.patchset: step.options for step in file.receipt.steps} if file.receipt else {}
     for patchset, options, _ in (assignment.requested for assignment in assignments):
-        was = before.get(patchset.name, {})
+        old_options = before.get(patchset.name, {})
         for key, value in options.items():
-            if was.get(key, value) != value:
-                words = {"name": patchset.name, "key": key, "old": repr(was[key]), "new": repr(value)}
+            if old_options.get(key, value) != value:
+                words = {"name": patchset.name, "key": key, "old": repr(old_options[key]), "new": repr(value)}
                 yield Message("{name}: an option changes: {key} {old} -> {new}", **words)
 
 
@@ -148,10 +148,11 @@ def _owner(answer: Answer) -> Tuple[str, int]:
 
 def _deleted(answers: Sequence[Answer]) -> List[Answer]:
     """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
-    there = {_owner(answer) for answer in answers if answer.state is State.UPSTREAM}
-    there -= {_owner(one) for one in answers if one.state not in (State.UPSTREAM, State.NOT_NEEDED) and not one.gone}
+    owners = {_owner(answer) for answer in answers if answer.state is State.UPSTREAM}
+    settled = (State.UPSTREAM, State.NOT_NEEDED)
+    owners -= {_owner(answer) for answer in answers if answer.state not in settled and not answer.gone}
     problem = Message("the code to delete is gone, and every other change of the patchset is in the file already")
     return [
-        answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and _owner(answer) in there else answer
+        answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and _owner(answer) in owners else answer
         for answer in answers
     ]

@@ -32,7 +32,7 @@ class _Layer(NamedTuple):
 def application_order(steps: Sequence[Step], assignments: Sequence[Assignment]) -> List[str]:
     """The names of the patchsets of a file, applied or requested, in the order of application: by kind, then by name."""
     kinds = {step.patchset: step.kind for step in steps}
-    kinds.update((patchset.name, patchset.kind) for patchset in (one.requested.patchset for one in assignments))
+    kinds.update((patchset.name, patchset.kind) for patchset in (assignment.requested.patchset for assignment in assignments))
     return sorted(kinds, key=lambda name: (KINDS.index(kinds[name]), name))
 
 
@@ -84,11 +84,11 @@ def resolve(
 
 
 def _recorded_layers(site: str, path: str, file: TargetFile) -> Dict[str, _Layer]:
-    layers, text = {}, file.pristine
+    layers, data = {}, file.pristine
     for step in file.steps:
-        layers[step.patchset] = _Layer(step, text)
-        text = apply_splices(text, step.splices)
-    if file.steps and sha256(text) != file.current:
+        layers[step.patchset] = _Layer(step, data)
+        data = apply_splices(data, step.splices)
+    if file.steps and sha256(data) != file.current:
         problem = Message("{site}/{path}: its receipt does not lead to what was written there", site=site, path=path)
         raise StoreError(problem, "reinstall the package it belongs to, then run this again")
     return layers
@@ -117,8 +117,8 @@ def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:
     """An answer for each hunk of a patchset that is applied: `applied` for what was `applicable` then."""
     name, answers = assignment.requested.patchset.name, []
     for hunk, state in zip(assignment.hunks, step.states or [State.APPLICABLE] * len(assignment.hunks)):
-        now = State.APPLIED if state == State.APPLICABLE else State(state)
-        answers.append(Answer(name, assignment.path, hunk.scope, now, when_present=hunk.when_present))
+        current = State.APPLIED if state == State.APPLICABLE else State(state)
+        answers.append(Answer(name, assignment.path, hunk.scope, current, when_present=hunk.when_present))
     return answers
 
 
@@ -137,18 +137,22 @@ def _with_conflicts(
         without = rewriter.rewrite(layer.before, assignment).answers if lost else ()
         for index in lost:
             if not without[index].state.failed:
-                others = rewriter.rewrite(layer.before, assignment_of(layer.step)).answers
-                texts = [(other, apply_splices(layer.before, other.splices)) for other in others if other.splices]
+                their_answers = rewriter.rewrite(layer.before, assignment_of(layer.step)).answers
+                texts = [(answer, apply_splices(layer.before, answer.splices)) for answer in their_answers if answer.splices]
                 # the one that alone makes this hunk fail; it may take several of them
-                lasting = (other for other, text in texts if rewriter.rewrite(text, assignment).answers[index].state in _LOST)
-                told[index] = _conflict(told[index], layer.step.patchset, next(lasting, None))
+                losing = (
+                    their_answer
+                    for their_answer, source in texts
+                    if rewriter.rewrite(source, assignment).answers[index].state in _LOST
+                )
+                told[index] = _conflict(told[index], layer.step.patchset, next(losing, None))
     return told
 
 
-def _conflict(answer: HunkAnswer, patchset: str, other: Optional[HunkAnswer]) -> HunkAnswer:
+def _conflict(answer: HunkAnswer, patchset: str, their_answer: Optional[HunkAnswer]) -> HunkAnswer:
     problem = Message("{patchset} changes the same code", patchset=patchset)
-    if other is not None:
-        place = {"name": other.hunk.origin.rpartition("/")[2], "line": other.hunk.line}
+    if their_answer is not None:
+        place = {"name": their_answer.hunk.origin.rpartition("/")[2], "line": their_answer.hunk.line}
         problem = Message("{patchset} changes the same code, in its hunk {name}:{line}", patchset=patchset, **place)
     hint = Message("choose one of the two, or make one patchset of both")
     return answer._replace(state=State.CONFLICT, places=(), problem=problem, hint=hint)

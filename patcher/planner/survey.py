@@ -96,13 +96,13 @@ def read_facts(
         receipt = receipts[site].get(path)
         read = read_added if assignment.adds else read_target
         files[site, path] = read(assignment.located, path, receipt, wanted, edit)
-    others: Sequence[FileStatus] = ()
+    other_items: Sequence[FileStatus] = ()
     failed = wanted.reverted == () and any(answer.state.failed for answer in answers)  # then nothing is written
     if not (wanted.fresh or edits is not None or failed):
-        others = statuses(env, but=assignments, read=receipts) if items is None else items
+        other_items = statuses(env, but=assignments, read=receipts) if items is None else items
     going = [
         item
-        for item in others
+        for item in other_items
         if (item.site, item.receipt.path) not in files and any(wanted.goes(step.patchset) for step in item.receipt.steps)
     ]
     patched = {(item.site, item.receipt.path): _read_patched(item, force=wanted.force) for item in going}

@@ -239,13 +239,13 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
         else:
             folder.write(temporary(path), work.data, meta)
     elif old or action == REMOVE:
-        now, meta = folder.look(name)
-        if sha256(now) != old:
+        data, meta = folder.look(name)
+        if sha256(data) != old:
             raise StoreError(
                 "{path}: {file} was changed by somebody else while sitepatch was at work", path=folder.path, file=path
             )
         if work.save and pristine.digest(old) != old:
-            pristine.put(old, now, meta)
+            pristine.put(old, data, meta)
         if work.given is not None and pristine.digest(sha256(work.given)) != sha256(work.given):
             pristine.put(sha256(work.given), work.given, meta)
         fresh = bytecode.fresh_mtime_ns(site, path, meta.mtime_ns or 0) if work.mtime_ns is None else work.mtime_ns

@@ -89,7 +89,7 @@ def decode(data: bytes, where: str) -> Receipt:
 
 def step_of(fields: Mapping[str, Any]) -> Step:
     """Return the step that fields of the kind `STEP` describe."""
-    splices = tuple(Splice(start, end, text.encode("latin-1")) for start, end, text in fields["splices"])
+    splices = tuple(Splice(start, end, code.encode("latin-1")) for start, end, code in fields["splices"])
     return Step(**{**fields, "splices": splices, "places": tuple(fields["places"]), "states": tuple(fields["states"])})
 
 
@@ -97,8 +97,8 @@ def encode_fields(fields: Mapping[str, Any]) -> bytes:
     """Return `fields` as the JSON text that `decode_fields` reads, the same text for the same fields."""
     import json
 
-    whole = {**fields, "format": RECEIPT_FORMAT, "sitepatch": __version__}
-    return json.dumps(whole, indent=1, sort_keys=True).encode() + b"\n"
+    record = {**fields, "format": RECEIPT_FORMAT, "sitepatch": __version__}
+    return json.dumps(record, indent=1, sort_keys=True).encode() + b"\n"
 
 
 def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, Any]:
@@ -180,8 +180,8 @@ def _splices(value: Any) -> str:
     for item in value:
         if not (isinstance(item, list) and len(item) == 3 and not integer(item[0]) and not integer(item[1])):
             return Message("a list of [start, end, text]")
-        start, end, text = item
-        if not floor <= start <= end or not _is_latin(text):
+        start, end, code = item
+        if not floor <= start <= end or not _is_latin(code):
             return Message("sorted splices [start, end, text]")
         floor = end
     return ""

@@ -80,7 +80,7 @@ def retry(act: Callable[[], _T], report: Callable[[str], None]) -> _T:
 
 def _is_stale(problem: BaseException) -> bool:
     """Whether NFS could not find a file that it had just found: another machine has replaced it."""
-    return any(isinstance(each, OSError) and each.errno == errno.ESTALE for each in (problem, problem.__cause__))
+    return any(isinstance(error, OSError) and error.errno == errno.ESTALE for error in (problem, problem.__cause__))
 
 
 def _commit_marks(env: Environment) -> List[Tuple[int, int]]:
@@ -88,16 +88,16 @@ def _commit_marks(env: Environment) -> List[Tuple[int, int]]:
 
     Nothing but sitepatch changes these, so that an installer at work does not stop a plan from being made.
     """
-    found = []
+    marks = []
     for site in env.stores:
         for folder in (site, os.path.join(site, HOME)):
             look_again(folder)
         try:
             info = os.stat(os.path.join(site, HOME))
-            found.append((info.st_ino, info.st_mtime_ns))
+            marks.append((info.st_ino, info.st_mtime_ns))
         except OSError:
-            found.append((0, 0))
-    return found
+            marks.append((0, 0))
+    return marks
 
 
 def _ended(env: Environment) -> bool:

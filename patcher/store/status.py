@@ -42,8 +42,8 @@ def applied_names(items: Iterable[FileStatus]) -> List[str]:
 
 def divide_names(applied: Sequence[str], names: Iterable[str]) -> Tuple[List[str], List[str]]:
     """Those of `names` that are not applied, and those that are: all that are applied without names."""
-    given = list(dict.fromkeys(names))
-    return [name for name in given if name not in applied], [name for name in given or applied if name in applied]
+    asked = list(dict.fromkeys(names))
+    return [name for name in asked if name not in applied], [name for name in asked or applied if name in applied]
 
 
 def statuses(
@@ -64,13 +64,13 @@ def statuses(
     Raises:
         StoreError: a receipt is invalid, and there is no `bad`.
     """
-    found: List[FileStatus] = []
+    items: List[FileStatus] = []
     for store in stores(env):
         receipts = read[store.site] if read and store.site in read else store.receipts(bad)
         for path, receipt in sorted(receipts.items()):
             if (store.site, path) not in but:
-                found.append(classify(store.site, receipt, read_installed(store.site, path)))
-    return found
+                items.append(classify(store.site, receipt, read_installed(store.site, path)))
+    return items
 
 
 def has_store(site: str) -> bool:
@@ -89,13 +89,13 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
     installed = _installed(site, receipt)
     item = FileStatus(site, receipt, Condition.MISSING, data or b"", installed)
     if data is None:
-        there = os.path.isdir(os.path.dirname(os.path.join(site, receipt.path)))
-        return item._replace(deleted=there and receipt.pristine in recorded_now(site, receipt.path))
+        folder_exists = os.path.isdir(os.path.dirname(os.path.join(site, receipt.path)))
+        return item._replace(deleted=folder_exists and receipt.pristine in recorded_now(site, receipt.path))
     digest = sha256(data)
     if receipt.origin == ADDED_FILE:  # it belongs to no release, unless one has a file of that name now
         shipped = digest != receipt.current and digest in recorded_now(site, receipt.path)
-        other = Condition.OVERWRITTEN if shipped else Condition.EDITED
-        return item._replace(condition=Condition.APPLIED if digest == receipt.current else other)
+        unlike = Condition.OVERWRITTEN if shipped else Condition.EDITED
+        return item._replace(condition=Condition.APPLIED if digest == receipt.current else unlike)
     if digest == receipt.pristine:
         return item._replace(condition=Condition.OVERWRITTEN)
     if digest == receipt.current and not item.replaced:
@@ -158,11 +158,11 @@ def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> Tuple
     data = before = after = Store(site).pristine(receipt.pristine)
     begun = False
     for step in receipt.steps:
-        chosen = not names or step.patchset in names
-        if chosen and not begun:
+        is_meant = not names or step.patchset in names
+        if is_meant and not begun:
             before, begun = data, True
         data = apply_splices(data, step.splices)
-        if chosen:
+        if is_meant:
             after = data
     return before, after
 
@@ -176,16 +176,16 @@ def unfinished(env: Environment) -> List[Tuple[str, str, str]]:
 
     Where the kernel does not tell who is at work it is an interrupted one, which waits to be undone or finished.
     """
-    found: List[Tuple[str, str, str]] = []
+    runs: List[Tuple[str, str, str]] = []
     for store in stores(env):
         sentence = store.interrupted()
         at_work = _holders(store.site) if sentence else []
         if at_work:
-            what = Message("another process is in the middle of a change: {holder}", holder=joined(", ", at_work))
-            found.append((UNDER_WAY, store.site, what))
+            problem = Message("another process is in the middle of a change: {holder}", holder=joined(", ", at_work))
+            runs.append((UNDER_WAY, store.site, problem))
         elif sentence and store.interrupted():  # it has not ended meanwhile
-            found.append((INTERRUPTED, store.site, sentence))
-    return found
+            runs.append((INTERRUPTED, store.site, sentence))
+    return runs
 
 
 def _holders(site: str) -> List[str]:
@@ -220,23 +220,23 @@ def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]
     """
     recovered: List[str] = []
     left: List[Tuple[str, str, str]] = []
-    mine = trusted_users() - ({0} if os.geteuid() else set())
+    own_users = trusted_users() - ({0} if os.geteuid() else set())
     for word, site, sentence in unfinished(env):
         if word == UNDER_WAY:
             left.append((word, site, sentence))
             continue
         writer = _writer(site)
-        if writer not in {-1, *mine}:
-            how = Message(
+        if writer not in {-1, *own_users}:
+            remedy = Message(
                 "it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours",
                 writer=writer,
             )
-            left.append((INTERRUPTED, site, Message("{sentence}; {how}", sentence=sentence, how=how)))
+            left.append((INTERRUPTED, site, Message("{sentence}; {how}", sentence=sentence, how=remedy)))
             continue
         from patcher.store import transaction  # only where something is unfinished
 
         try:
-            done = transaction.recover(site, timeout=0)
+            ending = transaction.recover(site, timeout=0)
         except BusyError as error:
             left.append((UNDER_WAY, site, error.message))
         except StoreError as error:
@@ -248,7 +248,7 @@ def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]
                 )
             )
         else:
-            recovered += [Message("{site}: {done}", site=site, done=done)] if done else []
+            recovered += [Message("{site}: {done}", site=site, done=ending)] if ending else []
     return recovered, left
 
 
@@ -262,7 +262,7 @@ def _writer(site: str) -> int:
 
 def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
     """What restore and later changes need and is missing from the stores, or damaged: (problem, what to do) for each."""
-    found: List[Tuple[str, str]] = []
+    problems: List[Tuple[str, str]] = []
     tries: Dict[Tuple[str, Callable[[Store, str], object], str], None] = {}  # files share patchsets: each is read once
     for item in items:
         if item.live:  # else there is nothing to restore
@@ -272,8 +272,8 @@ def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
         try:
             get(Store(site), digest)
         except StoreError as error:
-            found.append((error.message, error.hint))
-    return found
+            problems.append((error.message, error.hint))
+    return problems
 
 
 def unclaimed(env: Environment, items: Collection[FileStatus], bad: Iterable[StoreError]) -> List[Tuple[str, str]]:
@@ -287,19 +287,19 @@ def unclaimed(env: Environment, items: Collection[FileStatus], bad: Iterable[Sto
     Returns:
         (problem, what to do) for each.
     """
-    found = [(error.message, error.hint) for error in bad]
+    problems = [(error.message, error.hint) for error in bad]
     for copy, site, path in orphans(env, items):
         from shlex import quote
 
         file = f"{site}/{path}"
         hint = Message("put it back, then remove that copy: cp -p {copy} {file}", copy=quote(copy), file=quote(file))
-        found.append(
+        problems.append(
             (
                 Message("{copy}: is the pristine copy of {path}, which is changed and has no receipt", copy=copy, path=path),
                 hint,
             )
         )
-    return found
+    return problems
 
 
 def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[Tuple[str, str, str]]:
@@ -323,5 +323,5 @@ def leftovers(site: str, receipts: Collection[Receipt]) -> Iterator[str]:
         return
     kept = claimed_names(receipts)
     for name, used in {".": {"lock", SPARE, EDITED, *kept}, **kept}.items():
-        here = sorted((home / name).iterdir()) if (home / name).is_dir() else []
-        yield from (str(path) for path in here if path.name not in used)
+        paths = sorted((home / name).iterdir()) if (home / name).is_dir() else []
+        yield from (str(path) for path in paths if path.name not in used)

@@ -59,20 +59,20 @@ class Store:
         Raises:
             StoreError: a receipt is damaged, forged or from a newer sitepatch (FormatError), and there is no `bad`.
         """
-        found: Dict[str, Receipt] = {}
+        receipts: Dict[str, Receipt] = {}
         with explained(self.site), suppress(FileNotFoundError), self._home("receipts") as folder:
             for name in folder.names():
                 if name.endswith(".json"):
                     try:
-                        one = receipt.decode(folder.own(name), f"{folder.path}/{name}")
-                        found[one.path] = one
+                        read = receipt.decode(folder.own(name), f"{folder.path}/{name}")
+                        receipts[read.path] = read
                     except FileNotFoundError:
                         pass  # a commit may be dropping it right now
                     except StoreError as error:
                         if bad is None:
                             raise
                         bad.append(error)
-        return found
+        return receipts
 
     def pristine(self, digest: str) -> bytes:
         """Return the pristine copy with this sha256 (hex); StoreError if it is missing or not those bytes."""
@@ -170,12 +170,12 @@ class Store:
 
 def claimed_names(receipts: Iterable[Receipt]) -> Dict[str, Set[str]]:
     """The names in the folders of `.sitepatch` that these receipts claim, by folder."""
-    found: Dict[str, Set[str]] = {"receipts": set(), "pristine": set(), "patchsets": set()}
-    for one in receipts:
-        found["receipts"].add(file_name(one.path))
-        found["pristine"].add(one.pristine)
-        found["patchsets"].update(f"{step.digest}.json" for step in one.steps)
-    return found
+    names: Dict[str, Set[str]] = {"receipts": set(), "pristine": set(), "patchsets": set()}
+    for claimant in receipts:
+        names["receipts"].add(file_name(claimant.path))
+        names["pristine"].add(claimant.pristine)
+        names["patchsets"].update(f"{step.digest}.json" for step in claimant.steps)
+    return names
 
 
 def is_tidy(home: Folder) -> bool:

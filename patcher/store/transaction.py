@@ -192,23 +192,23 @@ class _Place:
 
     def recover(self) -> str:
         """Undo or finish what the journal says; returns the sentence about it, "" without a journal."""
-        found = journal.read_journal(self.home)
-        if found is None:
+        interrupted = journal.read_journal(self.home)
+        if interrupted is None:
             self.home.remove(f"{JOURNAL}.tmp")
             tidy_edited(self.home)
             return ""
-        self.ended = journal.recover_run(self.site, self.home, found)
-        clean_up(self.home, found.entries, found.named, Store(self.path).receipts)
+        self.ended = journal.recover_run(self.site, self.home, interrupted)
+        clean_up(self.home, interrupted.entries, interrupted.named, Store(self.path).receipts)
         return self.ended
 
     def rescue(self) -> None:
         """Recover after a failure; where even that fails, say what waits."""
-        known, self.ended = self.ended, _OPEN
+        ending, self.ended = self.ended, _OPEN
         try:
-            self.ended = self.recover() or known
+            self.ended = self.recover() or ending
         except OSError:  # the disk has become read-only, say
             waiting = Store(self.path).interrupted()
-            self.ended = Message("{waiting}, by the next command that can write here", waiting=waiting) if waiting else known
+            self.ended = Message("{waiting}, by the next command that can write here", waiting=waiting) if waiting else ending
 
     def plan(self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]]) -> None:
         """Check the changes; nothing is written."""
@@ -264,8 +264,8 @@ def clean_up(
         receipts: reads those of now (see `Store.receipts`).
     """
     bad: List[StoreError] = []
-    now = receipts(bad)
-    kept = claimed_names(now.values())
+    current = receipts(bad)
+    kept = claimed_names(current.values())
     gone = {digest for entry in entries for digest in (entry.old, entry.new)}.union(named) - kept["pristine"]
     rules: Dict[str, Callable[[str], bool]] = {
         "receipts": lambda name: not name.endswith(".json"),
@@ -281,7 +281,7 @@ def clean_up(
                 folder.sync()
         home.remove_folder(folder_name)
     loose = [name for name in (f"{SPARE}.tmp", f"{JOURNAL}.tmp") if home.has(name)]
-    if not now and not bad:
+    if not current and not bad:
         loose.append(SPARE)
     for name in loose:
         home.remove(name)

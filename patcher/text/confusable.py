@@ -37,31 +37,31 @@ def look_alike(name: str) -> str:
     if same != name:
         return Message("Python reads it as {same}", same=same)
     scripts = sorted({unicodedata.name(char, "").split(" ")[0] for char in name}.intersection(_SCRIPTS))
-    text = "it mixes {scripts} letters"
-    return Message(text, scripts=listed([script.capitalize() for script in scripts])) if len(scripts) > 1 else ""
+    template = "it mixes {scripts} letters"
+    return Message(template, scripts=listed([script.capitalize() for script in scripts])) if len(scripts) > 1 else ""
 
 
-def remarks(one: Patchset) -> List[str]:
+def remarks(patchset: Patchset) -> List[str]:
     """Warnings about the code that a patchset inserts: a sentence for each character or name and line."""
-    found = []
-    for name, text in one.files.items():
+    sentences = []
+    for name, content in patchset.files.items():
         if name.endswith(".spatch"):
-            lines = list(enumerate(text.split("\n"), 1))
+            lines = list(enumerate(content.split("\n"), 1))
             added = [(number, line[1:]) for number, line in lines if line[:1] == "+"]
             matched = "\n".join(line for _, line in lines if line[:1] in ("-", " "))
-            placeholders = {*re.findall(r"\$([A-Z][A-Z0-9_]*)\b", matched), *(option.name for option in one.options)}
-            where = f"{one.name}/{name}"
-            found += [*_pointed(where, iter(added)), *_left(where, added, placeholders)]
-    return found
+            placeholders = {*re.findall(r"\$([A-Z][A-Z0-9_]*)\b", matched), *(option.name for option in patchset.options)}
+            where = f"{patchset.name}/{name}"
+            sentences += [*_pointed(where, iter(added)), *_left(where, added, placeholders)]
+    return sentences
 
 
 def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> List[str]:
     """Warnings about what looks like a placeholder inside a string, where a `$` is text."""
-    found: List[str] = []
+    sentences: List[str] = []
     for number, line in lines:
-        for prefix, _, text in _STRING.findall(line) if "$" in line else ():
-            plain = re.sub(r"\{[^{}]*\}", "", text) if "f" in prefix.lower() else text
-            found += [
+        for prefix, _, string in _STRING.findall(line) if "$" in line else ():
+            plain = re.sub(r"\{[^{}]*\}", "", string) if "f" in prefix.lower() else string
+            sentences += [
                 Message(
                     "{path}:{number}: ${name} is inside a string and stays as it is written: put it in the braces of an "
                     "f-string",
@@ -72,7 +72,7 @@ def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> Li
                 for name in dict.fromkeys(re.findall(r"\$(\w+)", plain))
                 if name in placeholders
             ]
-    return found
+    return sentences
 
 
 def diff_remarks(path: str, diff: bytes) -> List[str]:
@@ -92,7 +92,7 @@ def _added(diff: str) -> Iterator[Tuple[int, str]]:
 
 
 def _pointed(path: str, lines: Iterator[Tuple[int, str]]) -> List[str]:
-    found: List[str] = []
+    sentences: List[str] = []
     for number, line in lines:
         if line.isascii() and line.isprintable():
             continue
@@ -102,9 +102,9 @@ def _pointed(path: str, lines: Iterator[Tuple[int, str]]) -> List[str]:
             if unicodedata.category(char) in _HIDDEN and char not in "\t\f":
                 name = unicodedata.name(char, "").lower() or Message("a control character")
                 problem = "{where} U+{code:04X} ({name}), which hides or reorders what stands there"
-                found.append(Message(problem, where=where, code=ord(char), name=name))
+                sentences.append(Message(problem, where=where, code=ord(char), name=name))
         for word in dict.fromkeys(_WORD.findall(code)):
             why = look_alike(word)
-            text = "{where} the name {word}, which looks like another: {why}"
-            found += [Message(text, where=where, word=word, why=why)] if why else []
-    return found
+            template = "{where} the name {word}, which looks like another: {why}"
+            sentences += [Message(template, where=where, word=word, why=why)] if why else []
+    return sentences

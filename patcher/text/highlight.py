@@ -39,18 +39,18 @@ class Highlighted(NamedTuple):
     scopes: List[str]
 
 
-def highlight(text: str) -> Highlighted:
+def highlight(code: str) -> Highlighted:
     """Highlight a Python text; its lines end with LF alone, as those of a diff do."""
     spans: List[TokenSpan] = []
     inner: Set[int] = set()  # offsets of lines that begin inside a string or brackets
     depth = begun = 0
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(code):
         kind, start, end = str(token.lastgroup), *token.span()
         if kind == "open":
             depth, begun = depth + 1, begun if depth else start
         elif kind == "close":
             depth = max(0, depth - 1)
-            inner.update(_line_starts(text, begun, end) if not depth else ())
+            inner.update(_line_starts(code, begun, end) if not depth else ())
         elif kind == "name":
             word = token.group()
             if word in _KEYWORDS or word in _KNOWN:
@@ -60,17 +60,17 @@ def highlight(text: str) -> Highlighted:
             spans += [(start, name, "keyword"), (name, end, "defined")]
         else:
             spans.append((start, end, kind))
-            inner.update(_line_starts(text, start, end) if kind == "string" else ())
-    return Highlighted(spans, _scopes(text, inner))
+            inner.update(_line_starts(code, start, end) if kind == "string" else ())
+    return Highlighted(spans, _scopes(code, inner))
 
 
-def _line_starts(text: str, start: int, end: int) -> List[int]:
-    found = []
-    at = text.find("\n", start, end)
+def _line_starts(code: str, start: int, end: int) -> List[int]:
+    starts = []
+    at = code.find("\n", start, end)
     while at >= 0:
-        found.append(at + 1)
-        at = text.find("\n", at + 1, end)
-    return found
+        starts.append(at + 1)
+        at = code.find("\n", at + 1, end)
+    return starts
 
 
 def _scopes(text: str, inner: Set[int]) -> List[str]:

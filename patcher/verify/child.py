@@ -64,8 +64,8 @@ def compiled(path: str, text: bytes, shown: bool) -> str:
     return ""
 
 
-def _same(one: "CodeType", other: "CodeType") -> bool:
-    return one == other or marshal.dumps(one, 2) == marshal.dumps(other, 2)  # a constant nan is no other's equal
+def _same(code: "CodeType", loaded: "CodeType") -> bool:
+    return code == loaded or marshal.dumps(code, 2) == marshal.dumps(loaded, 2)  # a constant nan is no other's equal
 
 
 def serve(texts: "Dict[str, bytes]") -> None:
@@ -138,10 +138,10 @@ def _explained(error: BaseException) -> "Dict[str, str]":
         while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
             trace = trace.tb_next
         lines = traceback.format_exception(type(error), error, trace)
-        last = traceback.format_exception_only(type(error), error)[-1]
+        last_line = traceback.format_exception_only(type(error), error)[-1]
     except BaseException:  # the module's own exception class may be what is broken
-        lines = [last] = [type(error).__name__]
-    return {"problem": last.strip()[-_MOST:], "output": "".join(lines)[-_MOST:]}
+        lines = [last_line] = [type(error).__name__]
+    return {"problem": last_line.strip()[-_MOST:], "output": "".join(lines)[-_MOST:]}
 
 
 def main(request_path: str, results_path: str) -> None:
@@ -158,7 +158,7 @@ def main(request_path: str, results_path: str) -> None:
     except (ImportError, AttributeError, ValueError, RuntimeError):
         pass  # an interpreter without it; the parent keeps the time as well
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
-    served = {_resolved(path): binascii.a2b_base64(text) for path, text in request["serve"].items()}
+    served = {_resolved(path): binascii.a2b_base64(encoded) for path, encoded in request["serve"].items()}
     current = ["probe", request.get("name", "")]
     if served:
         serve(served)
@@ -175,20 +175,20 @@ def main(request_path: str, results_path: str) -> None:
         runpy.run_path(request["probe"], run_name="__main__")
         return
     sys.argv = [""]
-    for what, name in request["tasks"]:
-        current[:] = [what, name]
+    for kind, name in request["tasks"]:
+        current[:] = [kind, name]
         results.write({"begin": current})
         begun = time.monotonic()
         ended = {"problem": "", "output": ""}
         try:
-            if what == "compile":
+            if kind == "compile":
                 ended["problem"] = compiled(name, binascii.a2b_base64(request["texts"][name]), request["shown"])
             else:
                 importlib.import_module(name)
         except BaseException as error:  # SystemExit and KeyboardInterrupt of a module too
             ended = _explained(error)
-        results.write({"end": [what, name], "seconds": time.monotonic() - begun, **ended})
-        if ended["problem"] and what == "import":
+        results.write({"end": [kind, name], "seconds": time.monotonic() - begun, **ended})
+        if ended["problem"] and kind == "import":
             break
     sys.stdout.flush()
     sys.stderr.flush()

@@ -67,8 +67,8 @@ class Namespace:
             call(libc.unshare, _NEW_MOUNTS)
         except PermissionError:  # no right to mount: in a namespace of its own a user has it
             call(libc.unshare, _NEW_USER | _NEW_MOUNTS)
-            for name, text in (("setgroups", "deny"), ("uid_map", self._user), ("gid_map", self._group)):
-                Path("/proc/self", name).write_text(text, encoding="ascii")
+            for name, content in (("setgroups", "deny"), ("uid_map", self._user), ("gid_map", self._group)):
+                Path("/proc/self", name).write_text(content, encoding="ascii")
         call(libc.mount, b"none", b"/", None, _SLAVE, None)  # what is unmounted outside goes here, too, and is kept by nobody
         for copy, path in self._binds:
             call(libc.mount, copy, path, None, _BIND, None)

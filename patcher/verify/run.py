@@ -30,7 +30,7 @@ _OWN = ("verify/child.py", "importlib/__init__.py")  # frames that are no part o
 def verify_files(
     files: Sequence[FilePlan],
     patchsets: Sequence[Patchset],
-    how: VerifySettings,
+    settings: VerifySettings,
     *,
     written: bool = False,
     in_memory: bool = False,
@@ -40,7 +40,7 @@ def verify_files(
     Args:
         files: `after` are the bytes with the patchsets in question, `before` those without them.
         patchsets: what changes them.
-        how: how to verify.
+        settings: how to verify.
         written: the files on the disk have the patchsets, else they do not.
         in_memory: mount nothing, as an overlay does not.
 
@@ -49,28 +49,29 @@ def verify_files(
     """
     begun = time.monotonic()
     paths = {str(Path(file.site, file.path)): file for file in files}
+    modules = dict.fromkeys(name for patchset in patchsets for name in patchset.verify.imports)
     tasks = [(COMPILE, path) for path in paths if path.endswith(SOURCE)]
-    if how.imports:
-        tasks += [(IMPORT, name) for name in dict.fromkeys(name for one in patchsets for name in one.verify.imports)]
-    probed = [one for one in patchsets if how.how == PROBE and one.verify.probe]
+    if settings.imports:
+        tasks += [(IMPORT, name) for name in modules]
+    probed = [patchset for patchset in patchsets if settings.how == PROBE and patchset.verify.probe]
     total = len(tasks) + len(probed)
-    how.progress(0, total, Message("files and modules verified"))
-    now, before = {path: text.after for path, text in paths.items()}, {path: text.before for path, text in paths.items()}
+    settings.progress(0, total, Message("files and modules verified"))
+    after, before = {path: file.after for path, file in paths.items()}, {path: file.before for path, file in paths.items()}
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
-        stage = _Stage(how, Path(folder), before if written else now, in_memory=in_memory)
-        checks = stage.examine(tasks, now, shown=not written)
+        stage = _Stage(settings, Path(folder), before if written else after, in_memory=in_memory)
+        checks = stage.examine(tasks, after, shown=not written)
         bad = [check[:2] for check in checks if check.problem]
         broken = {check[:2] for check in stage.examine(bad, before, shown=written) if check.problem}
         checks = [check._replace(before=check[:2] in broken) for check in checks]
-        for one in probed:
-            how.progress(len(checks), total, Message("files and modules verified"))
-            checks.append(stage.probe(one, shown=not written))
-    how.progress(1, 1, "verified")
-    relative = {path: text.path for path, text in paths.items()}
+        for patchset in probed:
+            settings.progress(len(checks), total, Message("files and modules verified"))
+            checks.append(stage.probe(patchset, shown=not written))
+    settings.progress(1, 1, "verified")
+    relative = {path: file.path for path, file in paths.items()}
     checks = [check._replace(name=relative.get(check.name, check.name)) for check in checks]
-    left_out = () if how.imports else tuple(dict.fromkeys(name for one in patchsets for name in one.verify.imports))
+    left_out = () if settings.imports else tuple(modules)
     unseen = () if written else tuple(dict.fromkeys(stage.unseen))
-    return Verified(tuple(checks), time.monotonic() - begun, left_out, how.reason, unseen)
+    return Verified(tuple(checks), time.monotonic() - begun, left_out, settings.reason, unseen)
 
 
 class _Stage:
@@ -79,48 +80,50 @@ class _Stage:
     `unseen` gets a sentence for each check that looked past a text that was served from memory.
     """
 
-    def __init__(self, how: VerifySettings, folder: Path, texts: Mapping[str, bytes], *, in_memory: bool) -> None:
-        self._how, self._folder, self._texts = how, folder, texts
+    def __init__(self, settings: VerifySettings, folder: Path, texts: Mapping[str, bytes], *, in_memory: bool) -> None:
+        self._settings, self._folder, self._texts = settings, folder, texts
         self.unseen: List[str] = []
         (folder / "shown").mkdir()
         (folder / "plain").mkdir()
         self._added = [path for path in texts if not os.path.lexists(path)]  # nothing can be mounted over them
-        view = Namespace({path: text for path, text in texts.items() if path not in self._added}, folder / "shown")
+        view = Namespace({path: data for path, data in texts.items() if path not in self._added}, folder / "shown")
         self._views = None if in_memory or not view.works() else {True: view, False: Namespace({}, folder / "plain")}
 
     def examine(self, tasks: Sequence[Tuple[str, str]], texts: Mapping[str, bytes], *, shown: bool) -> List[CheckResult]:
         """The result of each task, for files that have `texts`; a new process takes the tasks that the last one left."""
-        found: List[CheckResult] = []
-        while len(found) < len(tasks):
-            left = list(tasks[len(found) :])
+        checks: List[CheckResult] = []
+        while len(checks) < len(tasks):
+            left = list(tasks[len(checks) :])
             request = {"tasks": left, "texts": _encoded(texts), "shown": shown}
-            found += _results(left, *self._child(request, shown=shown), self._how.timeout)
-        return found
+            checks += _results(left, *self._child(request, shown=shown), self._settings.timeout)
+        return checks
 
-    def probe(self, one: Patchset, *, shown: bool) -> CheckResult:
+    def probe(self, patchset: Patchset, *, shown: bool) -> CheckResult:
         """The result of the probe of a patchset."""
         script = self._folder / "probe.py"
-        script.write_bytes(one.files[one.verify.probe].encode("utf-8"))
-        _, ended = self._child({"probe": str(script), "name": one.name}, shown=shown)
-        problem = "" if ended.code == 0 else _ending(ended, self._how.timeout)
-        return CheckResult(PROBE, one.name, problem, relevant_lines(ended.output, _OWN) if problem else "", ended.seconds)
+        script.write_bytes(patchset.files[patchset.verify.probe].encode("utf-8"))
+        _, ended = self._child({"probe": str(script), "name": patchset.name}, shown=shown)
+        problem = "" if ended.code == 0 else _ending(ended, self._settings.timeout)
+        return CheckResult(PROBE, patchset.name, problem, relevant_lines(ended.output, _OWN) if problem else "", ended.seconds)
 
     def _child(self, request: Dict[str, Any], *, shown: bool) -> Tuple[List[Dict[str, Any]], Ended]:
         """Run the child on a request, in a new and empty working directory; returns its results and how it ended."""
-        how, folder = self._how, self._folder
-        until = time.monotonic() + how.timeout + _AFTER  # one clock for all processes; the interpreter may take long to start
-        unseen = {path: text for path, text in self._texts.items() if self._views is None or path in self._added}
+        settings, folder = self._settings, self._folder
+        # one clock for all processes; the interpreter may take long to start
+        until = time.monotonic() + settings.timeout + _AFTER
+        unseen = {path: data for path, data in self._texts.items() if self._views is None or path in self._added}
         served = _encoded(unseen) if shown else {}
-        fields = {"search": list(how.env.search), "ahead": how.ahead, "until": until, "probe": "", "serve": served, **request}
-        (folder / "request").write_text(json.dumps(fields), encoding="ascii")
+        fields = {"search": list(settings.env.search), "ahead": settings.ahead, "until": until, "probe": "", "serve": served}
+        (folder / "request").write_text(json.dumps({**fields, **request}), encoding="ascii")
         results = folder / "results"
         results.write_bytes(b"")
-        command = [how.env.python, "-I", "-B"]
+        command = [settings.env.python, "-I", "-B"]
         prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the user's runs do
         command += ["-X", f"pycache_prefix={Path(prefix).absolute()}"] if prefix else []
         command += [str(Path(__file__).with_name("child.py")), str(folder / "request"), str(results)]
         enter = self._views[shown].enter if self._views else None
-        ended = run_process(command, tempfile.mkdtemp(prefix="cwd-", dir=str(folder)), alone(), how.timeout + _GRACE, enter)
+        cwd = tempfile.mkdtemp(prefix="cwd-", dir=str(folder))
+        ended = run_process(command, cwd, alone(), settings.timeout + _GRACE, enter)
         lines = []
         for line in results.read_bytes().split(b"\n")[:-1]:  # a line that has no end was being written
             lines.append(json.loads(line.decode("ascii")))
@@ -146,18 +149,18 @@ def _results(
     open_tasks = [line["begin"] for line in lines if "begin" in line][len(checks) :]
     problem = _ending(ended, limit)
     if open_tasks:
-        what, name = open_tasks[0]
-        checks.append(CheckResult(what, name, problem, relevant_lines(ended.output, _OWN), ended.seconds))
+        kind, name = open_tasks[0]
+        checks.append(CheckResult(kind, name, problem, relevant_lines(ended.output, _OWN), ended.seconds))
     if checks:
         return checks
     return [
         CheckResult(
-            what,
+            kind,
             name,
             Message("the interpreter did not get so far: {problem}", problem=problem),
             relevant_lines(ended.output, _OWN),
         )
-        for what, name in tasks
+        for kind, name in tasks
     ]
 
 
