@@ -47,7 +47,7 @@ def proven_backups(sites: Iterable[str], patched: Container[Tuple[str, str]]) ->
         sites: the directories.
         patched: (site directory, path) of files that are left out, as they have a receipt and a pristine copy.
     """
-    return [one for site in sites for one in _proven(site) if (site, one.path) not in patched]
+    return [backup for site in sites for backup in _proven(site) if (site, backup.path) not in patched]
 
 
 def _proven(site: str) -> List[Backup]:
@@ -59,7 +59,7 @@ def _proven(site: str) -> List[Backup]:
     from patcher.installed.record import hashes_recorded  # not for `status` of what is in order
 
     recorded = hashes_recorded(site, named)
-    found: List[Backup] = []
+    backups: List[Backup] = []
     for path, names in sorted(named.items()):
         file, digests = Path(site, path), recorded.get(path, ())
         with suppress(OSError, SitepatchError):  # it cannot be read
@@ -70,29 +70,29 @@ def _proven(site: str) -> List[Backup]:
                 with suppress(OSError, SitepatchError):
                     data = read_file(file.with_name(name))
                     if sha256(data).hexdigest() in digests:
-                        found.append(Backup(site, path, name, edited, data, file.with_name(name).stat().st_mtime_ns))
+                        backups.append(Backup(site, path, name, edited, data, file.with_name(name).stat().st_mtime_ns))
                         break
-    return found
+    return backups
 
 
 def _named(site: str) -> Dict[str, List[str]]:
     """The Python files with the names of backups beside them, by path."""
-    found: Dict[str, List[str]] = {}
+    names_of: Dict[str, List[str]] = {}
     folders = [""]
     while folders:
         folder = folders.pop()
         sources: List[str] = []
-        others: List[str] = []
+        further: List[str] = []
         with suppress(OSError), os.scandir(os.path.join(site, folder)) as entries:  # noqa: PTH118  (pathlib is slow to import)
-            for each in entries:
-                if each.is_dir(follow_symlinks=False):
-                    folders += [f"{folder}{each.name}/"] if each.name not in _PASSED else []
-                elif each.name.endswith(".py"):
-                    sources.append(each.name)
-                elif not each.name.endswith((".pyi", ".so", ".h")):  # most of the others
-                    others.append(each.name)
-        for name in others:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders += [f"{folder}{entry.name}/"] if entry.name not in _PASSED else []
+                elif entry.name.endswith(".py"):
+                    sources.append(entry.name)
+                elif not entry.name.endswith((".pyi", ".so", ".h")):  # most of the others
+                    further.append(entry.name)
+        for name in further:
             for of in sources:
                 if is_backup(name, of):
-                    found.setdefault(folder + of, []).append(name)
-    return found
+                    names_of.setdefault(folder + of, []).append(name)
+    return names_of

@@ -63,9 +63,9 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     if len(best) > 1:
         kept = {path: count_patched(path, samples) for path in best}
         best = [path for path in best if kept[path] == max(kept.values())]
-    found = [Owner(*read_headers(path / "METADATA"), str(path), True) for path in best]
-    owned_by = listed([f"{each.name} {each.version} ({Path(each.dist_info).name})" for each in found])
-    if not plain and len({each.name for each in found}) > 1:
+    claims = [Owner(*read_headers(path / "METADATA"), str(path), True) for path in best]
+    owned_by = listed([f"{claim.name} {claim.version} ({Path(claim.dist_info).name})" for claim in claims])
+    if not plain and len({claim.name for claim in claims}) > 1:
         raise SitepatchError(
             "{package} in {site} is a namespace package of several distributions: {owned_by}",
             Message("name a file of the one that is meant: a patchset is for files of one of them"),
@@ -73,7 +73,7 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
             site=site,
             owned_by=owned_by,
         )
-    if len({each.version for each in found}) > 1:
+    if len({claim.version for claim in claims}) > 1:
         raise SitepatchError(
             "{package} in {site} belongs to several distributions, and its files do not tell which is right: {owned_by}",
             Message("uninstall all of them and install the one that is wanted"),
@@ -81,15 +81,15 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
             site=site,
             owned_by=owned_by,
         )
-    others = [path.name for path in owners if str(path) != found[0].dist_info]
-    text = "{package} is also listed by {names}; its files are those of {name}"
-    note = Message(text, package=package, names=", ".join(others), name=best[0].name) if others else ""
-    return found[0]._replace(note=note)
+    further = [path.name for path in owners if str(path) != claims[0].dist_info]
+    template = "{package} is also listed by {names}; its files are those of {name}"
+    note = Message(template, package=package, names=", ".join(further), name=best[0].name) if further else ""
+    return claims[0]._replace(note=note)
 
 
 def reinstall_command(site: str, name: str, version: str) -> str:
     """How to reinstall the same build of a distribution: a command, or where it was installed from."""
-    infos = [each for each in Path(site).glob("*.dist-info") if normalized(each.name.split("-")[0]) == normalized(name)]
+    infos = [folder for folder in Path(site).glob("*.dist-info") if normalized(folder.name.split("-")[0]) == normalized(name)]
     url = origin(infos[0]).url if len(infos) == 1 else ""
     if url:
         return Message("install {name} {version} again from where it came: {url}", name=name, version=version, url=url)
@@ -101,11 +101,11 @@ def reinstall_command(site: str, name: str, version: str) -> str:
 def edited_message(located: Located, path: str) -> Tuple[str, str]:
     """The message and the hint for a file that differs from what its distribution installed."""
     name = located.distribution or located.package
-    text = "the file is not what {name} {version} installed: somebody edited it (its sha256 differs from RECORD)"
-    what = Message(text, name=name, version=located.version)
+    template = "the file is not what {name} {version} installed: somebody edited it (its sha256 differs from RECORD)"
+    edited = Message(template, name=name, version=located.version)
     keep = Message("make a patchset of the edit: sitepatch capture {path} --name NAME --adopt", path=path)
     problem = "{keep}; or put it back first: {reinstall_command}"
-    return what, Message(problem, keep=keep, reinstall_command=reinstall_command(located.site, name, located.version))
+    return edited, Message(problem, keep=keep, reinstall_command=reinstall_command(located.site, name, located.version))
 
 
 class Origin(NamedTuple):
@@ -122,9 +122,9 @@ class Origin(NamedTuple):
 
 def origin(dist_info: Path) -> Origin:
     """Where a distribution was installed from, by its metadata folder."""
-    text = _text(dist_info / "direct_url.json")
-    url = re.search(r'"url"\s*:\s*"([^"]*)"', text)
-    return Origin(url.group(1) if url else "", bool(re.search(r'"editable"\s*:\s*true', text)))
+    direct_url = _text(dist_info / "direct_url.json")
+    url = re.search(r'"url"\s*:\s*"([^"]*)"', direct_url)
+    return Origin(url.group(1) if url else "", bool(re.search(r'"editable"\s*:\s*true', direct_url)))
 
 
 def installed_distributions(site: Path) -> Iterator[Owner]:
@@ -133,7 +133,7 @@ def installed_distributions(site: Path) -> Iterator[Owner]:
     Of an editable install, `note` is the URL of its files.
     """
     kinds = (".dist-info", ".egg-info", ".egg-link")
-    for folder in sorted(each for each in site.iterdir() if each.suffix in kinds and each.name[0] != "~"):
+    for folder in sorted(entry for entry in site.iterdir() if entry.suffix in kinds and entry.name[0] != "~"):
         metadata = folder / ("METADATA" if folder.suffix == ".dist-info" else "PKG-INFO") if folder.is_dir() else folder
         name, version = read_headers(metadata)
         came = origin(folder)
@@ -155,16 +155,16 @@ def _text(path: Union[str, Path]) -> str:
 
 def read_headers(path: Union[str, Path]) -> Tuple[str, str]:
     """(Name, Version) of a METADATA or PKG-INFO file, "" for what is not there."""
-    text = _text(path)
-    found = [re.search(rf"^{key}:[ \t]*(\S+)", text, re.MULTILINE | re.IGNORECASE) for key in ("Name", "Version")]
-    name, version = (match.group(1) if match else "" for match in found)
+    headers = _text(path)
+    matches = [re.search(rf"^{key}:[ \t]*(\S+)", headers, re.MULTILINE | re.IGNORECASE) for key in ("Name", "Version")]
+    name, version = (match.group(1) if match else "" for match in matches)
     return name, version
 
 
 def _unrecorded(site: Path, package: str, dist_infos: Sequence[str]) -> Owner:
     """The owner by egg-info, Debian's metadata or the files of a checkout, where no RECORD lists the package."""
-    text = "no RECORD lists {package} in {site}: nothing proves that its files are as upstream shipped them"
-    note = Message(text, package=package, site=site)
+    template = "no RECORD lists {package} in {site}: nothing proves that its files are as upstream shipped them"
+    note = Message(template, package=package, site=site)
     for name, version, folder in _sources(site, package, dist_infos):
         if version:
             return Owner(name or package, version, folder, note=note)
@@ -181,13 +181,13 @@ def _sources(site: Path, package: str, dist_infos: Sequence[str]) -> Iterator[Tu
     for root in roots:
         project = re.search(r"^\[project\][ \t]*\n(.*?)(?=^\[|\Z)", _text(root / "pyproject.toml"), re.M | re.S)
         table = project.group(1) if project else ""
-        found = [re.search(rf"""^{key}\s*=\s*["']([^"'\n]+)""", table, re.M) for key in ("name", "version")]
-        if found[1]:
-            yield found[0].group(1) if found[0] else "", found[1].group(1), ""
+        matches = [re.search(rf"""^{key}\s*=\s*["']([^"'\n]+)""", table, re.M) for key in ("name", "version")]
+        if matches[1]:
+            yield matches[0].group(1) if matches[0] else "", matches[1].group(1), ""
     for root in roots:
         yield (*read_headers(root / "PKG-INFO"), "")
         yield (*read_headers(root / "EGG-INFO/PKG-INFO"), "")
-    eggs: List[str] = sorted(each.name for each in site.iterdir() if each.name.endswith(".egg-info"))
+    eggs: List[str] = sorted(egg.name for egg in site.iterdir() if egg.name.endswith(".egg-info"))
     for entry in (*dist_infos, *eggs):
         folder = site / entry
         tops = _text(folder / "top_level.txt").split()

@@ -58,8 +58,8 @@ def download(url: str, digest: str = "") -> bytes:
         raise SitepatchError(
             "{url}: found {number:,} bytes, expected {int:,}", "run it again", url=url, number=len(data), int=int(expected)
         )
-    there = sha256(data).hexdigest()
-    if digest and there != digest.lower():
-        text = "{url}: found sha256:{there}, expected sha256:{digest}"
-        raise SitepatchError(text, "what is there has changed: look at it", url=url, there=there, digest=digest)
+    fetched = sha256(data).hexdigest()
+    if digest and fetched != digest.lower():
+        template = "{url}: found sha256:{there}, expected sha256:{digest}"
+        raise SitepatchError(template, "what is there has changed: look at it", url=url, there=fetched, digest=digest)
     return data

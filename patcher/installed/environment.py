@@ -33,14 +33,14 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
     targeted = env.search == env.sites and len(env.sites) == 1
     if _is_stdlib(package, env):
         raise SitepatchError("{package} belongs to the standard library, which is not patched", package=package)
-    found = [place for place in env.search if _holds(Path(place), package)]
-    loose = [place for place in env.sites if (Path(place) / package).is_dir() and place not in found]
+    places = [place for place in env.search if _holds(Path(place), package)]
+    loose = [place for place in env.sites if (Path(place) / package).is_dir() and place not in places]
     zipped = [place for place in env.search if _zip_holds(Path(place), package)]
-    if zipped and (not found or env.search.index(zipped[0]) < env.search.index(found[0])):
-        text = "{package} lies inside the archive {archive}"
-        raise SitepatchError(text, Message("install it with pip, which unpacks it"), package=package, archive=zipped[0])
-    site = found[0] if found else loose[0] if loose else ""
-    editable = "" if targeted or (found and site in env.sites) else _editable(env, package)
+    if zipped and (not places or env.search.index(zipped[0]) < env.search.index(places[0])):
+        template = "{package} lies inside the archive {archive}"
+        raise SitepatchError(template, Message("install it with pip, which unpacks it"), package=package, archive=zipped[0])
+    site = places[0] if places else loose[0] if loose else ""
+    editable = "" if targeted or (places and site in env.sites) else _editable(env, package)
     if editable:
         hint = Message("to patch the checkout itself: --target {editable}", editable=editable)
         raise SitepatchError(
@@ -53,7 +53,7 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
         )
     owned = owner(Path(site), package, files)
     notes = [owned.note] if owned.note else []
-    if not found and not targeted and not owned.recorded:
+    if not places and not targeted and not owned.recorded:
         left = Message(
             "{path} has no __init__.py and no RECORD lists it: it is left over from an uninstall", path=Path(site) / package
         )
@@ -62,9 +62,9 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
         raise SitepatchError(
             "{package} is imported from {site}, which is no site directory", "use --target {site}", package=package, site=site
         )
-    if len(found) > 1:
+    if len(places) > 1:
         problem = "{package} is found twice: in {place}; {site} comes first and is patched"
-        notes.insert(0, Message(problem, package=package, place=listed(found, "in"), site=site))
+        notes.insert(0, Message(problem, package=package, place=listed(places, "in"), site=site))
     return Located(package, site, owned.name, owned.version, owned.dist_info, tuple(notes), owned.recorded)
 
 
@@ -74,7 +74,7 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
     Raises:
         SitepatchError: when a path leaves the package, or a directory on the way is a link out of the site directory.
     """
-    found = []
+    existing = []
     for path in paths:
         parts = path.split("/")
         inside = parts[0] in (located.package, f"{located.package}.py") and not {"", ".", ".."} & set(parts)
@@ -92,8 +92,8 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
                     path_directory=os.path.realpath(directory),
                 )
         if (directory / parts[-1]).is_file():
-            found.append(path)
-    return tuple(found)
+            existing.append(path)
+    return tuple(existing)
 
 
 def _is_below(path: Path, site: str) -> bool:

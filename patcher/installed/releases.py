@@ -190,15 +190,15 @@ def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, byt
         if len(infos) != 1:
             raise SitepatchError("{wheel}: found {number} RECORD files in it, expected one", wheel=wheel, number=len(infos))
         info = infos[0].rpartition("/")[0]
-        chosen = sorted(names & {*paths, *(f"{info}/{each}" for each in _METADATA)})
+        wanted = sorted(names & {*paths, *(f"{info}/{metadata_name}" for metadata_name in _METADATA)})
         tops = {path.split("/")[0] + "/" for path in paths if "/" in path}
-        members = {name: member(archive, name) for name in chosen}
+        members = {name: member(archive, name) for name in wanted}
     record = members[f"{info}/RECORD"]
-    there = {top: b"" for top in sorted(tops) if re.search(rb'^"?' + re.escape(top.encode()), record, re.MULTILINE)}
+    folders = {top: b"" for top in sorted(tops) if re.search(rb'^"?' + re.escape(top.encode()), record, re.MULTILINE)}
     lost = [path for path in paths if path not in members and recorded_in(record, path)]
     if lost:
         raise SitepatchError("{wheel}: its RECORD lists {path}, and it has no such file", AGAIN, wheel=wheel, path=lost[0])
-    return {**there, **members}
+    return {**folders, **members}
 
 
 def _files(folder: Path) -> List[Path]:
@@ -218,7 +218,7 @@ def _damage(folder: Path) -> str:
 
 
 def _recorded(folder: Path, path: str) -> Optional[str]:
-    infos = [str(each.parent) for each in folder.glob("*.dist-info/RECORD")]
+    infos = [str(record.parent) for record in folder.glob("*.dist-info/RECORD")]
     return recorded_hash(Located("", str(folder), "", "", infos[0]), path) if infos else None
 
 

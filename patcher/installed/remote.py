@@ -48,16 +48,16 @@ class _Parts(io.RawIOBase):
         length, start = struct.unpack("<LL", tail[end + 12 : end + 20]) if 0 <= end <= len(tail) - 22 else (0, 0)
         if not length or start + length != offset + end:
             raise SitepatchError("found no directory at its end")
-        self._start, self._end, last = start, tail[end:], tail[max(start - offset, 0) : end]
-        first = self._part(start, min(start + _PIECE, offset)) if start < offset else b""
-        if start + len(first) < offset:
-            first = first[: max(stop for _, stop in ((0, 0), *_entries(first)))]
-            last = last[max(last.find(_ENTRY), 0) :]
-            if not any(stop == len(last) for _, stop in _entries(last)):
-                last = b""
-        self._first, self._last = first, last
-        self._gap = start + len(first), offset + end - len(last)
-        self._arrange(first + last)
+        self._start, self._end, back = start, tail[end:], tail[max(start - offset, 0) : end]
+        front = self._part(start, min(start + _PIECE, offset)) if start < offset else b""
+        if start + len(front) < offset:
+            front = front[: max(stop for _, stop in ((0, 0), *_entries(front)))]
+            back = back[max(back.find(_ENTRY), 0) :]
+            if not any(stop == len(back) for _, stop in _entries(back)):
+                back = b""
+        self._first, self._last = front, back
+        self._gap = start + len(front), offset + end - len(back)
+        self._arrange(front + back)
 
     def widen(self) -> bool:
         start, stop = self._gap

@@ -50,23 +50,24 @@ def image(target: str) -> Optional[Image]:
     if not root or not os.path.isdir(directory):
         return None
     if not _inside(root, directory):
-        text = "--target {target}: found a link out of the image {root}, to {directory}"
-        raise UsageError(text, target=target, root=root, directory=os.path.realpath(directory))
-    every = [] if _has_packages(directory) else list(_pythons(root, directory))
-    if not every and directory == root:
+        template = "--target {target}: found a link out of the image {root}, to {directory}"
+        raise UsageError(template, target=target, root=root, directory=os.path.realpath(directory))
+    pythons = [] if _has_packages(directory) else list(_pythons(root, directory))
+    if not pythons and directory == root:
         where = Message("usr/lib/python3/dist-packages, opt/conda/lib/python3.12/site-packages, a virtual environment")
         problem = "looked for as lib/python3*/site-packages or dist-packages: {where}; or name a directory of packages"
         raise UsageError("--target {target}: found an image without a Python in it", problem, target=target, where=where)
-    found = [one for one in every if any(map(_has_packages, one.sites))] or every
-    if len(found) > 1:
-        places = [site for one in found for site in one.sites if _has_packages(site)] or [one.sites[0] for one in found]
+    candidates = [python for python in pythons if any(map(_has_packages, python.sites))] or pythons
+    if len(candidates) > 1:
+        places = [site for python in candidates for site in python.sites if _has_packages(site)]
+        places = places or [python.sites[0] for python in candidates]
         names = shortened([os.path.relpath(place, root) for place in places], _SHOWN)
         said = "name one of these directories, as in: --target {target}"
         hint = Message(said, target=os.path.join(target, os.path.relpath(places[0], directory)))
         template = "--target {target}: found {number} Pythons in an image, with packages in {names}"
-        raise UsageError(Message(template, target=target, number=len(found), names=names), hint)
-    chosen = found[0] if found else Image(root, (directory,), _version(root, directory))
-    for site in chosen.sites:
+        raise UsageError(Message(template, target=target, number=len(candidates), names=names), hint)
+    picked = candidates[0] if candidates else Image(root, (directory,), _version(root, directory))
+    for site in picked.sites:
         links = [f"{os.path.relpath(link, root)} -> {os.readlink(link)}" for link in _leaving(root, site)]
         out = shortened(links, _SHOWN)
         if out:
@@ -79,7 +80,7 @@ def image(target: str) -> Optional[Image]:
                 root=root,
                 out=out,
             )
-    return chosen
+    return picked
 
 
 def _inside(root: str, path: str) -> bool:
@@ -94,29 +95,29 @@ def _resolved(root: str, path: str) -> str:
         root: of the image.
         path: `/`-separated, relative to the root, which is its own parent.
     """
-    left, done, links = path.split("/")[::-1], root, 0
+    left, resolved, links = path.split("/")[::-1], root, 0
     while left:
         part = left.pop()
-        here = os.path.join(done, part)
+        step = os.path.join(resolved, part)
         if part in ("", "."):
             continue
         if part == "..":
-            done = done if done == root else os.path.dirname(done)
-        elif os.path.islink(here):
+            resolved = resolved if resolved == root else os.path.dirname(resolved)
+        elif os.path.islink(step):
             links += 1
             if links > _LINKS:
                 return ""
-            to = os.readlink(here)
-            done = root if to.startswith("/") else done
+            to = os.readlink(step)
+            resolved = root if to.startswith("/") else resolved
             left += to.split("/")[::-1]
         else:
-            done = here
-    return done
+            resolved = step
+    return resolved
 
 
 def _pythons(root: str, directory: str) -> Iterator[Image]:
     """Every Python below a directory of an image, with the site directories that are there."""
-    found: Dict[Tuple[str, Optional[Tuple[int, int]]], List[str]] = {}
+    sites_of: Dict[Tuple[str, Optional[Tuple[int, int]]], List[str]] = {}
     for library in _libraries(root, directory):
         prefix, version = os.path.dirname(os.path.dirname(library)), _version(root, library)
         if prefix == os.path.join(root, "usr/local") and not os.path.exists(f"{library}/os.py"):
@@ -124,9 +125,9 @@ def _pythons(root: str, directory: str) -> Iterator[Image]:
         for name in _SITES:
             site = _resolved(root, os.path.relpath(f"{library}/{name}", root))
             if site and os.path.isdir(site):
-                sites = found.setdefault((prefix, version or _default(root, prefix)), [])
+                sites = sites_of.setdefault((prefix, version or _default(root, prefix)), [])
                 sites += [site] if site not in sites else []
-    for (_, version), sites in sorted(found.items(), key=str):
+    for (_, version), sites in sorted(sites_of.items(), key=str):
         sites.sort(key=lambda site: f"{root}/usr/local/" not in site)
         yield Image(root, tuple(sites), version)
 
@@ -135,23 +136,23 @@ def _libraries(root: str, directory: str) -> Iterator[str]:
     """Every `lib/python3*` below a directory of an image, where its links lead."""
     level = [directory]
     for _ in range(_DEPTH):
-        entries = [each for folder in level for each in _listed(folder)]
-        for each in entries:
-            if os.path.basename(os.path.dirname(each.path)) in ("lib", "lib64") and _LIBRARY.fullmatch(each.name):
-                library = _resolved(root, os.path.relpath(each.path, root))
+        entries = [entry for folder in level for entry in _listed(folder)]
+        for entry in entries:
+            if os.path.basename(os.path.dirname(entry.path)) in ("lib", "lib64") and _LIBRARY.fullmatch(entry.name):
+                library = _resolved(root, os.path.relpath(entry.path, root))
                 if library and os.path.isdir(library):
                     yield library
-        level = [each.path for each in entries if each.is_dir(follow_symlinks=False) and _may_hold(root, each)]
+        level = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False) and _may_hold(root, entry)]
 
 
-def _may_hold(root: str, each: os.DirEntry[str]) -> bool:
-    return not (each.name in _HOLDING or _LIBRARY.fullmatch(each.name) or os.path.relpath(each.path, root) in _PASSED)
+def _may_hold(root: str, entry: os.DirEntry[str]) -> bool:
+    return not (entry.name in _HOLDING or _LIBRARY.fullmatch(entry.name) or os.path.relpath(entry.path, root) in _PASSED)
 
 
 def _listed(folder: str) -> List[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda each: each.name)
+            return sorted(entries, key=lambda entry: entry.name)
     except PermissionError:
         return []  # another user's home
 
@@ -168,7 +169,7 @@ def _default(root: str, prefix: str) -> Optional[Tuple[int, int]]:
 
 
 def _has_packages(site: str) -> bool:
-    names = [each.name for each in _listed(site) if each.name.endswith((".dist-info", ".egg-info", ".egg-link"))]
+    names = [entry.name for entry in _listed(site) if entry.name.endswith((".dist-info", ".egg-info", ".egg-link"))]
     return any(normalized(name.split("-")[0].split(".")[0]) not in _TOOLS for name in names)
 
 
@@ -176,8 +177,8 @@ def _leaving(root: str, site: str) -> Iterator[str]:
     """The links in a site directory that lead out of the image."""
     folders = [site]
     while folders:
-        for each in _listed(folders.pop()):
-            if each.is_symlink() and not _inside(root, each.path):
-                yield each.path
-            elif each.is_dir(follow_symlinks=False):
-                folders.append(each.path)
+        for entry in _listed(folders.pop()):
+            if entry.is_symlink() and not _inside(root, entry.path):
+                yield entry.path
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)

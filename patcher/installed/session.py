@@ -96,8 +96,8 @@ def start_session() -> Session:
     except ModuleNotFoundError as error:
         if error.name != "pip":
             raise NoPip(Message("this pip cannot fetch releases: {error}", error=error), _OTHER_PIP) from None
-        text = "releases are fetched with pip: {executable} -m ensurepip, or in a uv environment: uv pip install pip"
-        hint = Message(text, executable=sys.executable)
+        template = "releases are fetched with pip: {executable} -m ensurepip, or in a uv environment: uv pip install pip"
+        hint = Message(template, executable=sys.executable)
         raise NoPip(Message("{executable} has no pip", executable=sys.executable), hint) from None
     except (ImportError, AttributeError, TypeError) as error:
         raise NoPip(Message("this pip cannot fetch releases: {error}", error=error), _OTHER_PIP) from None
@@ -108,8 +108,8 @@ def _add_uv(options: Any, environ: Mapping[str, str]) -> None:
     default, *_ = [*_uv_indexes(environ, "UV_DEFAULT_INDEX"), *_uv_indexes(environ, "UV_INDEX_URL"), ""]
     if default and options.index_url == _PYPI:
         options.index_url, default = default, ""
-    more = [*_uv_indexes(environ, "UV_INDEX"), *_uv_indexes(environ, "UV_EXTRA_INDEX_URL"), default]
-    options.extra_index_urls = [*options.extra_index_urls, *filter(None, more)]
+    indexes = [*_uv_indexes(environ, "UV_INDEX"), *_uv_indexes(environ, "UV_EXTRA_INDEX_URL"), default]
+    options.extra_index_urls = [*options.extra_index_urls, *filter(None, indexes)]
     options.find_links = [*options.find_links, *filter(None, environ.get("UV_FIND_LINKS", "").split(","))]
     options.trusted_hosts = [*options.trusted_hosts, *environ.get("UV_INSECURE_HOST", "").split()]
     options.client_cert = options.client_cert or environ.get("SSL_CLIENT_CERT")
@@ -119,6 +119,6 @@ def _uv_indexes(environ: Mapping[str, str], variable: str) -> Iterator[str]:
     """The URLs of `[NAME=]URL ...`, each with the credentials that uv has for its name."""
     for name, url in re.findall(r"(?:([\w.-]+)=)?(\S+)", environ.get(variable, "")):
         prefix = f"UV_INDEX_{re.sub('[^A-Z0-9]', '_', name.upper())}"
-        user, password = (environ.get(f"{prefix}_{what}", "") for what in ("USERNAME", "PASSWORD"))
+        user, password = (environ.get(f"{prefix}_{field}", "") for field in ("USERNAME", "PASSWORD"))
         scheme, _, place = url.partition("://")
         yield f"{scheme}://{quote(user, '')}:{quote(password, '')}@{place}" if name and (user or password) else url

@@ -20,34 +20,34 @@ _PLAIN = r"\d+(?:\.\d+)*"  # compiled on first use: `status` does not use it
 _BOUND = r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*"
 
 
-def _version(text: str) -> Version:
+def _version(version: str) -> Version:
     """A version as packaging reads it. Raises ValueError for an invalid one."""
     from packaging.version import Version
 
-    return Version(text)
+    return Version(version)
 
 
-def _range(text: str) -> SpecifierSet:
+def _range(versions: str) -> SpecifierSet:
     """A specifier set as packaging reads it. Raises ValueError for an invalid one."""
     from packaging.specifiers import SpecifierSet  # with subprocess
 
-    return SpecifierSet(text)
+    return SpecifierSet(versions)
 
 
-def is_version(text: str) -> bool:
+def is_version(version: str) -> bool:
     """Whether a text is a PEP 440 version."""
-    if re.fullmatch(_PLAIN, text):
+    if re.fullmatch(_PLAIN, version):
         return True
     try:
-        _version(text)
+        _version(version)
     except ValueError:
         return False
     return True
 
 
-def canonical(text: str) -> str:
+def canonical(version: str) -> str:
     """A version as PEP 440 normalises it, as in the file names of distributions. Raises ValueError for an invalid one."""
-    return str(_version(text))
+    return str(_version(version))
 
 
 def says_nothing(version: str) -> bool:
@@ -55,12 +55,12 @@ def says_nothing(version: str) -> bool:
     return not is_version(version) or untagged(version)
 
 
-def is_range(text: str) -> bool:
+def is_range(versions: str) -> bool:
     """Whether a text is a PEP 440 specifier set; "" is one, for any version."""
-    if _bounds(text) is not None:
+    if _bounds(versions) is not None:
         return True
     try:
-        _range(text)
+        _range(versions)
     except ValueError:
         return False
     return True
@@ -68,8 +68,8 @@ def is_range(text: str) -> bool:
 
 def _bounds(versions: str) -> Optional[List[Tuple[str, Tuple[int, ...]]]]:
     """The (operator, release) pairs of a range of plain bounds, None for any other."""
-    found = [re.fullmatch(_BOUND, part) for part in versions.split(",")] if versions.strip() else []
-    return None if None in found else [(each.group(1), _release(each.group(2))) for each in found if each]
+    matches = [re.fullmatch(_BOUND, part) for part in versions.split(",")] if versions.strip() else []
+    return None if None in matches else [(match.group(1), _release(match.group(2))) for match in matches if match]
 
 
 def _release(version: str) -> Tuple[int, ...]:
@@ -125,19 +125,20 @@ def matching_versions(requested: str, versions: Iterable[str]) -> List[str]:
     Raises:
         ValueError: when one of them is not PEP 440.
     """
-    known = {text: _version(text) for text in versions}
-    exact = [text for text, version in known.items() if version == _version(requested)]
-    return exact or [text for text, version in known.items() if _version(version.public) == _version(requested)]
+    parsed = {spelling: _version(spelling) for spelling in versions}
+    exact = [spelling for spelling, version in parsed.items() if version == _version(requested)]
+    return exact or [spelling for spelling, version in parsed.items() if _version(version.public) == _version(requested)]
 
 
 def newest(versions: Iterable[str]) -> List[str]:
     """All builds of the newest release (`2.7.1+cpu`, `2.7.1+cu128`); of pre-releases only where there is nothing else."""
-    known = {text: _version(text) for text in versions}
-    last = max(known.values(), key=lambda one: (not one.is_prerelease, one), default=None)
-    return [text for text, version in known.items() if last is not None and version.public == last.public]
+    parsed = {spelling: _version(spelling) for spelling in versions}
+    newest_version = max(parsed.values(), key=lambda version: (not version.is_prerelease, version), default=None)
+    public = newest_version.public if newest_version is not None else ""
+    return [spelling for spelling, version in parsed.items() if version.public == public]
 
 
-def overlap(first: str, second: str) -> Optional[str]:
+def overlap(versions: str, others: str) -> Optional[str]:
     """A version that two specifier sets both accept, or None.
 
     What both accept is a union of intervals in PEP 440's order, each of which begins at a version of a specifier, right after
@@ -146,8 +147,8 @@ def overlap(first: str, second: str) -> Optional[str]:
     Raises:
         ValueError: when one is not a specifier set.
     """
-    both = ",".join(filter(None, (first, second)))
-    return next((version for version in _beginnings(both) if accepts(both, version)), None)
+    joint = ",".join(filter(None, (versions, others)))
+    return next((version for version in _beginnings(joint) if accepts(joint, version)), None)
 
 
 def _beginnings(versions: str) -> Iterator[str]:
@@ -170,7 +171,7 @@ def _beginnings(versions: str) -> Iterator[str]:
             after.append(f"{version.public[: number.start()]}{int(number.group()) + 1}")
         if version.dev is None:
             after += [version.public] if version.post is not None else [version.public, f"{version.public}.post0"]
-        for text in after:
-            yield text
-            if ".dev" not in text:
-                yield f"{text}.dev0"
+        for beginning in after:
+            yield beginning
+            if ".dev" not in beginning:
+                yield f"{beginning}.dev0"

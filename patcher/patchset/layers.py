@@ -12,29 +12,29 @@ _Piece = Tuple[int, int, bytes]
 """A part of a text that splices make: the bytes `[start, end)` of the text before, or (`start` is `end`) new ones."""
 
 
-def compose(size: int, first: Sequence[Splice], second: Sequence[Splice]) -> Tuple[Splice, ...]:
-    """The splices that lead from a text of `size` bytes through `first` and then `second`."""
-    between = list(_pieces(size, first))
+def compose(size: int, first_splices: Sequence[Splice], second_splices: Sequence[Splice]) -> Tuple[Splice, ...]:
+    """The splices that lead from a text of `size` bytes through `first_splices` and then `second_splices`."""
+    between = list(_pieces(size, first_splices))
     pieces: List[_Piece] = []
-    for start, end, new in _pieces(sum(map(_length, between)), second):
+    for start, end, new in _pieces(sum(map(_length, between)), second_splices):
         pieces += [(start, start, new)] if new else _cut(between, start, end)
     splices: List[Splice] = []
-    done, inserted = 0, b""
+    position, inserted = 0, b""
     for start, end, new in [*pieces, (size, size + 1, b"")]:
         if new:
             inserted += new
         else:
-            splices += [Splice(done, start, inserted)] if inserted or start > done else []
-            done, inserted = end, b""
+            splices += [Splice(position, start, inserted)] if inserted or start > position else []
+            position, inserted = end, b""
     return tuple(splices)
 
 
 def _pieces(size: int, splices: Sequence[Splice]) -> Iterator[_Piece]:
-    done = 0
+    position = 0
     for start, end, new in [*splices, (size, size, b"")]:
-        yield from [(done, start, b"")] if start > done else []
+        yield from [(position, start, b"")] if start > position else []
         yield from [(start, start, new)] if new else []
-        done = end
+        position = end
 
 
 def _length(piece: _Piece) -> int:
@@ -47,8 +47,8 @@ def _cut(pieces: Sequence[_Piece], start: int, end: int) -> Iterator[_Piece]:
     for piece in pieces:
         low, high = max(start, at) - at, min(end, at + _length(piece)) - at
         if low < high:
-            first, _, new = piece
-            yield (first, first, new[low:high]) if new else (first + low, first + high, b"")
+            begin, _, new = piece
+            yield (begin, begin, new[low:high]) if new else (begin + low, begin + high, b"")
         at += _length(piece)
 
 
@@ -68,15 +68,15 @@ def rewrite_layers(
     layers = layers_of(hunks)
     if len(layers) < 2:
         return rewrite(data, tuple(hunks))
-    text, results = data, []
+    source, results = data, []
     splices: Tuple[Splice, ...] = ()
     for layer in layers:
-        result = rewrite(text, layer)
-        text, splices = result.data, compose(len(data), splices, result.splices)
+        result = rewrite(source, layer)
+        source, splices = result.data, compose(len(data), splices, result.splices)
         results.append(result)
     answers = tuple(answer._replace(splices=()) for result in results for answer in result.answers)
     failed = any(answer.state.failed for answer in answers)
-    return Rewrite(data, (), answers) if failed else Rewrite(text, splices, answers)
+    return Rewrite(data, (), answers) if failed else Rewrite(source, splices, answers)
 
 
 def is_series(patchset: Patchset) -> bool:

@@ -130,7 +130,7 @@ def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mappi
         files[probe] = reader.text(probe)
     cured = decode_symptoms(reader, top.get("symptom", ()), options)
     reader.stop(PatchError)
-    prose = "\n\n".join(text.strip("\n") for text, _ in parsed.values() if text.strip())
+    prose = "\n\n".join(paragraph.strip("\n") for paragraph, _ in parsed.values() if paragraph.strip())
     head = {key: top[key] for key in ("name", "version", "kind")}
     head["summary"] = Message.whole(top["summary"])
     return Patchset(
@@ -152,8 +152,8 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
         reader.wrong("schema", str(top["schema"]), Message("1 (a newer sitepatch may know more)"))
     name = top.get("name", folder)
     good = re.fullmatch(NAME, name)
-    text = '"{folder}", the name of its folder'
-    reader.check("name", name, good and name == folder, Message(text, folder=folder) if good else NAME_FORM)
+    template = '"{folder}", the name of its folder'
+    reader.check("name", name, good and name == folder, Message(template, folder=folder) if good else NAME_FORM)
     reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), Message("one sentence"))
     if not (_short(top.get("version", "1")) and is_version(top.get("version", "1"))):
         reader.wrong("version", shown_value(top["version"]), Message('a PEP 440 version such as "1.0"'))
@@ -171,15 +171,15 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Optional[Op
     if len(reader.problems) > before or not {"type", "default", "help"} <= table.keys():
         return None
     typed = []
-    for key, each in [("default", table["default"]), *((f"choices[{i}]", each) for i, each in enumerate(choices))]:
-        if kind == "float" and type(each) is int:
-            each = float(each)
-        typed.append(each)
-        finite = type(each) is not float or abs(each) < float("inf")  # inf and nan have no Python literal
-        if type(each) is not OPTION_TYPES[kind] or not finite:
+    for key, choice in [("default", table["default"]), *((f"choices[{i}]", value) for i, value in enumerate(choices))]:
+        if kind == "float" and type(choice) is int:
+            choice = float(choice)
+        typed.append(choice)
+        finite = type(choice) is not float or abs(choice) < float("inf")  # inf and nan have no Python literal
+        if type(choice) is not OPTION_TYPES[kind] or not finite:
             reader.wrong(
                 f"{where}.{key}",
-                shown_value(each),
+                shown_value(choice),
                 Message("a finite {kind}" if kind == "float" else "of type {kind}", kind=kind),
             )
     if typed[1:] and typed[0] not in typed[1:]:
@@ -238,12 +238,12 @@ def _variant(
                 hunks = tuple(hunk._replace(layer=index if series else 0) for hunk in patch.hunks)
                 patches.append(patch._replace(hunks=hunks))
                 for line, path in enumerate(patch.paths, patch.line):
-                    ahead, _, rest = path.partition("/")
-                    if ahead in ("a", "b") and ahead != package and rest.startswith(f"{package}/"):
-                        here = Location(str(reader.folder / name), line)
-                        text = "found {finding}, expected {expectation}: without git's `{ahead}/`"
-                        problem = Message(text, finding=shown_value(path), expectation=shown_value(rest), ahead=ahead)
-                        reader.problems.append(PatchError.at(here, problem))
+                    ahead, _, tail = path.partition("/")
+                    if ahead in ("a", "b") and ahead != package and tail.startswith(f"{package}/"):
+                        location = Location(str(reader.folder / name), line)
+                        template = "found {finding}, expected {expectation}: without git's `{ahead}/`"
+                        problem = Message(template, finding=shown_value(path), expectation=shown_value(tail), ahead=ahead)
+                        reader.problems.append(PatchError.at(location, problem))
                     elif "package" in table and ahead not in (package, f"{package}.py"):
                         reader.wrong(
                             place,
@@ -253,17 +253,17 @@ def _variant(
     return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions), series)
 
 
-def _short(text: str) -> bool:
+def _short(value: str) -> bool:
     """Whether a version or a range is of a length that somebody writes, and of ASCII: `int` takes digits of any script."""
-    return text.isascii() and len(text) <= 1000
+    return value.isascii() and len(value) <= 1000
 
 
-def _check_name(reader: _Reader, where: str, text: str, expected: str, parts: Sequence[str]) -> None:
+def _check_name(reader: _Reader, where: str, name: str, expected: str, parts: Sequence[str]) -> None:
     """Refuse parts that are no Python names, and such as look like another name."""
     why = next(filter(None, map(look_alike, parts)), "")
     good = all(part.isidentifier() for part in parts) and not why
     problem = "{expected}, which looks like no other: {why}"
-    reader.check(where, text, good, Message(problem, expected=expected, why=why) if why else expected)
+    reader.check(where, name, good, Message(problem, expected=expected, why=why) if why else expected)
 
 
 def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:

@@ -67,12 +67,12 @@ def named_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[Tuple[str,
         UsageError: when one of `patch_dirs` is not a directory.
     """
     places: List[Tuple[str, PatchsetSource]] = []
-    for each in patch_dirs:
-        if not os.path.isdir(os.path.join(cwd, each)):
+    for patch_dir in patch_dirs:
+        if not os.path.isdir(os.path.join(cwd, patch_dir)):
             raise UsageError(
-                "--patch-dir {each}: found no such directory", Message("name a directory of patchset folders"), each=each
+                "--patch-dir {each}: found no such directory", Message("name a directory of patchset folders"), each=patch_dir
             )
-        places.append((os.path.join(cwd, each), PatchsetSource(PATCH_DIR, str(each))))
+        places.append((os.path.join(cwd, patch_dir), PatchsetSource(PATCH_DIR, str(patch_dir))))
     local = os.path.join(cwd, "patchsets")
     if os.path.realpath(local) != os.path.realpath(builtin_dir()):
         places.append((local, LOCAL))
@@ -92,7 +92,7 @@ def patchset_folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Folders:
 
 def folders_by_name(places: Sequence[Tuple[str, PatchsetSource]]) -> Folders:
     """`patchset_folders` of the places that `search_places` gave."""
-    found: Folders = {}
+    folders: Folders = {}
     seen = set()
     for place, source in places:
         names = sorted(os.listdir(place)) if os.path.isdir(place) else []
@@ -101,16 +101,16 @@ def folders_by_name(places: Sequence[Tuple[str, PatchsetSource]]) -> Folders:
             real = os.path.realpath(folder)
             if real not in seen and os.path.isfile(os.path.join(folder, MANIFEST)):
                 seen.add(real)
-                found.setdefault(os.path.basename(folder), []).append((folder, source))
-    return found
+                folders.setdefault(os.path.basename(folder), []).append((folder, source))
+    return folders
 
 
 def has_texts(folder: str, files: Mapping[str, str]) -> bool:
     """Whether a folder holds these files (name -> text), with other line ends perhaps."""
     try:
-        for name, text in files.items():
+        for name, content in files.items():
             path = os.path.join(folder, name)
-            if decode_text(read_file(path, TEXT), path).replace("\r\n", "\n") != text:
+            if decode_text(read_file(path, TEXT), path).replace("\r\n", "\n") != content:
                 return False
     except (OSError, SitepatchError):
         return False
@@ -121,10 +121,10 @@ def providing_distribution(patchset: Patchset) -> Tuple[str, str]:
     """The metadata folder of the distribution whose entry point led to a patchset, and its own folder; "" both for none."""
     if patchset.source.kind == ENTRY_POINT:
         for name, path, info in entry_points():
-            here = [(path, patchset.source)] if isinstance(path, str) and name == patchset.source.name else []
-            known = folders_by_name(here)
-            if patchset.name in known:
-                return info, known[patchset.name][0][0]
+            places = [(path, patchset.source)] if isinstance(path, str) and name == patchset.source.name else []
+            folders = folders_by_name(places)
+            if patchset.name in folders:
+                return info, folders[patchset.name][0][0]
     return "", ""
 
 
@@ -153,7 +153,7 @@ def entry_points() -> Iterator[Tuple[str, Union[str, SitepatchError], str]]:
                 yield path, error, info
                 continue
             if GROUP.encode() in data:
-                yield from ((*each, info) for each in _parsed(path, data))
+                yield from ((*entry_point, info) for entry_point in _parsed(path, data))
 
 
 def _parsed(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchError]]]:

@@ -207,11 +207,11 @@ def _read(
         return file._replace(origin="unrecorded")
     if recorded != sha256(data):
         if force:
-            text = "{path}: was edited by hand; restore gives the edited file back, the store keeps it as {place}"
-            kept = Message(text, path=path, place=f"{site}/{HOME}/pristine/{sha256(data)}")
+            template = "{path}: was edited by hand; restore gives the edited file back, the store keeps it as {place}"
+            kept = Message(template, path=path, place=f"{site}/{HOME}/pristine/{sha256(data)}")
             return file._replace(origin="edited", if_changed=kept)
-        what, hint = edited_message(located, path)
-        raise SitepatchError(what, Message("{hint}; or keep it: --force", hint=hint))
+        problem, hint = edited_message(located, path)
+        raise SitepatchError(problem, Message("{hint}; or keep it: --force", hint=hint))
     return file
 
 
@@ -243,9 +243,9 @@ def _read_patched(item: FileStatus, *, force: bool) -> TargetFile:
     return file._replace(pristine=item.data, aside=aside, notes=(note,), forget=True)
 
 
-def _edit_before_patch(site: str, receipt: Optional[Receipt], now: bytes) -> bytes:
+def _edit_before_patch(site: str, receipt: Optional[Receipt], data: bytes) -> bytes:
     """The bytes of a file that was edited by hand before it was patched, where only the store has them; else b""."""
-    if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(now):
+    if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(data):
         return b""
     with suppress(StoreError):  # `status` reports that it is lost
         return Store(site).pristine(receipt.pristine)

@@ -99,15 +99,15 @@ def read_project(path: Path) -> Optional[Project]:
     if table is None:
         return None
     reader = Reader(path)
-    found = reader.read(table, _TABLE, "tool.sitepatch")
+    fields = reader.read(table, _TABLE, "tool.sitepatch")
     entries: List[ProjectEntry] = []
-    for index, text in enumerate(found.get("patchsets", ())):
+    for index, words in enumerate(fields.get("patchsets", ())):
         try:
-            entries.append(parse_entry(text, Location(str(path)), f"tool.sitepatch.patchsets[{index}]"))
+            entries.append(parse_entry(words, Location(str(path)), f"tool.sitepatch.patchsets[{index}]"))
         except UsageError as error:
             reader.problems.append(error)
     reader.stop(UsageError)
-    folders = found.get("patch-dir", [])
+    folders = fields.get("patch-dir", [])
     folders = [folders] if isinstance(folders, str) else folders
     return Project(tuple(entries), tuple(str(path.absolute().parent / folder) for folder in folders))
 
@@ -124,30 +124,31 @@ def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[
     origins: Dict[str, str] = {}
     locations: Dict[str, Optional[Location]] = {}
     needed: Set[str] = set()
-    found: List[Requested] = []
+    requested: List[Requested] = []
     notes: List[str] = []
     errors: List[SitepatchError] = []
     for entry in entries:
         settings.setdefault(entry.name, {})
         needed |= set() if entry.optional else {entry.name}
-        for option, _, value in (text.partition("=") for text in entry.settings):
+        for option, _, value in (setting.partition("=") for setting in entry.settings):
             if settings[entry.name].setdefault(option, value) != value:
-                was = settings[entry.name][option]
+                old_value = settings[entry.name][option]
                 problem = "{name} {option}={value}: {origins} has {option}={was}"
-                both = Message(problem, name=entry.name, option=option, value=value, origins=origins[entry.name], was=was)
-                errors.append(UsageError("{origin}: {both}", location=entry.location, origin=entry.origin, both=both))
+                words = {"name": entry.name, "option": option, "value": value, "origins": origins[entry.name]}
+                clash = Message(problem, **words, was=old_value)
+                errors.append(UsageError("{origin}: {both}", location=entry.location, origin=entry.origin, both=clash))
         origins[entry.name] = (
             Message("{origins}, {origin}", origins=origins[entry.name], origin=entry.origin)
             if entry.name in origins
             else entry.origin
         )
         locations.setdefault(entry.name, entry.location)
-    known = patchset_folders(patch_dirs, Path.cwd()) if settings else {}
+    folders = patchset_folders(patch_dirs, Path.cwd()) if settings else {}
     for name, values in settings.items():
         try:
-            patchsets, shadowed = find_all([name], patch_dirs, known)
+            patchsets, shadowed = find_all([name], patch_dirs, folders)
             options = resolve_options(patchsets[0], {f"{name}.{key}": values[key] for key in values})
-            found.append(Requested(patchsets[0], options, name not in needed))
+            requested.append(Requested(patchsets[0], options, name not in needed))
             notes += shadowed
         except SitepatchError as error:
             errors.append(
@@ -156,4 +157,4 @@ def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[
                 )
             )
     raise_all(errors)
-    return found, notes
+    return requested, notes

@@ -66,9 +66,9 @@ def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectReq
     named = [folder for project in projects for folder in project.patch_dirs]
     folders = tuple(dict.fromkeys([*patch_dirs, *named]))
     check_sources([entry.name for entry in entries], folders)
-    found, notes = chosen(entries, folders)
+    asked, notes = chosen(entries, folders)
     only_there = set(named) - set(patch_dirs)
-    requested = (one._replace(patchset=_with_source(one.patchset, only_there)) for one in found)
+    requested = (item._replace(patchset=_with_source(item.patchset, only_there)) for item in asked)
     notes = [*(note for project in projects for note in project.notes), *notes]
     return ProjectRequest(tuple(requested), tuple(notes), folders, lock)
 
@@ -92,15 +92,15 @@ def _read(request: ProjectFiles) -> List[Project]:
         from patcher.project.requirements import read_requirements  # few projects ask there
 
         projects.append(read_requirements(requirements))
-    if project is None and not any(one.entries for one in projects):
+    if project is None and not any(asking.entries for asking in projects):
         table = Message(
             "{path}: found no {what}",
             path=path,
             what=Message("table [tool.sitepatch]" if path.is_file() else "such file"),
         )
         if not requirements:
-            how = Message('write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r')
-            raise UsageError(Message("{table}, expected what the project asks for", table=table), how, Location(str(path)))
+            remedy = Message('write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r')
+            raise UsageError(Message("{table}, expected what the project asks for", table=table), remedy, Location(str(path)))
         names = ", ".join(requirements)
         dropped = Message("pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from")
         nothing = Message("to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml")

@@ -39,22 +39,22 @@ def read_requirements(paths: Sequence[str]) -> Project:
     Raises:
         SitepatchError: files that are missing or no text, and lines that cannot be read, all of them.
     """
-    found = _Found([], [], [], [], set())
+    collected = _Found([], [], [], [], set())
     for path in paths:
-        _follow(path, None, found)
-    raise_all(found.errors)
-    return Project(tuple(found.entries), tuple(found.patch_dirs), tuple(found.notes))
+        _follow(path, None, collected)
+    raise_all(collected.errors)
+    return Project(tuple(collected.entries), tuple(collected.patch_dirs), tuple(collected.notes))
 
 
-def _follow(path: str, asked_by: Optional[Location], found: _Found) -> None:
+def _follow(path: str, asked_by: Optional[Location], collected: _Found) -> None:
     """Read one file that was not read yet; `asked_by` is the line that includes it, None for the command line."""
     real = str(Path(path).resolve())
-    if real in found.seen:
+    if real in collected.seen:
         return
-    found.seen.add(real)
+    collected.seen.add(real)
     where = Location(path)
     try:
-        _read(path, found)
+        _read(path, collected)
     except OSError as error:
         problem: SitepatchError = UsageError.at(
             where, "found no readable file ({error}), expected one", error=Message.whole(error.strerror)
@@ -62,8 +62,8 @@ def _follow(path: str, asked_by: Optional[Location], found: _Found) -> None:
     except UnicodeDecodeError as error:
         byte = f"0x{error.object[error.start]:02x}"
         said = "found the byte {byte}, which is not {encoding}, expected the text of a requirements file"
-        text = Message(said, byte=byte, encoding=error.encoding)
-        problem = UsageError.at(where, text)
+        template = Message(said, byte=byte, encoding=error.encoding)
+        problem = UsageError.at(where, template)
     except (LookupError, ValueError) as error:
         problem = UsageError.at(where, "found {error}, expected the text of a requirements file", error=error)
     except SitepatchError as error:
@@ -71,10 +71,10 @@ def _follow(path: str, asked_by: Optional[Location], found: _Found) -> None:
     else:
         return
     message = Message("{asked_by}: {message}", asked_by=asked_by, message=problem.message) if asked_by else problem.message
-    found.errors.append(UsageError(message, location=asked_by or where))
+    collected.errors.append(UsageError(message, location=asked_by or where))
 
 
-def _read(path: str, found: _Found) -> None:
+def _read(path: str, collected: _Found) -> None:
     from pip_requirements_parser import (
         CommentRequirementLine,
         InvalidRequirementLine,
@@ -88,47 +88,47 @@ def _read(path: str, found: _Found) -> None:
     for line in RequirementsFile.parse(path):
         origin = Location(path, line.line_number)
         if isinstance(line, CommentRequirementLine):
-            _comment(line.line, origin, path, found)
+            _comment(line.line, origin, path, collected)
         elif isinstance(line, InvalidRequirementLine):
-            _invalid(line.line, line.error_message, origin, found)
+            _invalid(line.line, line.error_message, origin, collected)
         elif isinstance(line, OptionLine):
             for name in [*line.options.get("requirements", ()), *line.options.get("constraints", ())]:
                 if re.match("[a-z]+://", name, re.IGNORECASE):
-                    text = "{origin}: {name} is not looked at for what it asks for; only files are"
-                    found.notes.append(Message(text, origin=origin, name=name))
+                    template = "{origin}: {name} is not looked at for what it asks for; only files are"
+                    collected.notes.append(Message(template, origin=origin, name=name))
                 else:
-                    _follow(_beside(path, name), origin, found)
+                    _follow(_beside(path, name), origin, collected)
 
 
-def _invalid(line: str, problem: str, origin: Location, found: _Found) -> None:
+def _invalid(line: str, problem: str, origin: Location, collected: _Found) -> None:
     """A line that is no requirement and no option of pip."""
     why = " ".join(problem.split("\n")[0].split("error: ")[-1].rstrip(":").split())
-    if any(text in f"{problem}{line}" for text in _NOT_OURS_TO_JUDGE):
-        found.notes.append(
+    if any(phrase in f"{problem}{line}" for phrase in _NOT_OURS_TO_JUDGE):
+        collected.notes.append(
             Message("{origin}: {line} is passed over ({why}); pip may know it", origin=origin, line=line, why=why)
         )
     else:
         shown = line if len(line) <= 60 else f"{line[:57]}..."
-        text = Message("found {shown} ({why}), expected a requirement or an option of pip", shown=shown, why=why)
-        found.errors.append(UsageError.at(origin, text))
+        sentence = Message("found {shown} ({why}), expected a requirement or an option of pip", shown=shown, why=why)
+        collected.errors.append(UsageError.at(origin, sentence))
 
 
-def _comment(text: str, origin: Location, path: str, found: _Found) -> None:
-    for directive in _DIRECTIVE.split(text)[1:]:
+def _comment(comment: str, origin: Location, path: str, collected: _Found) -> None:
+    for directive in _DIRECTIVE.split(comment)[1:]:
         request = _REMARK.sub("", directive).strip()
         try:
             if request.split(" ")[0] == _PATCH_DIR:
                 folders = shlex.split(request)[1:]
                 if len(folders) != 1:
                     raise ValueError(Message("one directory after it"))
-                found.patch_dirs.append(str(Path(_beside(path, folders[0])).absolute()))
+                collected.patch_dirs.append(str(Path(_beside(path, folders[0])).absolute()))
             else:
-                found.entries.append(parse_entry(request, origin))
+                collected.entries.append(parse_entry(request, origin))
         except UsageError as error:
-            found.errors.append(error)
+            collected.errors.append(error)
         except ValueError as error:
             problem = "found {request} ({error}), expected {patch_dir} DIR"
-            found.errors.append(UsageError.at(origin, problem, request=request, error=error, patch_dir=_PATCH_DIR))
+            collected.errors.append(UsageError.at(origin, problem, request=request, error=error, patch_dir=_PATCH_DIR))
 
 
 def _beside(path: str, name: str) -> str:

@@ -19,37 +19,37 @@ from patcher.text.listed import Texts, one_or_more, suggest
 
 
 def find_all(
-    names: Sequence[str], patch_dirs: Sequence[str], known: Optional[Folders] = None
+    names: Sequence[str], patch_dirs: Sequence[str], folders: Optional[Folders] = None
 ) -> Tuple[List[Patchset], List[str]]:
     """The patchsets of these names, each once, and remarks: one that hides another of its name, code that hides something.
 
-    `known` saves a call of `patchset_folders`.
+    `folders` saves a call of `patchset_folders`.
 
     Raises:
         UsageError: names that no place has.
         PatchError: folders that are wrong in themselves.
     """
-    found: List[Patchset] = []
+    patchsets: List[Patchset] = []
     notes: List[str] = []
     errors: List[SitepatchError] = []
-    if known is None:
-        known = patchset_folders(patch_dirs, os.getcwd()) if names else {}
+    if folders is None:
+        folders = patchset_folders(patch_dirs, os.getcwd()) if names else {}
     for name in dict.fromkeys(names):
         try:
-            one = find_patchset(name, patch_dirs, os.getcwd(), known)
+            source = find_patchset(name, patch_dirs, os.getcwd(), folders)
         except SitepatchError as error:
             errors.append(error)
         else:
-            found.append(one.patchset)
-            notes += [*shadow_notes(one), *remarks(one.patchset)]
+            patchsets.append(source.patchset)
+            notes += [*shadow_notes(source), *remarks(source.patchset)]
     raise_all(errors)
-    return found, notes
+    return patchsets, notes
 
 
-def shadow_notes(found: FoundPatchset) -> List[str]:
+def shadow_notes(source: FoundPatchset) -> List[str]:
     """The remarks about patchsets that are hidden by one of the same name."""
-    text = "{found.patchset.name} ({found.patchset.source}) is used; it hides {other}"
-    return [Message(text, found=found, other=other) for other in found.shadows]
+    template = "{found.patchset.name} ({found.patchset.source}) is used; it hides {other}"
+    return [Message(template, found=source, other=hidden) for hidden in source.shadows]
 
 
 def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
@@ -58,9 +58,9 @@ def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
     Raises:
         SitepatchError: naming what others may write to.
     """
-    known = folders_by_name(named_places(patch_dirs, os.getcwd()))  # entry points and built-in ones come later
-    first = [place for name in dict.fromkeys(names) for place in known.get(name, ())[:1]]
-    problems = [problem for folder, source in first for problem in others_change(folder, source)]
+    folders = folders_by_name(named_places(patch_dirs, os.getcwd()))  # entry points and built-in ones come later
+    places = [place for name in dict.fromkeys(names) for place in folders.get(name, ())[:1]]
+    problems = [problem for folder, source in places for problem in others_change(folder, source)]
     if problems:
         raise SitepatchError(joined("\n", dict.fromkeys(problems)), OTHERS_HINT)
 
@@ -99,12 +99,12 @@ def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]
         SitepatchError: see `find_all`; UsageError for a `--set` that fits no option.
     """
     patchsets, notes = find_all(names, patch_dirs)
-    settings = read_settings([one.name for one in patchsets], texts)
+    settings = read_settings([patchset.name for patchset in patchsets], texts)
     requested: List[Requested] = []
     errors: List[SitepatchError] = []
-    for one in patchsets:
+    for patchset in patchsets:
         try:
-            requested.append(Requested(one, resolve_options(one, settings)))
+            requested.append(Requested(patchset, resolve_options(patchset, settings)))
         except UsageError as error:
             errors.append(error)
     raise_all(errors)
@@ -119,22 +119,22 @@ def read_settings(names: Sequence[str], texts: Sequence[str]) -> Dict[str, str]:
     """
     settings: Dict[str, str] = {}
     errors: List[SitepatchError] = []
-    for text in texts:
-        key, equals, value = text.partition("=")
+    for setting in texts:
+        key, equals, value = setting.partition("=")
         name, dot, _ = key.partition(".")
         form = Message("expected NAME.option=VALUE")
         if not equals or not key:
-            errors.append(UsageError('--set {text}: found no "=", {form}', text=text, form=form))
+            errors.append(UsageError('--set {text}: found no "=", {form}', text=setting, form=form))
         elif not dot and len(names) == 1:
             settings[f"{names[0]}.{key}"] = value
         elif not dot:
             errors.append(
-                UsageError("--set {text}: {number} patchsets are named, {form}", text=text, number=len(names), form=form)
+                UsageError("--set {text}: {number} patchsets are named, {form}", text=setting, number=len(names), form=form)
             )
         elif name not in names:
-            known = Message("one of {names}{suggestion}", names=", ".join(names), suggestion=suggest(name, names))
+            alternatives = Message("one of {names}{suggestion}", names=", ".join(names), suggestion=suggest(name, names))
             problem = '--set {text}: found "{name}", a patchset that is not named, expected {known}'
-            errors.append(UsageError(problem, text=text, name=name, known=known))
+            errors.append(UsageError(problem, text=setting, name=name, known=alternatives))
         else:
             settings[key] = value
     raise_all(errors)
@@ -147,8 +147,9 @@ def check_names(names: Iterable[str], applied: Iterable[str], patch_dirs: Sequen
     Raises:
         UsageError: with the nearest name for each of them.
     """
-    known = {*applied, *patchset_folders(patch_dirs, os.getcwd())}
-    errors = [unknown_patchset(name, known, patch_dirs, os.getcwd()) for name in dict.fromkeys(names) if name not in known]
+    available = {*applied, *patchset_folders(patch_dirs, os.getcwd())}
+    unknown = [name for name in dict.fromkeys(names) if name not in available]
+    errors = [unknown_patchset(name, available, patch_dirs, os.getcwd()) for name in unknown]
     for error in errors:
         error.hint = joined("\n", (error.hint, Message("what is applied: sitepatch status")))
     raise_all(errors)
@@ -177,19 +178,19 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
         UsageError: naming each of them.
     """
     hint = Message("read it; if you trust it, name its directory, in the same version, with --patch-dir")
-    bad = [one for one in patchsets if one.verify.probe and not probe_trusted(one, patch_dirs)]
-    text = "{one.name} ({one.source}): its probe is code, and is not run from there"
-    raise_all([UsageError(Message(text, one=one), hint) for one in bad])
+    bad = [patchset for patchset in patchsets if patchset.verify.probe and not probe_trusted(patchset, patch_dirs)]
+    template = "{one.name} ({one.source}): its probe is code, and is not run from there"
+    raise_all([UsageError(Message(template, one=patchset), hint) for patchset in bad])
 
 
 def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[str]) -> List[str]:
     """What `--set BEGUN` can become: `NAME.option=`, and the choices after it."""
-    found: List[str] = []
-    known = patchset_folders(patch_dirs, os.getcwd())
-    for one in find_all([name for name in names if name in known] or list(known), patch_dirs)[0]:
-        for option in one.options:
-            head = f"{one.name}.{option.name}="
+    completions: List[str] = []
+    folders = patchset_folders(patch_dirs, os.getcwd())
+    for patchset in find_all([name for name in names if name in folders] or list(folders), patch_dirs)[0]:
+        for option in patchset.options:
+            head = f"{patchset.name}.{option.name}="
             choices = option.choices or ((True, False) if option.type == "bool" else ())
             values = [head + option_text(value) for value in choices]
-            found += values if begun.startswith(head) else [head]
-    return [text for text in found if text.startswith(begun)]
+            completions += values if begun.startswith(head) else [head]
+    return [completion for completion in completions if completion.startswith(begun)]

@@ -79,7 +79,7 @@ class Folder:
         """
         path = f"{self.path}/{name}"
         try:
-            found = Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), path, os.fstat(self.fd) if name == HOME else self._site)
+            folder = Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), path, os.fstat(self.fd) if name == HOME else self._site)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
@@ -89,11 +89,11 @@ class Folder:
                 HOME_HINT if HOME in path.split("/") else hint,
             ) from error
         try:
-            found._check_trusted(Meta.of(os.fstat(found.fd)), path)
+            folder._check_trusted(Meta.of(os.fstat(folder.fd)), path)
         except StoreError:
-            found.close()
+            folder.close()
             raise
-        return found
+        return folder
 
     def _check_trusted(self, meta: Meta, path: str) -> None:
         if self._site is not None:
@@ -105,9 +105,9 @@ class Folder:
             return self.sub(name)
         with suppress(FileExistsError):
             os.mkdir(name, 0o755, dir_fd=self.fd)
-            with Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), name) as made:
-                set_owner(made.fd, self.fd)
-                os.fchmod(made.fd, 0o755 | group_bits(self.fd))
+            with Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), name) as folder:
+                set_owner(folder.fd, self.fd)
+                os.fchmod(folder.fd, 0o755 | group_bits(self.fd))
             self.sync()
         return self.sub(name)
 
@@ -311,15 +311,15 @@ class Meta(NamedTuple):
 
 def read_xattrs(fd: int) -> Tuple[Tuple[str, bytes], ...]:
     """Return the extended attributes of an open file, those that this user may read; an ACL is one of them."""
-    found: List[Tuple[str, bytes]] = []
+    attributes: List[Tuple[str, bytes]] = []
     if sys.platform == "linux":
         names: List[str] = []
         with suppress(OSError):  # a filesystem without them
             names = os.listxattr(fd)
         for name in names:
             with suppress(OSError):
-                found.append((name, os.getxattr(fd, name)))
-    return tuple(found)
+                attributes.append((name, os.getxattr(fd, name)))
+    return tuple(attributes)
 
 
 def set_xattrs(fd: int, xattrs: Tuple[Tuple[str, bytes], ...]) -> None:
@@ -346,11 +346,11 @@ def group_bits(folder: int) -> int:
 
 def set_owner(fd: int, folder: int) -> None:
     """Give what was made in a folder of a store to the owner of that folder (as root can), or to the group that shares it."""
-    here, info = os.fstat(folder), os.fstat(fd)
-    if here.st_mode & stat.S_IWOTH:
+    folder_info, info = os.fstat(folder), os.fstat(fd)
+    if folder_info.st_mode & stat.S_IWOTH:
         return
-    uid = info.st_uid if os.geteuid() else here.st_uid
-    gid = here.st_gid if group_bits(folder) or uid != info.st_uid else info.st_gid
+    uid = info.st_uid if os.geteuid() else folder_info.st_uid
+    gid = folder_info.st_gid if group_bits(folder) or uid != info.st_uid else info.st_gid
     with suppress(PermissionError):  # who is no member of that group works alone
         if (uid, gid) != (info.st_uid, info.st_gid):
             os.fchown(fd, uid, gid)
@@ -361,8 +361,8 @@ def source_date() -> Optional[int]:
 
     See https://reproducible-builds.org/specs/source-date-epoch/.
     """
-    text = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 11 else None
 
 
 def date(fd: int) -> None:

@@ -103,7 +103,7 @@ def read_journal(home: Folder) -> Optional[Journal]:
     where = f"{home.path}/{JOURNAL}"
     hint = Message("reinstall the packages that it names, then delete {where}", where=where)
     fields = decode_fields(data, where, hint, _JOURNAL)
-    entries = tuple(JournalEntry(**each) for each in fields["files"])
+    entries = tuple(JournalEntry(**file_fields) for file_fields in fields["files"])
     for index, entry in enumerate(entries):
         if entry.action not in (REMOVE, FORGET) and not entry.new:
             problem = Message('files[{index}].new: found "", expected a sha256 in lower-case hex', index=index)
@@ -187,10 +187,10 @@ def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bo
     backs: List[JournalEntry] = []
     for entry in targets:
         with suppress(FileNotFoundError), site.holder(entry.path) as folder:
-            now, saved = (folder.digest(name) for name in (entry.path.rpartition("/")[2], backup(entry.path)))
-            if now in (entry.old, entry.new) and saved == entry.old:
+            current, saved = (folder.digest(name) for name in (entry.path.rpartition("/")[2], backup(entry.path)))
+            if current in (entry.old, entry.new) and saved == entry.old:
                 backs.append(entry)
-            elif now == entry.new != entry.old:
+            elif current == entry.new != entry.old:
                 return False
     for entry in backs:
         name = entry.path.rpartition("/")[2]
@@ -212,25 +212,25 @@ def _verdict(site: Folder, entry: JournalEntry) -> str:
     except FileNotFoundError:
         return "changed"
     with folder:
-        now, name = folder.digest(entry.path.rpartition("/")[2]), temporary(entry.path)
-        if now not in (entry.old, entry.new):
+        current, name = folder.digest(entry.path.rpartition("/")[2]), temporary(entry.path)
+        if current not in (entry.old, entry.new):
             return "changed"
         if entry.action == REMOVE:
-            return "ready" if now else "done"
+            return "ready" if current else "done"
         if folder.has(name):
             is_link = entry.action == LINK
             if folder.link(name) == (entry.link if is_link else "") and (is_link or folder.digest(name) == entry.new):
                 return "ready"
-        elif now == entry.new:
+        elif current == entry.new:
             return "done"
     raise _broken(site, f"{folder.path}/{name}")
 
 
-def _broken(folder: Folder, what: str) -> StoreError:
+def _broken(folder: Folder, path: str) -> StoreError:
     return StoreError(
         "{what}: is not the file that the interrupted run had prepared",
         "reinstall the package it belongs to, then delete .sitepatch/{journal} (see {path})",
-        what=what,
+        what=path,
         journal=JOURNAL,
         path=folder.path,
     )

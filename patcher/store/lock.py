@@ -154,8 +154,8 @@ def _give_to_owner(site: Folder, home: Folder) -> None:
     for name in home.names():
         if stat.S_ISDIR(os.stat(name, dir_fd=home.fd, follow_symlinks=False).st_mode):
             with home.sub(name) as folder:
-                for each in folder.names() if name != "pristine" else ():  # a pristine copy has the owner of its file
-                    os.chown(each, owner.st_uid, owner.st_gid, dir_fd=folder.fd, follow_symlinks=False)
+                for file_name in folder.names() if name != "pristine" else ():  # a pristine copy has the owner of its file
+                    os.chown(file_name, owner.st_uid, owner.st_gid, dir_fd=folder.fd, follow_symlinks=False)
         os.chown(name, owner.st_uid, owner.st_gid, dir_fd=home.fd, follow_symlinks=False)
     os.fchown(home.fd, owner.st_uid, owner.st_gid)  # last: this marks it as done
 
@@ -218,11 +218,11 @@ def holders(site: str) -> List[str]:
         OSError: the kernel does not tell (there is no /proc/locks).
     """
     ours = os.path.join(site, HOME, _NAME)
-    found: List[str] = []
+    sentences: List[str] = []
     for path in [ours] * os.path.isfile(ours) + uv_locks(site):
         who = holder(os.stat(path), strict=True) or _other_machine(path)
-        found += [Message("{path} is held by {who}", path=path, who=who)] if who else []
-    return found
+        sentences += [Message("{path} is held by {who}", path=path, who=who)] if who else []
+    return sentences
 
 
 def _other_machine(path: str) -> str:

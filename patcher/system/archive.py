@@ -35,8 +35,8 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes:
     """
     info = archive.getinfo(name)
     if info.file_size > FILE:
-        text = "{name} has {file_size:,} bytes, expected at most {file:,}"
-        raise zipfile.BadZipFile(Message(text, name=name, file_size=info.file_size, file=FILE))
+        template = "{name} has {file_size:,} bytes, expected at most {file:,}"
+        raise zipfile.BadZipFile(Message(template, name=name, file_size=info.file_size, file=FILE))
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others raise errors of their own
         problem = "{name} is compressed by method {compress_type}, expected deflate or none"
         raise zipfile.BadZipFile(Message(problem, name=name, compress_type=info.compress_type))

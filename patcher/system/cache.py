@@ -40,9 +40,9 @@ class CacheEntry(NamedTuple):
 
 def cache_dir(name: str = "releases") -> Path:
     """The folder `name` of the cache, which need not exist: below SITEPATCH_CACHE, else in the cache directory of the user."""
-    chosen = os.environ.get("SITEPATCH_CACHE")
-    if chosen:
-        return Path(chosen).absolute() / name
+    directory = os.environ.get("SITEPATCH_CACHE")
+    if directory:
+        return Path(directory).absolute() / name
     from platformdirs import user_cache_dir
 
     return Path(user_cache_dir("sitepatch"), name)
@@ -112,27 +112,27 @@ def in_use(folder: Path) -> Iterator[None]:
 def cache_entries() -> List[CacheEntry]:
     """Everything in the cache; what does not look like ours is left out."""
     overlays, releases, results = cache_dir("overlay"), cache_dir(), cache_dir(KNOWN)
-    found = [(OVERLAY, path.name, path) for path in sorted(overlays.glob("*")) if _OVERLAYS.fullmatch(path.name)]
+    folders = [(OVERLAY, path.name, path) for path in sorted(overlays.glob("*")) if _OVERLAYS.fullmatch(path.name)]
     for path in sorted(releases.glob("*/*")):
-        names = [each.name for each in path.iterdir()] if path.is_dir() else []
+        names = [file.name for file in path.iterdir()] if path.is_dir() else []
         if names and all(map(_RELEASES.fullmatch, names)):
-            found.append((RELEASE, f"{path.parent.name} {path.name}", path))
+            folders.append((RELEASE, f"{path.parent.name} {path.name}", path))
     entries = []
-    for kind, name, path in found:
+    for kind, name, path in folders:
         with suppress(FileNotFoundError):
             entries.append(CacheEntry(kind, name, path, _size(path), path.stat().st_mtime))
     with suppress(OSError):  # there are none, or they belong to another user
-        every = list(results.iterdir())
-        if every and all(_RESULTS.fullmatch(path.name) for path in every):
-            used = max(path.lstat().st_mtime for path in every)
-            entries.append(CacheEntry(KNOWN, count(len(every), "result"), results, _size(results), used))
+        files = list(results.iterdir())
+        if files and all(_RESULTS.fullmatch(path.name) for path in files):
+            used = max(path.lstat().st_mtime for path in files)
+            entries.append(CacheEntry(KNOWN, count(len(files), "result"), results, _size(results), used))
     return entries
 
 
 def clean_cache(days: float) -> List[CacheEntry]:
     """Remove what was not used for so many days, and no process has open; returns that."""
-    last = time.time() - days * 86400
-    return [entry for entry in cache_entries() if entry.used <= last and remove_entry(entry)]
+    latest = time.time() - days * 86400
+    return [entry for entry in cache_entries() if entry.used <= latest and remove_entry(entry)]
 
 
 def remove_entry(entry: CacheEntry) -> bool:
@@ -188,9 +188,9 @@ def _alone(kind: str, path: Path) -> Iterator[bool]:
         yield alone
 
 
-def size(found: Sequence[CacheEntry]) -> str:
+def size(entries: Sequence[CacheEntry]) -> str:
     """The size of entries as a message has it: `1.5 MB`."""
-    count = sum(each.size for each in found)
+    count = sum(entry.size for entry in entries)
     return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
 
 

@@ -106,8 +106,8 @@ class Reader:
 
     def wrong(self, where: str, found: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
-        text = "{place}: found {found}, expected {expected}"
-        problem = Message(text, place=clip(where, _WIDEST) or Message("the file"), found=found, expected=expected)
+        template = "{place}: found {found}, expected {expected}"
+        problem = Message(template, place=clip(where, _WIDEST) or Message("the file"), found=found, expected=expected)
         self.problems.append(SitepatchError.at(Location(str(self.origin)), problem))
 
     def check(self, where: str, value: object, good: object, expected: str) -> None:
@@ -124,8 +124,8 @@ class Reader:
     def reported(self) -> List[SitepatchError]:
         """The problems, of very many the first ones and how many more there are."""
         left = len(self.problems) - _MOST
-        more = [SitepatchError.at(Location(str(self.origin)), "and {left} more", left=left)] if left > 0 else []
-        return [*self.problems[:_MOST], *more]
+        remainder = [SitepatchError.at(Location(str(self.origin)), "and {left} more", left=left)] if left > 0 else []
+        return [*self.problems[:_MOST], *remainder]
 
     def read(self, value: object, kind: Kind, *path: Union[str, int]) -> Any:
         """The value if it is of that kind, of a table its items that are ({} where it is none); the rest becomes problems.
@@ -138,10 +138,10 @@ class Reader:
         if isinstance(kind, Table) and isinstance(value, dict):
             return self._table(value, kind, path)
         if isinstance(kind, Values) and isinstance(value, dict):
-            return _right({key: self.read(each, kind.kind, *path, key) for key, each in value.items()})
+            return _right({key: self.read(item, kind.kind, *path, key) for key, item in value.items()})
         if isinstance(kind, Items) and isinstance(value, list):
-            items = [self.read(each, kind.kind, *path, index) for index, each in enumerate(value)]
-            return _WRONG if any(each is _WRONG for each in items) else items
+            items = [self.read(item, kind.kind, *path, index) for index, item in enumerate(value)]
+            return _WRONG if any(item is _WRONG for item in items) else items
         expected = _expected(kind, value)
         if expected:
             self.wrong(_where(path), shown_value(value), expected)
@@ -156,15 +156,15 @@ class Reader:
                     Message("an unknown key"),
                     Message("one of {keys}{near}", keys=", ".join(kind.keys), near=near),
                 )
-        for key, each in kind.keys.items():
+        for key, key_kind in kind.keys.items():
             if key not in value and key not in kind.optional:
-                self.wrong(_where((*path, key)), Message("nothing"), _expected(each, _MISSING))
-        return _right({key: self.read(each, kind.keys[key], *path, key) for key, each in value.items() if key in kind.keys})
+                self.wrong(_where((*path, key)), Message("nothing"), _expected(key_kind, _MISSING))
+        return _right({key: self.read(item, kind.keys[key], *path, key) for key, item in value.items() if key in kind.keys})
 
 
 def _where(path: Tuple[Union[str, int], ...]) -> str:
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text[text.startswith(".") :]
+    dotted = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return dotted[dotted.startswith(".") :]
 
 
 def _expected(kind: Kind, value: object) -> str:
@@ -174,7 +174,7 @@ def _expected(kind: Kind, value: object) -> str:
 
 
 def _right(items: Dict[str, Any]) -> Dict[str, Any]:
-    return {key: each for key, each in items.items() if each is not _WRONG}
+    return {key: item for key, item in items.items() if item is not _WRONG}
 
 
 def shown_value(value: object) -> str:
@@ -206,13 +206,13 @@ def decode_json(data: bytes) -> Any:
 
 
 def _once(pairs: List[Tuple[str, object]]) -> Dict[str, object]:
-    found: Dict[str, object] = {}
+    fields: Dict[str, object] = {}
     for key, value in pairs:
-        if key in found:
+        if key in fields:
             raise ValueError(Message("it has {key} twice", key=shown_value(key)))
-        found[key] = value
-    return found
+        fields[key] = value
+    return fields
 
 
-def _refuse(text: str) -> object:
-    raise ValueError(Message("it has the number {text}", text=text))
+def _refuse(number: str) -> object:
+    raise ValueError(Message("it has the number {text}", text=number))

@@ -76,8 +76,8 @@ def has_fcntl_lock(fd: int) -> bool:
     if sys.platform != "linux":
         return False
     with suppress(OSError):
-        found = fcntl.fcntl(fd, fcntl.F_GETLK, _whole_file())
-        return int.from_bytes(found[:2], sys.byteorder) != fcntl.F_UNLCK
+        lock = fcntl.fcntl(fd, fcntl.F_GETLK, _whole_file())
+        return int.from_bytes(lock[:2], sys.byteorder) != fcntl.F_UNLCK
     return False
 
 

@@ -41,7 +41,7 @@ def mount_of(path: str, table: str) -> Optional[Mount]:
         path: of a file or a directory.
         table: the text of mountinfo: `ID PARENT DEVICE ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS`, a line each.
     """
-    found: Optional[Mount] = None
+    mount: Optional[Mount] = None
     for row in table.split("\n"):
         left, dash, right = row.partition(" - ")
         fields, kinds = left.split(" "), right.split(" ")
@@ -49,9 +49,9 @@ def mount_of(path: str, table: str) -> Optional[Mount]:
             continue
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         inside = f"{path}/".startswith(f"{point.rstrip('/')}/")
-        if inside and (found is None or len(point) >= len(found.point)):  # of two on one directory the later one is seen
-            found = Mount(point, kinds[0], tuple(fields[5].split(",") + kinds[2].split(",")))
-    return found
+        if inside and (mount is None or len(point) >= len(mount.point)):  # of two on one directory the later one is seen
+            mount = Mount(point, kinds[0], tuple(fields[5].split(",") + kinds[2].split(",")))
+    return mount
 
 
 def own_locks(path: str, table: str) -> str:
@@ -64,12 +64,12 @@ def own_locks(path: str, table: str) -> str:
     mount = mount_of(os.path.realpath(path), table)
     if mount is None:
         return ""
-    options = [each for each in _OWN_LOCKS if each in mount.options]
+    options = [option for option in _OWN_LOCKS if option in mount.options]
     if mount.kind != "fuse.sshfs" and not options:
         return ""
-    which = Message("{kind} mounted with {options}", kind=mount.kind, options=options[0]) if options else "sshfs"
-    text = "{path} is on {which}: locks there hold on this machine alone: sitepatch on another machine does not wait"
-    return Message(text, path=path, which=which)
+    filesystem = Message("{kind} mounted with {options}", kind=mount.kind, options=options[0]) if options else "sshfs"
+    template = "{path} is on {which}: locks there hold on this machine alone: sitepatch on another machine does not wait"
+    return Message(template, path=path, which=filesystem)
 
 
 def untried(path: str, table: str) -> str:

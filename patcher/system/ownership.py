@@ -31,34 +31,34 @@ def others_may_write(path: str, *, inside: bool = False) -> List[str]:
         inside: look at everything below it too.
     """
     users = trusted_users()
-    found = [each for place in _above(path) for each in _problem(place, users, sticky=True)]
-    below = [os.path.join(folder, name) for folder, *names in os.walk(path) if inside for each in names for name in each]
+    problems = [problem for place in _above(path) for problem in _problem(place, users, sticky=True)]
+    below = [os.path.join(folder, name) for folder, *names in os.walk(path) if inside for kind in names for name in kind]
     for place in (path, *sorted(below)):
-        for each in (place, os.path.realpath(place)):
-            found += _problem(each, users)
-    return list(dict.fromkeys(found))
+        for spelling in (place, os.path.realpath(place)):
+            problems += _problem(spelling, users)
+    return list(dict.fromkeys(problems))
 
 
 def refuse_shared(path: str, hint: str, *, inside: bool = False) -> None:
     """Raise StoreError with this hint if `others_may_write` finds any."""
-    found = others_may_write(path, inside=inside)
-    if found:
-        raise StoreError(joined("\n", found), hint)
+    problems = others_may_write(path, inside=inside)
+    if problems:
+        raise StoreError(joined("\n", problems), hint)
 
 
 def _above(path: str) -> List[str]:
     """Every directory and link that leads to a path, as it is written and as each link leads, from the top."""
     start = os.path.abspath(path)
-    found: Set[str] = set()
+    places: Set[str] = set()
     waiting = [start]
     while waiting:
-        here = waiting.pop()
-        if here not in found:
-            found.add(here)
-            waiting.append(os.path.dirname(here))
-            if os.path.islink(here):  # one step of it: a link in a directory of others may be in the middle
-                waiting.append(os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(here)), os.readlink(here))))
-    return sorted(found - {start})
+        place = waiting.pop()
+        if place not in places:
+            places.add(place)
+            waiting.append(os.path.dirname(place))
+            if os.path.islink(place):  # one step of it: a link in a directory of others may be in the middle
+                waiting.append(os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(place)), os.readlink(place))))
+    return sorted(places - {start})
 
 
 def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[str]:
@@ -68,8 +68,8 @@ def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[st
     except FileNotFoundError:
         return
     if info.st_uid not in users:
-        text = "{path}: belongs to user {owner}, who could change what user {uid} is about to use"
-        yield Message(text, path=path, owner=info.st_uid, uid=os.geteuid())
+        template = "{path}: belongs to user {owner}, who could change what user {uid} is about to use"
+        yield Message(template, path=path, owner=info.st_uid, uid=os.geteuid())
     mode = 0 if stat.S_ISLNK(info.st_mode) or (sticky and info.st_mode & stat.S_ISVTX) else info.st_mode
     shared = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and info.st_gid != 0 and not _alone_in(info.st_gid))
     if shared and not os.statvfs(path).f_flag & os.ST_RDONLY:  # as a volume of Kubernetes is, whatever its mode
@@ -110,17 +110,17 @@ def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) 
     """
     public = bool(site.st_mode & stat.S_IWOTH)
     shared = bool(site.st_mode & stat.S_IWGRP) and not public and gid == site.st_gid
-    own = uid in ({0, os.geteuid()} if public else {0, os.geteuid(), site.st_uid})
-    what = ""
-    if not own and not shared:
-        text = "belongs to user {uid}, not to user {os_uid}, root or the owner of its site directory"
-        what = Message(text, uid=uid, os_uid=os.geteuid())
+    is_own = uid in ({0, os.geteuid()} if public else {0, os.geteuid(), site.st_uid})
+    problem = ""
+    if not is_own and not shared:
+        template = "belongs to user {uid}, not to user {os_uid}, root or the owner of its site directory"
+        problem = Message(template, uid=uid, os_uid=os.geteuid())
     elif mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not shared and gid != 0):
-        what = Message("others may write to it (mode {mode:o})", mode=mode)
-    if what:
+        problem = Message("others may write to it (mode {mode:o})", mode=mode)
+    if problem:
         hint = Message(
             "if its receipts are yours, make it so: chown -R, chmod -R go-w; else remove it and reinstall what was patched"
         )
         raise StoreError(
-            "{path}: {what}; nothing in it is trusted", "see who made it; {hint}", path=path, what=what, hint=hint
+            "{path}: {what}; nothing in it is trusted", "see who made it; {hint}", path=path, what=problem, hint=hint
         )

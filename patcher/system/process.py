@@ -99,30 +99,30 @@ def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) ->
 
 def alone() -> Dict[str, str]:
     """The variables for a process without those of launchers, hooks and sitepatch; it writes no bytecode."""
-    rest = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
-    return {**rest, "PYTHONDONTWRITEBYTECODE": "1", "SITEPATCH_HOOK": "off"}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
+    return {**variables, "PYTHONDONTWRITEBYTECODE": "1", "SITEPATCH_HOOK": "off"}
 
 
 def ending(code: int) -> str:
     """How a process ended, in words; `code` as of subprocess."""
     if code < 0:
-        names = {int(each): each.name for each in signal.Signals}
+        names = {int(number): number.name for number in signal.Signals}
         return Message("the process was killed by {names_get}", names_get=names.get(-code, f"signal {-code}"))
     return Message("the process ended with exit code {code}", code=code)
 
 
-def relevant_lines(output: str, own: Sequence[str]) -> str:
+def relevant_lines(output: str, own_paths: Sequence[str]) -> str:
     """The last lines of output; of stacks that faulthandler wrote the last one of Python calls.
 
     It writes one for each thread, the main thread's last, and from Python 3.14 on one of C calls after them. Calls in files
-    whose path has one of `own` in it are left out.
+    whose path has one of `own_paths` in it are left out.
     """
-    text, *stacks = output.split(" (most recent call first):\n")
+    head, *stacks = output.split(" (most recent call first):\n")
     for stack in reversed(stacks):
         calls = [line for line in stack.split("\n") if line.startswith("  File ")]
-        calls = [line for line in calls if not any(each in line for each in ("<frozen importlib", *own))]
+        calls = [line for line in calls if not any(own_path in line for own_path in ("<frozen importlib", *own_paths))]
         if calls:
-            before = text.rpartition("\n")[0]
+            before = head.rpartition("\n")[0]
             return joined("\n", [last_lines(before), Message("innermost call first:"), *calls[:_LINES]])
     return last_lines(output)
 

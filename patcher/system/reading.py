@@ -69,12 +69,12 @@ def open_file(name: str, dir_fd: Optional[int] = None, path: str = "") -> int:
         info = os.fstat(fd)
         _check(info, path)
         if not info.st_mode & stat.S_IROTH:
-            here = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
-            if stat.S_ISLNK(here.st_mode) and here.st_uid not in (0, os.geteuid(), info.st_uid):
-                what = Message(
-                    "found a link, made by user {owner}, to a private file of user {info.st_uid}", owner=here.st_uid, info=info
+            link = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+            if stat.S_ISLNK(link.st_mode) and link.st_uid not in (0, os.geteuid(), info.st_uid):
+                problem = Message(
+                    "found a link, made by user {owner}, to a private file of user {info.st_uid}", owner=link.st_uid, info=info
                 )
-                raise SitepatchError.at(Location(path), what, "put the file itself there, if it is meant to be read")
+                raise SitepatchError.at(Location(path), problem, "put the file itself there, if it is meant to be read")
     except BaseException:
         os.close(fd)
         raise
@@ -112,7 +112,7 @@ def _check(info: os.stat_result, path: str) -> None:
 
 def patchset_digest(files: Mapping[str, str]) -> str:
     """The sha256 (hex) over the sorted names and texts of the files of a patchset."""
-    return files_digest((name.encode("utf-8"), text.encode("utf-8")) for name, text in sorted(files.items()))
+    return files_digest((name.encode("utf-8"), content.encode("utf-8")) for name, content in sorted(files.items()))
 
 
 def files_digest(files: Iterable[Tuple[bytes, bytes]]) -> str:

@@ -58,5 +58,5 @@ def _handled(handler: Any, *, only_default: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, was in old.items():
-            signal.signal(number, was)
+        for number, old_handler in old.items():
+            signal.signal(number, old_handler)

@@ -73,21 +73,21 @@ def _line_starts(code: str, start: int, end: int) -> List[int]:
     return starts
 
 
-def _scopes(text: str, inner: Set[int]) -> List[str]:
+def _scopes(code: str, inner: Set[int]) -> List[str]:
     """The scope of each line; an empty line, a comment or a line inside brackets has that of the line above it."""
     begins: Dict[int, Tuple[int, str]] = {}
-    for line in _LINE.finditer(text):
+    for line in _LINE.finditer(code):
         if line.start() not in inner:
             begins[line.start()] = len(line.group(1).expandtabs()), line.group(2) or ""
-    found: List[str] = []
+    scopes: List[str] = []
     stack: List[Tuple[int, str]] = []
     at = 0
-    for line_text in text.split("\n"):
+    for line_text in code.split("\n"):
         if at in begins:
             indent, name = begins[at]
             while stack and stack[-1][0] >= indent:
                 stack.pop()
             stack += [(indent, name)] if name else []
-        found.append(".".join(name for _, name in stack))
+        scopes.append(".".join(name for _, name in stack))
         at += len(line_text) + 1
-    return found
+    return scopes

@@ -21,15 +21,15 @@ _LISTS = {
 }
 
 
-def one_or_more(given: Texts) -> Tuple[str, ...]:
+def one_or_more(texts: Texts) -> Tuple[str, ...]:
     """Names or paths as texts; one alone is that one, and not its letters."""
-    several = (given,) if isinstance(given, (str, os.PathLike)) else given
-    return tuple(os.fspath(text) for text in several)
+    words = (texts,) if isinstance(texts, (str, os.PathLike)) else texts
+    return tuple(os.fspath(word) for word in words)
 
 
-def count(number: int, what: str) -> str:
+def count(number: int, noun: str) -> str:
     """A number and its noun, which gets an `s` unless the number is 1."""
-    return Message(f"{{number}} {what}" + ("" if number == 1 else "s"), number=number)
+    return Message(f"{{number}} {noun}" + ("" if number == 1 else "s"), number=number)
 
 
 def listed(words: Sequence[str], joint: str = "and") -> str:

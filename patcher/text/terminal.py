@@ -119,6 +119,6 @@ def underline(text: str, start: int, end: int) -> str:
 def marked(text: str, start: int, end: int, indent: str = "") -> str:
     """A line, and below it the marker under the characters `start` to `end`; a very long line is cut around them."""
     if len(text) > LONGEST:
-        first = max(0, start - LONGEST // 2)
-        text, start, end = text[first : first + LONGEST], start - first, min(end - first, LONGEST)
+        cut = max(0, start - LONGEST // 2)
+        text, start, end = text[cut : cut + LONGEST], start - cut, min(end - cut, LONGEST)
     return f"{indent}{text}\n{indent}{underline(text, start, end)}"

@@ -46,12 +46,12 @@ class DiffHunk(NamedTuple):
     @property
     def runs(self) -> List[Tuple[List[DiffLine], List[DiffLine]]]:
         """The lines in order, as (deleted lines, inserted lines); for unchanged ones both are the same list."""
-        found: List[Tuple[List[DiffLine], List[DiffLine]]] = []
-        for same, some in groupby((line for line in self.lines if line.tag != "\\"), lambda line: line.tag == " "):
-            lines = list(some)
+        runs: List[Tuple[List[DiffLine], List[DiffLine]]] = []
+        for same, group in groupby((line for line in self.lines if line.tag != "\\"), lambda line: line.tag == " "):
+            lines = list(group)
             deleted, inserted = ([line for line in lines if line.tag == tag] for tag in "-+")
-            found.append((lines, lines) if same else (deleted, inserted))
-        return found
+            runs.append((lines, lines) if same else (deleted, inserted))
+        return runs
 
 
 class View:
@@ -75,13 +75,13 @@ class View:
         old, new = max((line.old for line in before), default=0) + 1, max((line.new for line in before), default=0) + 1
         if number == len(self.hunks):
             return old, new, max(0, self._new.count - new + 1)
-        first = self.hunks[number].lines[0]
-        return old, new, (first.new - new if first.new else first.old - old)
+        first_line = self.hunks[number].lines[0]
+        return old, new, (first_line.new - new if first_line.new else first_line.old - old)
 
     def _mark(self, lines: Sequence[_Plain]) -> None:
         """Mark the words that differ in each run of changed lines."""
-        for same, some in groupby(lines, lambda line: line[0] == " "):
-            run = [] if same else list(some)
+        for same, group in groupby(lines, lambda line: line[0] == " "):
+            run = [] if same else list(group)
             deleted, inserted = [old for tag, old, _ in run if tag == "-"], [new for tag, _, new in run if tag == "+"]
             single = len(deleted) == len(inserted)  # compared line by line, else the run as a whole
             for old, new in zip(deleted, inserted) if single else [(deleted[0], inserted[0])] if deleted and inserted else ():
@@ -94,7 +94,7 @@ class View:
     def _scope(self, lines: Sequence[_Plain]) -> str:
         """The scope of the first changed line that is not blank."""
         changed = [(self._new, new) if tag == "+" else (self._old, old) for tag, old, new in lines if tag in "-+"]
-        side, number = next((each for each in changed if each[0].has_text(each[1])), changed[0])
+        side, number = next(((side, line) for side, line in changed if side.has_text(line)), changed[0])
         return side.scopes[number - 1]
 
     def _line(self, line: _Plain) -> DiffLine:
@@ -108,12 +108,12 @@ _Plain = Tuple[str, int, int]
 """The tag of a line, and its numbers before and after, 0 where it is not there."""
 
 
-def _plain(text: bytes) -> Iterator[Tuple[str, List[_Plain]]]:
+def _plain(diff: bytes) -> Iterator[Tuple[str, List[_Plain]]]:
     """The hunks of a unified diff of one file: their ranges, and what there is of each line."""
     old = new = 0
     lines: List[_Plain] = []
     head = ""
-    for line in text.split(b"\n")[2:-1]:
+    for line in diff.split(b"\n")[2:-1]:
         tag = line[:1].decode("ascii")
         if tag == "@":
             if lines:
@@ -141,7 +141,7 @@ class _Side:
 
     def mark(self, start: int, words: Sequence[Tuple[int, int]]) -> None:
         """Mark words as changed, by their offsets from `start` on; to be called in the order of the text."""
-        self._marks += [(start + first, start + last, "changed") for first, last in words if first < last]
+        self._marks += [(start + begin, start + stop, "changed") for begin, stop in words if begin < stop]
 
     def span(self, first: int, last: int) -> Tuple[int, int]:
         """The characters of lines, without the end of the last one."""
@@ -155,19 +155,19 @@ class _Side:
         """A line in pieces of one colour each."""
         start, end = self.span(number, number)
         kinds, marks = _within(self._spans, start, end), _within(self._marks, start, end)
-        edges = sorted({start, end, *(min(max(edge, start), end) for each in (*kinds, *marks) for edge in each[:2])})
-        found = []
-        for first, last in zip(edges, edges[1:]):
-            kind = next((kind for begin, stop, kind in kinds if begin <= first < stop), "")
-            found.append(Piece(self.text[first:last], kind, any(begin <= first < stop for begin, stop, _ in marks)))
-        return tuple(found)
+        edges = sorted({start, end, *(min(max(edge, start), end) for span in (*kinds, *marks) for edge in span[:2])})
+        pieces = []
+        for low, high in zip(edges, edges[1:]):
+            kind = next((kind for begin, stop, kind in kinds if begin <= low < stop), "")
+            pieces.append(Piece(self.text[low:high], kind, any(begin <= low < stop for begin, stop, _ in marks)))
+        return tuple(pieces)
 
 
 def _within(spans: Sequence[TokenSpan], start: int, end: int) -> List[TokenSpan]:
     """Those of sorted spans, of which none lies in another, that touch `[start, end)`."""
     at = max(0, bisect_right(spans, (start, start, "")) - 1)
-    found = []
+    inside = []
     while at < len(spans) and spans[at][0] < end:
-        found += [spans[at]] if spans[at][1] > start else []
+        inside += [spans[at]] if spans[at][1] > start else []
         at += 1
-    return found
+    return inside

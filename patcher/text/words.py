@@ -27,14 +27,14 @@ def word_edits(old: str, new: str) -> List[WordEdit]:
     compare.Diff_Timeout = 0  # seconds; 0 is none: the same texts have the same marks on a slow machine
     edits = compare.diff_main(old, new, False)
     compare.diff_cleanupSemantic(edits)
-    if not _alike(old, new, (text for kind, text in edits if not kind)):
+    if not _alike(old, new, (part for kind, part in edits if not kind)):
         return []
     return _of_words(old, new, edits)
 
 
 def _alike(old: str, new: str, same: Iterable[str]) -> bool:
     """Whether two texts have enough in common, not counting blanks; `same` are the common parts."""
-    common, longer = sum(len("".join(text.split())) for text in same), max(len("".join(text.split())) for text in (old, new))
+    common, longer = sum(len("".join(part.split())) for part in same), max(len("".join(side.split())) for side in (old, new))
     return common > _ALIKE * longer
 
 
@@ -42,20 +42,20 @@ def _of_words(old: str, new: str, edits: Iterable[Tuple[int, str]]) -> List[Word
     """Edits of characters as edits of the words that they touch, in either text."""
     same: List[Tuple[int, int]] = []  # characters that correspond
     i = j = 0
-    for kind, text in edits:
-        same += [(i + at, j + at) for at in range(len(text))] if not kind else []
-        i, j = i + len(text) * (kind <= 0), j + len(text) * (kind >= 0)
+    for kind, part in edits:
+        same += [(i + at, j + at) for at in range(len(part))] if not kind else []
+        i, j = i + len(part) * (kind <= 0), j + len(part) * (kind >= 0)
     ranges = [word.span() for word in _WORD.finditer(old)], [word.span() for word in _WORD.finditer(new)]
-    known = -1
-    while known != len(same):  # a word that is touched in one text touches what corresponds to it in the other
-        known = len(same)
+    count = -1
+    while count != len(same):  # a word that is touched in one text touches what corresponds to it in the other
+        count = len(same)
         for side in (0, 1):
-            there = {pair[side] for pair in same}
-            whole = {at for start, end in ranges[side] if there.issuperset(range(start, end)) for at in range(start, end)}
+            matched = {pair[side] for pair in same}
+            whole = {at for start, end in ranges[side] if matched.issuperset(range(start, end)) for at in range(start, end)}
             same = [pair for pair in same if pair[side] in whole]
-    found: List[WordEdit] = []
+    edits_of_words: List[WordEdit] = []
     i = j = 0
     for at, to in [*same, (len(old), len(new))]:
-        found += [(i, at, j, to)] if (at, to) != (i, j) else []
+        edits_of_words += [(i, at, j, to)] if (at, to) != (i, j) else []
         i, j = at + 1, to + 1
-    return found
+    return edits_of_words

@@ -20,11 +20,11 @@ def seconds_for_each() -> float:
     Raises:
         UsageError: it is no such time.
     """
-    text = os.environ.get("SITEPATCH_VERIFY_TIMEOUT") or "120"
+    seconds = os.environ.get("SITEPATCH_VERIFY_TIMEOUT") or "120"
     with suppress(ValueError):
-        if 0 < float(text) < float("inf"):  # not nan
-            return float(text)
-    raise UsageError("SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds, above 0", text=text)
+        if 0 < float(seconds) < float("inf"):  # not nan
+            return float(seconds)
+    raise UsageError("SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds, above 0", text=seconds)
 
 
 class VerifySettings(NamedTuple):

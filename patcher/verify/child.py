@@ -40,23 +40,23 @@ class _Results:
             file.write(json.dumps(fields) + "\n")
 
 
-def compiled(path: str, text: bytes, shown: bool) -> str:
+def compiled(path: str, source: bytes, shown: bool) -> str:
     """Compile a file, execute nothing, and compare the result with what the source loader would load.
 
     Args:
         path: of the file.
-        text: the bytes that it must have.
+        source: the bytes that it must have.
         shown: whether this is not what the disk has, so that its bytecode is for another text.
 
     Returns:
         What is wrong apart from errors that are raised, "" for nothing.
     """
     warnings.simplefilter("ignore")
-    code = compile(text, path, "exec", dont_inherit=True)
+    code = compile(source, path, "exec", dont_inherit=True)
     if shown:
         return ""
     with open(path, "rb") as file:
-        if file.read() != text:
+        if file.read() != source:
             return "it is not what it was: somebody changed it meanwhile"
     loaded = importlib.machinery.SourceFileLoader(path, path).get_code(path)  # the name is free: nothing is imported
     if loaded is None or not _same(loaded, code):
