@@ -106,8 +106,8 @@ def nearest_file(located: Located, path: str) -> str:
     site, (folder, _, name) = Path(located.site), path.rpartition("/")
     for top, pattern, least in ((site / folder, "*.py", 0.6), (site / located.package, "**/*.py", 0.8)):
         files = sorted(top.glob(pattern))
-        stems = nearest(name[:-3], sorted({each.stem for each in files} - {"__init__"}), 1, least)
-        near = [each.relative_to(site).as_posix() for each in files if [each.stem] == stems]
+        stems = nearest(name[:-3], sorted({file.stem for file in files} - {"__init__"}), 1, least)
+        near = [file.relative_to(site).as_posix() for file in files if [file.stem] == stems]
         if near:
             return nearest(path, near, 1, 0)[0]
     return ""
@@ -127,18 +127,18 @@ def check_not_shared(located: Located, path: str, env: Environment) -> None:
         SitepatchError: when the site directory is one of `env.outer`.
     """
     if located.site in env.outer:
-        what = release_name(located.package, located.distribution, located.version)
-        text = "install {package} into the environment, or patch it there, for all who use it, with --system"
-        hint = Message(text, package=located.package)
-        other = next((each for each in Path(located.site).parents if (each / "pyvenv.cfg").is_file()), None)
+        release = release_name(located.package, located.distribution, located.version)
+        template = "install {package} into the environment, or patch it there, for all who use it, with --system"
+        hint = Message(template, package=located.package)
+        other_env = next((folder for folder in Path(located.site).parents if (folder / "pyvenv.cfg").is_file()), None)
         raise SitepatchError(
             Message(
                 "{path} is not of this virtual environment: {what} lies in {site}, which others share",
                 path=path,
-                what=what,
+                what=release,
                 site=located.site,
             ),
-            Message("if {other} is the environment that is meant: --python {other}", other=other) if other else hint,
+            Message("if {other} is the environment that is meant: --python {other}", other=other_env) if other_env else hint,
         )
 
 
@@ -191,17 +191,17 @@ def _zip_holds(place: Path, package: str) -> bool:
 
 
 def _is_stdlib(package: str, env: Environment) -> bool:
-    libraries = [Path(os.__file__).parent, *(Path(each) for each in env.search if (Path(each) / "os.py").is_file())]
-    return package in sys.builtin_module_names or any(_holds(each, package) for each in libraries)
+    libraries = [Path(os.__file__).parent, *(Path(place) for place in env.search if (Path(place) / "os.py").is_file())]
+    return package in sys.builtin_module_names or any(_holds(library, package) for library in libraries)
 
 
 def _editable(env: Environment, package: str) -> str:
     """The directory an editable install of `package` points to, "" if there is none."""
     for place in map(Path, env.sites):
         for directory in _pointers(place, package) if place.is_dir() else ():
-            for each in (directory, directory / "src"):
-                if (each / package).is_dir() or (each / f"{package}.py").is_file():
-                    return str(each)
+            for source in (directory, directory / "src"):
+                if (source / package).is_dir() or (source / f"{package}.py").is_file():
+                    return str(source)
     return ""
 
 
@@ -229,16 +229,17 @@ def _lines(path: Path) -> List[str]:
 
 def _similar(env: Environment, package: str) -> str:
     """A hint that names what a distribution of that name is imported as, or installed packages with a similar name."""
-    other = Message("or name another environment with --python or --target")
-    every = [each for place in map(Path, env.sites) if place.is_dir() for each in place.iterdir()]
-    for info in (each for each in every if each.suffix == ".dist-info"):
+    alternative = Message("or name another environment with --python or --target")
+    entries = [entry for place in map(Path, env.sites) if place.is_dir() for entry in place.iterdir()]
+    for info in (entry for entry in entries if entry.suffix == ".dist-info"):
         if normalized(info.name.split("-")[0]) == normalized(package):
             tops = {row.path.split("/")[0] for row in recorded_sources(info)}
-            found = sorted(filter(str.isidentifier, (top[: -len(".py")] if top.endswith(".py") else top for top in tops)))
-            if found and package not in found:
+            modules = sorted(filter(str.isidentifier, (top[: -len(".py")] if top.endswith(".py") else top for top in tops)))
+            if modules and package not in modules:
                 problem = "the distribution {package} is imported as {modules}: name that; {other}"
-                return Message(problem, package=package, modules=listed(found, "or"), other=other)
-    names = {each.name.split(".")[0] for each in every}
+                return Message(problem, package=package, modules=listed(modules, "or"), other=alternative)
+    names = {entry.name.split(".")[0] for entry in entries}
     near = nearest(package, sorted(name for name in names if name.isidentifier()), 3, 0.7)
-    text = "did you mean {names}? {other}"
-    return Message(text, names=listed(near, "or"), other=other) if near else Message("install it, {other}", other=other)
+    if not near:
+        return Message("install it, {other}", other=alternative)
+    return Message("did you mean {names}? {other}", names=listed(near, "or"), other=alternative)

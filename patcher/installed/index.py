@@ -107,8 +107,8 @@ class Pip:
             except pip.errors as error:
                 problem = [f"{type(error).__name__}: {error}"]
         if problem:
-            text = "pip could not list the releases of {distribution}: {reason}"
-            reason = Message(text, distribution=distribution, reason=_reason(problem[-1]))
+            template = "pip could not list the releases of {distribution}: {reason}"
+            reason = Message(template, distribution=distribution, reason=_reason(problem[-1]))
             raise SitepatchError(reason, _hint("\n".join([*said, *problem])))
         return _listing(candidates)
 
@@ -245,7 +245,7 @@ def _reason(line: str) -> str:
 def _hint(said: str) -> str:
     untrusted = re.search(r"The repository located at (\S+) is not a trusted or secure host", said)
     if untrusted:
-        text = "give pip an https:// URL of it, or trust the host: pip config set global.trusted-host {host}"
-        return Message(text, host=untrusted[1])
+        template = "give pip an https:// URL of it, or trust the host: pip config set global.trusted-host {host}"
+        return Message(template, host=untrusted[1])
     offline = re.search(r"onnection|Could not fetch URL|Retrying|Max retries exceeded|timed out", said)
     return _OFFLINE if offline else ""

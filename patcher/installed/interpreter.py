@@ -92,12 +92,12 @@ class Environment(NamedTuple):
     @property
     def own(self) -> Tuple[str, ...]:
         """The site directories but for `outer`."""
-        return tuple(each for each in self.sites if each not in self.outer)
+        return tuple(site for site in self.sites if site not in self.outer)
 
     @property
     def stores(self) -> Tuple[str, ...]:
         """Every directory but for `outer` that may have a store, each once: a .pth file adds some that are no sites."""
-        return tuple(each for each in dict.fromkeys([*self.sites, *self.search]) if each not in self.outer)
+        return tuple(site for site in dict.fromkeys([*self.sites, *self.search]) if site not in self.outer)
 
 
 def discover(python: Optional[str], target: Optional[str]) -> Environment:
@@ -119,9 +119,9 @@ def discover(python: Optional[str], target: Optional[str]) -> Environment:
     if target is not None:
         directory = os.path.abspath(target)
         if not os.path.isdir(directory):
-            found = Message("a file" if os.path.exists(directory) else "no such directory")
+            kind = Message("a file" if os.path.exists(directory) else "no such directory")
             raise UsageError(
-                "--target {target}: found {found}", Message("name a directory that holds packages"), target=target, found=found
+                "--target {target}: found {found}", Message("name a directory that holds packages"), target=target, found=kind
             )
         if os.path.isfile(os.path.join(directory, "pyvenv.cfg")):
             raise UsageError("--target {target}: found a virtual environment", "use --python {target}", target=target)
@@ -136,13 +136,13 @@ def discover(python: Optional[str], target: Optional[str]) -> Environment:
     return _here()
 
 
-def _interpreter(given: str, python: str) -> Environment:
-    """The environment of an interpreter that `given` (an option or a variable) names."""
+def _interpreter(option: str, python: str) -> Environment:
+    """The environment of an interpreter that `option` (an option or a variable) names."""
     path = os.path.expanduser(python)
     if os.path.isdir(path):
         names = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
         tries = [os.path.join(path, name) for name in names]
-        path = next((each for each in tries if os.path.isfile(each)), tries[0])
+        path = next((candidate for candidate in tries if os.path.isfile(candidate)), tries[0])
     elif os.path.basename(path) == python and not os.path.isfile(path):
         import shutil
 
@@ -150,21 +150,21 @@ def _interpreter(given: str, python: str) -> Environment:
     path = os.path.abspath(path)
     if not os.path.isfile(path):
         if os.path.islink(path):
-            text = "{given} {python}: found no interpreter at {path}, which {detail} links to"
-            what = Message(text, given=given, python=python, path=os.path.realpath(path), detail=path)
+            template = "{given} {python}: found no interpreter at {path}, which {detail} links to"
+            message = Message(template, given=option, python=python, path=os.path.realpath(path), detail=path)
             packages = os.path.join(os.path.dirname(os.path.dirname(path)), "lib/python*/site-packages")
             problem = "make the environment anew; to restore what is patched in it: --target {packages}"
-            raise UsageError(what, Message(problem, packages=packages))
+            raise UsageError(message, Message(problem, packages=packages))
         hint = Message("name a python executable or a venv")
-        if not given.startswith("--"):
-            hint = Message("unset {given}, activate an environment that is there, or use --python or --target", given=given)
+        if not option.startswith("--"):
+            hint = Message("unset {given}, activate an environment that is there, or use --python or --target", given=option)
         raise UsageError(
-            Message("{given} {python}: found no interpreter at {path}", given=given, python=python, path=path), hint
+            Message("{given} {python}: found no interpreter at {path}", given=option, python=python, path=path), hint
         )
     same = os.path.realpath(path) == os.path.realpath(sys.executable)
     if same and os.path.realpath(os.path.dirname(os.path.dirname(path))) == os.path.realpath(sys.prefix):
         return _here()
-    return _environment(_ask(given, python, path))
+    return _environment(_ask(option, python, path))
 
 
 def _here() -> Environment:
@@ -173,20 +173,20 @@ def _here() -> Environment:
     return _environment(scope["found"])
 
 
-def _environment(found: Dict[str, Any]) -> Environment:
-    major, minor = found["version"]
-    sites, search, outer = (tuple(found[key]) for key in ("sites", "search", "outer"))
-    return Environment(found["python"], sites, search, (major, minor), outer)
+def _environment(described: Dict[str, Any]) -> Environment:
+    major, minor = described["version"]
+    sites, search, outer = (tuple(described[key]) for key in ("sites", "search", "outer"))
+    return Environment(described["python"], sites, search, (major, minor), outer)
 
 
-def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
+def _ask(option: str, python: str, path: str) -> Dict[str, Any]:
     """Run `_DESCRIBE` in another interpreter; the output of a start-up hook before it is skipped."""
     import json
     import subprocess
 
     command = [str(path), "-I", "-B", "-c", _DESCRIBE + "import json\nprint('\\n' + json.dumps(found))"]
     try:
-        done = subprocess.run(
+        child = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -196,34 +196,34 @@ def _ask(given: str, python: str, path: str) -> Dict[str, Any]:
         )
     except subprocess.TimeoutExpired:
         hint = Message("see what holds it up: {path} -I -c 0", path=path)
-        text = "{given} {python}: it gave no answer in {timeout:g} seconds"
-        raise UsageError(Message(text, given=given, python=python, timeout=_TIMEOUT), hint) from None
+        template = "{given} {python}: it gave no answer in {timeout:g} seconds"
+        raise UsageError(Message(template, given=option, python=python, timeout=_TIMEOUT), hint) from None
     except OSError as error:
         hint = Message("name a python executable or the directory of a virtual environment")
         problem = "{given} {python}: it cannot be run ({error})"
-        raise UsageError(Message(problem, given=given, python=python, error=Message.whole(error.strerror)), hint) from None
+        raise UsageError(Message(problem, given=option, python=python, error=Message.whole(error.strerror)), hint) from None
     try:
-        found = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+        described = json.loads(child.stdout.splitlines()[-1]) if child.returncode == 0 else None
     except (ValueError, IndexError):
-        found = None
-    if not isinstance(found, dict):
-        last_line = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")[-1][:200]
+        described = None
+    if not isinstance(described, dict):
+        last_line = (child.stderr or child.stdout).decode("utf-8", "replace").strip().split("\n")[-1][:200]
         raise UsageError(
             "{given} {python}: it is no working Python 3 interpreter (exit code {code}: {last_line})",
             Message("name a python executable or the directory of a virtual environment"),
-            given=given,
+            given=option,
             python=python,
-            code=done.returncode,
+            code=child.returncode,
             last_line=last_line,
         )
-    return found
+    return described
 
 
 def image_root(target: str) -> str:
     """The nearest directory from a path upwards that is the root of an image; "" if only this machine's own is."""
-    found = directory = os.path.abspath(target)
-    while not (os.path.isdir(f"{found}/usr") and os.path.isdir(f"{found}/etc")):
-        found, below = os.path.dirname(found), found
-        if found == below:
+    root = directory = os.path.abspath(target)
+    while not (os.path.isdir(f"{root}/usr") and os.path.isdir(f"{root}/etc")):
+        root, below = os.path.dirname(root), root
+        if root == below:
             return ""
-    return "" if found == "/" != directory else found
+    return "" if root == "/" != directory else root

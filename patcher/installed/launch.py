@@ -37,9 +37,9 @@ def find_program(word: str) -> str:
     if path:
         return path
     if os.sep in word and os.path.exists(word):
-        what = Message("a directory" if os.path.isdir(word) else "a file that is not executable")
+        kind = Message("a directory" if os.path.isdir(word) else "a file that is not executable")
         raise NotExecutableError(
-            "{word}: found {what}", Message("name a program, or the interpreter before the file"), word=word, what=what
+            "{word}: found {what}", Message("name a program, or the interpreter before the file"), word=word, what=kind
         )
     hint = "" if os.sep in word else Message("it is looked for in the directories of PATH")
     raise NotFoundCommandError(Message("{word}: command not found", word=word), hint)
@@ -56,12 +56,12 @@ def interpreter_of(program: str, words: Sequence[str]) -> Optional[Python]:
         return Python(program, tuple(words))
     try:
         with open(program, "rb") as file:
-            first, second, *_ = [*file.read(4096).split(b"\n"), b"", b""]
+            first_line, second_line, *_ = [*file.read(4096).split(b"\n"), b"", b""]
     except OSError:
         return None
-    line = os.fsdecode(first[2:]) if first.startswith(b"#!") else ""
-    if line.strip() == "/bin/sh" and second.startswith(b"'''exec' "):  # pip's, where the path is long or has a blank
-        line = os.fsdecode(second[len(b"'''exec' ") :]).replace('"$0" "$@"', "")
+    line = os.fsdecode(first_line[2:]) if first_line.startswith(b"#!") else ""
+    if line.strip() == "/bin/sh" and second_line.startswith(b"'''exec' "):  # pip's, where the path is long or has a blank
+        line = os.fsdecode(second_line[len(b"'''exec' ") :]).replace('"$0" "$@"', "")
     try:
         parts = shlex.split(line)
     except ValueError:
@@ -76,7 +76,7 @@ def interpreter_of(program: str, words: Sequence[str]) -> Optional[Python]:
 
 def ignoring(python: Python) -> List[str]:
     """The options with which an interpreter would ignore the overlay, each with what it does."""
-    found: List[str] = []
+    options: List[str] = []
     words = iter(python.words)
     for word in words:
         if not word.startswith("-") or word in ("-", "--"):
@@ -87,14 +87,14 @@ def ignoring(python: Python) -> List[str]:
             continue
         for index, letter in enumerate(word[1:], 1):
             if letter in "cm":
-                return found
+                return options
             if letter in _IGNORING:
-                found.append(Message("-{letter} {ignoring}", letter=letter, ignoring=_IGNORING[letter]))
+                options.append(Message("-{letter} {ignoring}", letter=letter, ignoring=_IGNORING[letter]))
             if letter in _WITH_VALUE:
                 if index == len(word) - 1:
                     next(words, None)
                 break
-    return found
+    return options
 
 
 def other_environment(python: Python, env: Environment) -> bool:

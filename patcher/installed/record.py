@@ -39,11 +39,11 @@ def recorded_in(record: bytes, path: str) -> Optional[str]:
     return None if value is None else _sha256(record[value : value + 80])
 
 
-def _sha256(text: bytes) -> Optional[str]:
+def _sha256(encoded: bytes) -> Optional[str]:
     """The sha256 (hex) that a text begins with, in the base64 of RECORD; None where it is none."""
     from base64 import urlsafe_b64decode
 
-    value = re.match(rb"[A-Za-z0-9_-]*", text)
+    value = re.match(rb"[A-Za-z0-9_-]*", encoded)
     try:
         digest = urlsafe_b64decode(value.group() + b"==") if value else b""
     except ValueError:
@@ -68,8 +68,9 @@ def recorded_digest(dist_info: Path) -> str:
     not be: installers record that of a file or a URL (PEP 610), but not that of a release of an index.
     """
     rows = [(row[0], row[1]) for row in _rows(dist_info) if len(row) == 3 and row[1]]
-    own = (f"{dist_info.name}/", "../", "/")
-    brought = sorted(f"{path},{digest}\n" for path, digest in rows if not path.startswith(own) and not path.endswith(".pyc"))
+    left_out = (f"{dist_info.name}/", "../", "/")
+    shipped = (row for row in rows if not row[0].startswith(left_out) and not row[0].endswith(".pyc"))
+    brought = sorted(f"{path},{digest}\n" for path, digest in shipped)
     return sha256("".join(brought).encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -85,13 +86,13 @@ def files_recorded(site: str, digest: str) -> Iterator[str]:
 
 def hashes_recorded(site: str, paths: Collection[str]) -> Dict[str, Set[str]]:
     """The sha256 (hex) that the RECORDs of a site directory give for files, by path, without files that none of them lists."""
-    found: Dict[str, Set[str]] = {}
+    hashes: Dict[str, Set[str]] = {}
     for folder in _dist_infos(site):  # each is read once
         record = _record(folder)
         for path, digest in ((path, recorded_in(record, path)) for path in paths):
             if digest:
-                found.setdefault(path, set()).add(digest)
-    return found
+                hashes.setdefault(path, set()).add(digest)
+    return hashes
 
 
 def _dist_infos(site: str) -> List[Path]:
@@ -101,12 +102,12 @@ def _dist_infos(site: str) -> List[Path]:
 def _after(record: bytes, path: str, end: bytes) -> Optional[int]:
     """The offset past `path` + `end` at the start of a row, None for no such row; csv quotes a path with a comma or quote."""
     plain = path.encode("utf-8", "surrogateescape")
-    for text in (plain, b'"' + plain.replace(b'"', b'""') + b'"'):
-        at = record.find(text + end)
+    for spelling in (plain, b'"' + plain.replace(b'"', b'""') + b'"'):
+        at = record.find(spelling + end)
         while at > 0 and record[at - 1 : at] != b"\n":
-            at = record.find(text + end, at + 1)
+            at = record.find(spelling + end, at + 1)
         if at >= 0:
-            return at + len(text + end)
+            return at + len(spelling + end)
     return None
 
 

@@ -165,14 +165,14 @@ def _parsed(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchE
         parser.read_string(data.decode("utf-8"))
     except (UnicodeDecodeError, configparser.Error) as error:
         words = str(error).split("\n")[0]
-        text = "found no valid entry points ({words})"
-        yield (path, SitepatchError.at(Location(path), text, Message("reinstall that distribution"), words=words))
+        template = "found no valid entry points ({words})"
+        yield (path, SitepatchError.at(Location(path), template, Message("reinstall that distribution"), words=words))
         return
     for name, value in parser[GROUP].items() if GROUP in parser else ():
         parts = value.split(":")[0].strip().split(".")
         tries = [os.path.join(place, *parts) for place in filter(None, sys.path)]
         modules = [os.path.dirname(at) for at in tries if os.path.isfile(f"{at}.py")]
-        found = [at for at in tries if os.path.isdir(at)] or modules
+        folders = [at for at in tries if os.path.isdir(at)] or modules
         problem = Message("the entry point {name} = {value} leads to no directory on sys.path", name=name, value=value)
         hint = Message("reinstall that distribution, or uninstall it")
-        yield name, found[0] if found else SitepatchError.at(Location(path), problem, hint)
+        yield name, folders[0] if folders else SitepatchError.at(Location(path), problem, hint)

@@ -17,8 +17,8 @@ def when_upstream(patchset: Patchset) -> bool:
 
 def when_released(patchset: Patchset) -> str:
     """The release with which a patchset can go, as `mmengine >=0.11`; "" where `remove_when` names none."""
-    found = _RELEASE.fullmatch(patchset.provenance.get("remove_when", ""))
-    return f"{found.group(1)} {found.group(2).strip()}" if found and is_range(found.group(2)) else ""
+    release = _RELEASE.fullmatch(patchset.provenance.get("remove_when", ""))
+    return f"{release.group(1)} {release.group(2).strip()}" if release and is_range(release.group(2)) else ""
 
 
 def can_go(patchset: Patchset, distribution: str, version: str) -> bool:

@@ -109,16 +109,16 @@ def rewrite_cached(data: bytes, request: Request) -> Rewrite:
 
 
 def _cached(data: bytes, request: Request) -> Rewrite:
-    known = shipped_result(data, request)
-    if known is None:
+    result = shipped_result(data, request)
+    if result is None:
         key = key_of(data, request, _MAKER)
         name = sha256(key.encode()).hexdigest()
-        known = KnownTable(read_result(name)).find(key, data, request)
-        if known is None:
-            known = rewrite_uncached(data, request)
-            if is_cacheable(known):
-                write_result(name, write_table({key: known}))
-    return known
+        result = KnownTable(read_result(name)).find(key, data, request)
+        if result is None:
+            result = rewrite_uncached(data, request)
+            if is_cacheable(result):
+                write_result(name, write_table({key: result}))
+    return result
 
 
 def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
@@ -129,10 +129,10 @@ def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
 def _in_layers(data: bytes, request: Request, rewrite: Callable[[bytes, Request], Rewrite]) -> Rewrite:
     """The result layer by layer; that of a layer depends on its own hunks alone, so that it is known when others change."""
 
-    def of_layer(text: bytes, hunks: Tuple[HunkText, ...]) -> Rewrite:
+    def of_layer(source: bytes, hunks: Tuple[HunkText, ...]) -> Rewrite:
         if hunks[0].plain:
-            return rewrite_text(text, hunks)
-        return rewrite(text, request._replace(hunks=hunks, every=_by_layer(request.every)[hunks[0].layer]))
+            return rewrite_text(source, hunks)
+        return rewrite(source, request._replace(hunks=hunks, every=_by_layer(request.every)[hunks[0].layer]))
 
     return rewrite_layers(data, request.hunks, of_layer)
 
@@ -167,8 +167,8 @@ def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
         request: what to apply.
         maker: what else the result may depend on.
     """
-    rest = json.dumps([sorted(request.options.items()), request.names, maker])[1:]
-    identity = f"[{KNOWN_FORMAT}, [{_as_json(request.hunks)}, {_as_json(request.every)}], {rest}"
+    tail = json.dumps([sorted(request.options.items()), request.names, maker])[1:]
+    identity = f"[{KNOWN_FORMAT}, [{_as_json(request.hunks)}, {_as_json(request.every)}], {tail}"
     return f"{sha256(identity.encode()).hexdigest()} {sha256(data).hexdigest()}"
 
 
@@ -178,34 +178,34 @@ def _as_json(hunks: Sequence[HunkText]) -> str:
 
 
 def _written(hunk: HunkText) -> Tuple[object, ...]:
-    lines = [(tag, text) for tag, text, _ in hunk.lines]
+    lines = [(tag, line) for tag, line, _ in hunk.lines]
     guard = [] if hunk.inside is None else [hunk.inside]
-    others = [_written(form) for form in hunk.others]
-    return (hunk.scope, hunk.expected, hunk.when_present, lines, *["in-string"] * hunk.in_string, *guard, *others)
+    forms = [_written(form) for form in hunk.others]
+    return (hunk.scope, hunk.expected, hunk.when_present, lines, *["in-string"] * hunk.in_string, *guard, *forms)
 
 
-def is_cacheable(made: Rewrite) -> bool:
+def is_cacheable(result: Rewrite) -> bool:
     """Whether a result can be stored: no hunk failed, and each splice belongs to one hunk."""
-    failed = any(answer.state.failed or answer.problem or answer.hint for answer in made.answers)
-    return not failed and [splice for splice, _ in _owned(made)] == list(made.splices)
+    failed = any(answer.state.failed or answer.problem or answer.hint for answer in result.answers)
+    return not failed and [splice for splice, _ in _owned(result)] == list(result.splices)
 
 
-def _owned(made: Rewrite) -> List[Tuple[Splice, int]]:
+def _owned(result: Rewrite) -> List[Tuple[Splice, int]]:
     """The splices in the order of the text, each with the index of its hunk."""
-    owned = [(splice, index) for index, answer in enumerate(made.answers) for splice in answer.splices]
-    return sorted(owned, key=lambda each: each[0][:2])
+    owned = [(splice, index) for index, answer in enumerate(result.answers) for splice in answer.splices]
+    return sorted(owned, key=lambda pair: pair[0][:2])
 
 
 def write_table(results: Mapping[str, Rewrite]) -> bytes:
     """The table of results by key, without those that are not `is_cacheable`."""
     texts: Dict[str, int] = {}
     rows = []
-    for key, made in sorted(results.items()):
-        if is_cacheable(made):
-            owned = _owned(made)
-            hunks = [[answer.state.value, answer.places] for answer in made.answers]
+    for key, result in sorted(results.items()):
+        if is_cacheable(result):
+            owned = _owned(result)
+            hunks = [[answer.state.value, answer.places] for answer in result.answers]
             splices = [[*splice[:2], texts.setdefault(_text(splice), len(texts)), index] for splice, index in owned]
-            row = json.dumps({"hunks": hunks, "splices": splices, "seal": _seal(key, made)})
+            row = json.dumps({"hunks": hunks, "splices": splices, "seal": _seal(key, result)})
             rows.append(f"{json.dumps(key)}: {row}")
     head = f'{{"format": {KNOWN_FORMAT}, "texts": ['
     return "\n".join([head, ",\n".join(map(json.dumps, texts)), '], "results": {', ",\n".join(rows), "}}\n"]).encode()
@@ -228,16 +228,17 @@ class KnownTable:
     def find(self, key: str, data: bytes, request: Request) -> Optional[Rewrite]:
         """The result with this key (of `key_of`), None where there is none or its seal is wrong."""
         try:
-            made = self._made(self._top["results"][key], data, request)
-            return made if self._top["results"][key]["seal"] == _seal(key, made) else None
+            result = self._made(self._top["results"][key], data, request)
+            return result if self._top["results"][key]["seal"] == _seal(key, result) else None
         except (LookupError, TypeError, ValueError, AttributeError):
             return None
 
     def _made(self, row: Mapping[str, Any], data: bytes, request: Request) -> Rewrite:
-        splices = [Splice(start, end, self._top["texts"][text].encode("latin-1")) for start, end, text, _ in row["splices"]]
+        texts = self._top["texts"]
+        splices = [Splice(start, end, texts[number].encode("latin-1")) for start, end, number, _ in row["splices"]]
         owners = [index for *_, index in row["splices"]]
         answers = [
-            HunkAnswer(hunk, State(state), tuple(places), tuple(own for own, at in zip(splices, owners) if at == index))
+            HunkAnswer(hunk, State(state), tuple(places), tuple(splice for splice, at in zip(splices, owners) if at == index))
             for index, (hunk, (state, places)) in enumerate(zip(request.hunks, row["hunks"]))
         ]
         return Rewrite(apply_splices(data, splices), tuple(splices), tuple(answers))
@@ -247,10 +248,10 @@ def _text(splice: Splice) -> str:
     return splice.new.decode("latin-1")  # one character a byte: exact, and a user can read it
 
 
-def _seal(key: str, made: Rewrite) -> str:
-    hunks = [[answer.state.value, answer.places, [splice[:2] for splice in answer.splices]] for answer in made.answers]
-    splices = [[*splice[:2], _text(splice)] for splice in made.splices]
-    return sha256(json.dumps([key, sha256(made.data).hexdigest(), hunks, splices]).encode()).hexdigest()
+def _seal(key: str, result: Rewrite) -> str:
+    hunks = [[answer.state.value, answer.places, [splice[:2] for splice in answer.splices]] for answer in result.answers]
+    splices = [[*splice[:2], _text(splice)] for splice in result.splices]
+    return sha256(json.dumps([key, sha256(result.data).hexdigest(), hunks, splices]).encode()).hexdigest()
 
 
 # the personal cache ---------------------------------------------------------------------------------------------------
@@ -276,8 +277,8 @@ def write_result(key: str, data: bytes) -> None:
         return
     with suppress(OSError, SitepatchError):
         folder = cache_dir(KNOWN)
-        there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
-        if not there.is_dir() or os.geteuid() == 0 != there.stat().st_uid:
+        existing = next(parent for parent in (folder, *folder.parents) if os.path.lexists(parent))
+        if not existing.is_dir() or os.geteuid() == 0 != existing.stat().st_uid:
             return  # /dev/null, say; or sudo with HOME unchanged: its owner could not use it any more
         private(folder)
         fd, part = tempfile.mkstemp(prefix=".part-", dir=str(folder))
@@ -293,14 +294,14 @@ def write_result(key: str, data: bytes) -> None:
 
 def _trim(folder: Path) -> None:
     """Remove what was not used for longest until the rest is within the limits."""
-    found: List[Tuple[float, int, Path]] = []
+    files: List[Tuple[float, int, Path]] = []
     for path in folder.iterdir():
         with suppress(FileNotFoundError):  # removed by another process
             info = path.lstat()
-            found.append((info.st_mtime, info.st_size, path))
+            files.append((info.st_mtime, info.st_size, path))
     size = 0
-    for number, (_, own, path) in enumerate(sorted(found, reverse=True), 1):
-        size += own
+    for number, (_, file_size, path) in enumerate(sorted(files, reverse=True), 1):
+        size += file_size
         if number > _MOST or size > _BYTES:
             with suppress(FileNotFoundError):
                 path.unlink()

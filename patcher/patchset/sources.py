@@ -36,28 +36,28 @@ class FoundPatchset(NamedTuple):
     shadows: Tuple[str, ...]
 
 
-def find_patchset(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath, known: Optional[Folders] = None) -> FoundPatchset:
-    """Load the patchset `name` from the first place that has it; `known` saves a call of `patchset_folders`.
+def find_patchset(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath, folders: Optional[Folders] = None) -> FoundPatchset:
+    """Load the patchset `name` from the first place that has it; `folders` saves a call of `patchset_folders`.
 
     Raises:
         UsageError: when no place has it, see `unknown_patchset`.
         PatchError: when its folder is wrong in itself.
     """
-    known = patchset_folders(patch_dirs, cwd) if known is None else known
-    if name not in known:
-        raise unknown_patchset(name, known, patch_dirs, cwd)
-    return _load(name, known[name])
+    folders = patchset_folders(patch_dirs, cwd) if folders is None else folders
+    if name not in folders:
+        raise unknown_patchset(name, folders, patch_dirs, cwd)
+    return _load(name, folders[name])
 
 
 def _load(name: str, places: Sequence[Tuple[str, PatchsetSource]]) -> FoundPatchset:
-    (folder, source), *others = places
-    one = load_patchset(folder, source)
+    (folder, source), *hidden_places = places
+    patchset = load_patchset(folder, source)
     shadows = (
-        Message("{name} of {other} ({where})", name=name, other=other, where=where)
-        for where, other in others
-        if not has_texts(where, one.files)
+        Message("{name} of {other} ({where})", name=name, other=hidden, where=where)
+        for where, hidden in hidden_places
+        if not has_texts(where, patchset.files)
     )
-    return FoundPatchset(one, tuple(shadows))
+    return FoundPatchset(patchset, tuple(shadows))
 
 
 def find_patchsets(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[FoundPatchset], Dict[str, SitepatchError]]:
@@ -66,21 +66,21 @@ def find_patchsets(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[List[Fo
     Raises:
         UsageError: see `patchset_folders`.
     """
-    found: List[FoundPatchset] = []
+    patchsets: List[FoundPatchset] = []
     places, broken = search_places(patch_dirs, cwd)
-    for name, known in sorted(folders_by_name(places).items()):
+    for name, folders in sorted(folders_by_name(places).items()):
         try:
-            found.append(_load(name, known))
+            patchsets.append(_load(name, folders))
         except SitepatchError as error:
             broken[name] = error
-    return found, broken
+    return patchsets, broken
 
 
-def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> UsageError:
+def unknown_patchset(name: str, names_known: Iterable[str], patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> UsageError:
     """The error for a name that no place has: what it is, or the nearest name; else all names, and where was searched."""
-    known = sorted(known)
+    names_known = sorted(names_known)
     places, broken = search_places(patch_dirs, cwd)
-    near, (problem, hint) = suggest(name, known), _meant(name, patch_dirs, cwd)
+    near, (problem, hint) = suggest(name, names_known), _meant(name, patch_dirs, cwd)
     hints = [hint, *(error.message for error in broken.values())]
     if near or problem:
         hints.append(Message("all patchsets: sitepatch list"))
@@ -88,18 +88,19 @@ def unknown_patchset(name: str, known: Iterable[str], patch_dirs: Sequence[AnyPa
         looked = []
         for place, source in places:
             state = "" if Path(place).is_dir() else Message(", not there")
-            text = "{source} of the current directory{state}" if source == LOCAL else "{source}"
-            which = Message(text, source=source if source == LOCAL else str(source), state=state)
-            looked.append(Message("{absolute} ({which})", absolute=Path(place).absolute(), which=which))
-        names = ", ".join(known) or Message("none")
+            template = "{source} of the current directory{state}" if source == LOCAL else "{source}"
+            description = Message(template, source=source if source == LOCAL else str(source), state=state)
+            looked.append(Message("{absolute} ({which})", absolute=Path(place).absolute(), which=description))
+        names = ", ".join(names_known) or Message("none")
         hints = [
             Message("a patchset for a package is made with: sitepatch edit PACKAGE --name NAME"),
             Message("known patchsets: {names}; what each is for: sitepatch list", names=names),
             Message("searched: {places}", places=joined(", ", looked)),
             *hints,
         ]
-    text = 'there is no patchset "{name}"{suggestion}' if near or not problem else 'there is no patchset "{name}": {problem}'
-    return UsageError(Message(text, name=name, suggestion=near, problem=problem), joined("\n", hints))
+    template = 'there is no patchset "{name}"{suggestion}'
+    template = template if near or not problem else 'there is no patchset "{name}": {problem}'
+    return UsageError(Message(template, name=name, suggestion=near, problem=problem), joined("\n", hints))
 
 
 def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[str, str]:
@@ -112,19 +113,19 @@ def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[str,
         places = folders_by_name(search_places(patch_dirs, cwd)[0])
         named = all(name in places and Path(places[name][0][0]).samefile(inside[name][0][0]) for name in inside)
         words = " ".join(inside) if named else f"{' '.join(inside)} --patch-dir {shlex.quote(str(folder))}"
-        one, several = Message("it is the folder of a patchset"), Message("it is a folder of patchsets")
-        return one if len(inside) == 1 else several, Message("write its name: {words}", words=words)
+        single, multiple = Message("it is the folder of a patchset"), Message("it is a folder of patchsets")
+        return single if len(inside) == 1 else multiple, Message("write its name: {words}", words=words)
     if Path(cwd, name).is_file():
-        what = Message("it is a diff" if path.suffix in (".diff", ".patch") else "it is a file")
-        return what, Message("a diff becomes a patchset with: sitepatch import {file} --name NAME", file=shlex.quote(name))
+        kind = Message("it is a diff" if path.suffix in (".diff", ".patch") else "it is a file")
+        return kind, Message("a diff becomes a patchset with: sitepatch import {file} --name NAME", file=shlex.quote(name))
     if "/" in name:
         return Message("there is no such folder"), Message("name a patchset, and its directory with --patch-dir")
-    every, _ = find_patchsets(patch_dirs, cwd)
-    variants = ((each.patchset.name, variant) for each in every for variant in each.patchset.variants)
+    sources, _ = find_patchsets(patch_dirs, cwd)
+    variants = ((source.patchset.name, variant) for source in sources for variant in source.patchset.variants)
     targets = {(patchset, target) for patchset, variant in variants for target in (variant.package, *variant.distributions)}
     names = sorted({patchset for patchset, target in targets if normalized(target) == normalized(name)})
-    text = "it is patched by {names}; what is for it: sitepatch list {name}"
-    return (Message("it is a package"), Message(text, names=listed(names), name=name)) if names else ("", "")
+    template = "it is patched by {names}; what is for it: sitepatch list {name}"
+    return (Message("it is a package"), Message(template, names=listed(names), name=name)) if names else ("", "")
 
 
 def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
@@ -170,26 +171,26 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
     values: Dict[str, OptionValue] = {option.name: option.default for option in patchset.options}
     options = {option.name: option for option in patchset.options}
     problems: List[str] = []
-    for key, text in settings.items():
+    for key, setting in settings.items():
         patchset_name, _, name = key.partition(".")
         if patchset_name != patchset.name:
             continue
         if name not in options:
-            known = (
+            alternatives = (
                 Message("one of {options}{suggestion}", options=", ".join(options), suggestion=suggest(name, options))
                 if options
                 else Message("none: it has no options")
             )
-            problems.append(Message("--set {key}: found an unknown option, expected {known}", key=key, known=known))
+            problems.append(Message("--set {key}: found an unknown option, expected {known}", key=key, known=alternatives))
             continue
-        value = _parse(options[name], text)
+        value = _parse(options[name], setting)
         choices = options[name].choices
         if value is None or (choices and value not in choices):
             kind = options[name].type
             values_text = listed([*map(option_text, choices)], "or") if choices else Message("of type {kind}", kind=kind)
-            near = suggest(text, map(option_text, choices)) if choices else ""
+            near = suggest(setting, map(option_text, choices)) if choices else ""
             problem = "--set {key}: found {finding}, expected a value {values_text}{near}"
-            problems.append(Message(problem, key=key, finding=shown_value(text), values_text=values_text, near=near))
+            problems.append(Message(problem, key=key, finding=shown_value(setting), values_text=values_text, near=near))
         else:
             values[name] = value
     if problems:
@@ -197,16 +198,16 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
     return values
 
 
-def _parse(option: Option, text: str) -> Optional[OptionValue]:
-    """The value that `text` stands for, None when it is not of the option's type."""
+def _parse(option: Option, setting: str) -> Optional[OptionValue]:
+    """The value that `setting` stands for, None when it is not of the option's type."""
     if option.type == "str":
-        return text
+        return setting
     if option.type == "bool":
-        return _TRUTH.get(text.strip().lower())
+        return _TRUTH.get(setting.strip().lower())
     if option.type == "int":
-        return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text) else None
+        return int(setting) if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", setting) else None
     try:
-        value = float(text)
+        value = float(setting)
     except ValueError:
         return None
     return value if abs(value) < float("inf") else None  # inf and nan have no Python literal

@@ -46,11 +46,11 @@ def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
         return ()
     reader = Reader(path)
     top = reader.read(read_toml(path), Table({"symptom": SYMPTOMS}, optional=("symptom",)))
-    found = decode_symptoms(reader, top.get("symptom", ()), ())
-    for index, one in enumerate(found):
-        reader.check(f"symptom[{index}].advice", one.advice, one.advice, Message("what to do: no patchset cures it"))
+    symptoms = decode_symptoms(reader, top.get("symptom", ()), ())
+    for index, symptom in enumerate(symptoms):
+        reader.check(f"symptom[{index}].advice", symptom.advice, symptom.advice, Message("what to do: no patchset cures it"))
     reader.stop(PatchError)
-    return found
+    return symptoms
 
 
 def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options: Sequence[Option]) -> Tuple[Symptom, ...]:
@@ -61,14 +61,13 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
         tables: those that it has read, of the kind `SYMPTOM`.
         options: those of the patchset.
     """
-    found: List[Symptom] = []
+    symptoms: List[Symptom] = []
     for index, table in enumerate(tables):
         where = f"symptom[{index}]"
         name, lines = table.get("name", "x"), (table.get("patterns", ["any text at all"]), table.get("needs", []))
         reader.check(f"{where}.name", name, re.fullmatch("[a-z0-9-]+", name), Message('a name made of a-z, 0-9 and "-"'))
-        reader.check(
-            f"{where}.name", name, name not in [one.name for one in found], Message("a name that no other symptom here has")
-        )
+        is_new = name not in [symptom.name for symptom in symptoms]
+        reader.check(f"{where}.name", name, is_new, Message("a name that no other symptom here has"))
         reader.check(f"{where}.meaning", table.get("meaning", ""), table.get("meaning", "x").strip(), Message("one sentence"))
         if not lines[0]:
             reader.wrong(f"{where}.patterns", Message("an empty list"), Message("at least one pattern"))
@@ -77,9 +76,9 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
                 _check_pattern(reader, f"{where}.{key}[{at}]", pattern)
         suggested = {}
         for key, value in table.get("options", {}).items():
-            option = next((one for one in options if one.name == key), None)
+            option = next((option for option in options if option.name == key), None)
             if option is None:
-                names = [one.name for one in options]
+                names = [option.name for option in options]
                 reader.wrong(
                     f"{where}.options.{key}",
                     Message("an unknown option"),
@@ -91,14 +90,14 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
                 suggested[key] = value
         texts: Dict[str, Any] = {key: Message.whole(table.get(key, "")) for key in ("meaning", "advice")}
         installed, follows = tuple(table.get("installed", ())), table.get("follows", False)
-        one = Symptom(name, tuple(lines[0]), **texts, options=suggested, needs=tuple(lines[1]))
-        found.append(one._replace(installed=installed, follows=follows))
-    return tuple(found)
+        symptom = Symptom(name, tuple(lines[0]), **texts, options=suggested, needs=tuple(lines[1]))
+        symptoms.append(symptom._replace(installed=installed, follows=follows))
+    return tuple(symptoms)
 
 
 def _check_pattern(reader: Reader, where: str, pattern: str) -> None:
     good = pattern.isprintable() and len(pattern) <= _MOST and pattern.count("*") <= _STARS
     longest = max(len(part.encode()) for part in pattern.split("*"))
-    text = 'text of one line, at most {limit} characters and {stars} "*", with {least} bytes or more of it in one piece'
-    expected = Message(text, limit=_MOST, stars=_STARS, least=_LEAST)
+    template = 'text of one line, at most {limit} characters and {stars} "*", with {least} bytes or more of it in one piece'
+    expected = Message(template, limit=_MOST, stars=_STARS, least=_LEAST)
     reader.check(where, pattern, good and longest >= _LEAST and pattern.strip("*") == pattern, expected)

@@ -46,8 +46,8 @@ def decode_text(data: bytes, origin: Union[Path, str]) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        found = Message("found the byte 0x{object:02x}, expected UTF-8", object=error.object[error.start])
-        raise PatchError.at(Location(str(origin), line), found) from None
+        problem = Message("found the byte 0x{object:02x}, expected UTF-8", object=error.object[error.start])
+        raise PatchError.at(Location(str(origin), line), problem) from None
 
 
 def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
@@ -62,8 +62,8 @@ def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
     else:
         import tomli as tomllib
     lines = text.split("\n")
-    for number, each in enumerate(lines, 1):
-        if each.count(".") > _DOTS:  # as the parts of a key they cost their square
+    for number, line_text in enumerate(lines, 1):
+        if line_text.count(".") > _DOTS:  # as the parts of a key they cost their square
             raise PatchError.at(
                 Location(str(origin), number), "found more than {most:,} dots in one line, expected fewer", most=_DOTS
             )
@@ -78,7 +78,7 @@ def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
     except RecursionError:
         raise PatchError.at(Location(str(origin)), _TOO_DEEP) from None
     except ValueError:  # the limit of Python on the digits of an integer
-        line = next((number for number, each in enumerate(lines, 1) if re.search("[0-9][0-9_]{4299}", each)), 0)
+        line = next((number for number, line_text in enumerate(lines, 1) if re.search("[0-9][0-9_]{4299}", line_text)), 0)
         raise PatchError.at(Location(str(origin), line), _TOO_LONG) from None
     _check_size(top, origin)
     return top
@@ -94,7 +94,7 @@ def _check_size(top: Dict[str, Any], origin: Path) -> None:
             if depth > _DEEPEST:
                 raise PatchError.at(Location(str(origin)), "{place}: {problem}", place=clip(where, _WIDEST), problem=_TOO_DEEP)
             items = value.items() if isinstance(value, dict) else enumerate(value)
-            left += [(f"{where}.{key}" if where else str(key), each, depth + 1) for key, each in items]
+            left += [(f"{where}.{key}" if where else str(key), item, depth + 1) for key, item in items]
 
 
 def written_toml(value: OptionValue) -> str:

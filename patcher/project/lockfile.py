@@ -99,13 +99,13 @@ class Lock(NamedTuple):
 def make_lock(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> Lock:
     """The lock of the requested patchsets and of the files that a plan makes with them, of one build of each release."""
     pinned = (
-        Pinned(each.name, each.version, each.digest, dict(options), _distribution(each), optional)
-        for each, options, optional in requested
+        Pinned(patchset.name, patchset.version, patchset.digest, dict(options), _distribution(patchset), optional)
+        for patchset, options, optional in requested
     )
     files: Dict[Tuple[str, str, str], List[LockedFile]] = {}
-    for one in sorted(set(locked)):
-        files.setdefault(release_of(one), []).append(one)
-    return Lock(tuple(sorted(pinned, key=lambda one: one.name)), tuple(map(tuple, files.values())))
+    for file in sorted(set(locked)):
+        files.setdefault(release_of(file), []).append(file)
+    return Lock(tuple(sorted(pinned, key=lambda entry: entry.name)), tuple(map(tuple, files.values())))
 
 
 def _distribution(patchset: Patchset) -> Optional[Distribution]:
@@ -136,11 +136,11 @@ def merged(old: Lock, new: Lock) -> Lock:
     if _texts(old) != _texts(new):
         return new
     have = set(map(build, new.targets))
-    return Lock(new.patchsets, tuple(sorted([*new.targets, *(each for each in old.targets if build(each) not in have)])))
+    return Lock(new.patchsets, tuple(sorted([*new.targets, *(target for target in old.targets if build(target) not in have)])))
 
 
 def _texts(lock: Lock) -> List[str]:
-    return [_patchset(one._replace(distribution=None, optional=False)) for one in lock.patchsets]
+    return [_patchset(pinned._replace(distribution=None, optional=False)) for pinned in lock.patchsets]
 
 
 # to text and back -----------------------------------------------------------------------------------------------------
@@ -153,16 +153,16 @@ def encode_lock(lock: Lock) -> str:
     return "\n".join(parts)
 
 
-def _patchset(one: Pinned) -> str:
-    head = _table("patchset", zip(("name", "version", "sha256"), one[:3]))
-    head += "optional = true\n" if one.optional else ""
-    head += _inline("options", sorted(one.options.items()))
-    return head + (_inline("distribution", one.distribution._asdict().items()) if one.distribution else "")
+def _patchset(pinned: Pinned) -> str:
+    head = _table("patchset", zip(("name", "version", "sha256"), pinned[:3]))
+    head += "optional = true\n" if pinned.optional else ""
+    head += _inline("options", sorted(pinned.options.items()))
+    return head + (_inline("distribution", pinned.distribution._asdict().items()) if pinned.distribution else "")
 
 
 def _inline(name: str, items: Iterable[Tuple[str, OptionValue]]) -> str:
-    text = ", ".join(f"{key} = {written_toml(value)}" for key, value in items)
-    return f"{name} = {{ {text} }}\n" if text else f"{name} = {{}}\n"
+    pairs = ", ".join(f"{key} = {written_toml(value)}" for key, value in items)
+    return f"{name} = {{ {pairs} }}\n" if pairs else f"{name} = {{}}\n"
 
 
 def _table(name: str, items: Iterable[Tuple[str, OptionValue]]) -> str:
@@ -176,9 +176,9 @@ def load_lock(path: Path) -> Lock:
         SitepatchError: there is none.
         UsageError: it is written in another format, or damaged: all that is wrong with it.
     """
-    here = Location(str(path))
+    location = Location(str(path))
     if not path.is_file():
-        raise SitepatchError.at(here, "found no such file, expected a lock", "write it with: sitepatch lock")
+        raise SitepatchError.at(location, "found no such file, expected a lock", "write it with: sitepatch lock")
     try:
         top = read_toml(path, _LARGEST)
     except PatchError as error:
@@ -190,16 +190,15 @@ def load_lock(path: Path) -> Lock:
             if isinstance(number, int) and number > LOCK_FORMAT
             else _ANEW
         )
-        found = Message("nothing") if number is None else shown_value(number)
-        raise UsageError.at(
-            here, Message("format: found {found}, expected {lock_format}", found=found, lock_format=LOCK_FORMAT), hint
-        )
+        number_found = Message("nothing") if number is None else shown_value(number)
+        problem = Message("format: found {found}, expected {lock_format}", found=number_found, lock_format=LOCK_FORMAT)
+        raise UsageError.at(location, problem, hint)
     reader = Reader(path)
     table = reader.read(top, _LOCK)
     reader.stop(UsageError, _ANEW)
-    pinned = [_pinned(each) for each in table.get("patchset", ())]
-    targets = [_target(reader, each, f"target[{index}]") for index, each in enumerate(table.get("target", ()))]
-    _once(reader, "patchset", [one.name for one in pinned])
+    pinned = [_pinned(fields) for fields in table.get("patchset", ())]
+    targets = [_target(reader, fields, f"target[{index}]") for index, fields in enumerate(table.get("target", ()))]
+    _once(reader, "patchset", [patchset.name for patchset in pinned])
     builds: Set[object] = set()
     for index, files in enumerate(targets):
         if files and build(files) in builds:
@@ -221,9 +220,9 @@ def _pinned(table: Mapping[str, Any]) -> Pinned:
 def _target(reader: Reader, table: Mapping[str, Any], where: str) -> Target:
     if not table["file"]:
         reader.wrong(f"{where}.file", Message("an empty list"), Message("at least one [[target.file]]"))
-    _once(reader, f"{where}.file", [each["path"] for each in table["file"]])
+    _once(reader, f"{where}.file", [row["path"] for row in table["file"]])
     head = table["package"], table["distribution"], table["version"]
-    return tuple(sorted({LockedFile(*head, **each) for each in table["file"]}))
+    return tuple(sorted({LockedFile(*head, **row) for row in table["file"]}))
 
 
 def _once(reader: Reader, where: str, names: Sequence[str]) -> None:

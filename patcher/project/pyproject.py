@@ -21,8 +21,8 @@ _FORM = Message('expected "NAME [option=VALUE]... [optional]"')
 
 
 def _folders(value: object) -> str:
-    several = isinstance(value, list) and all(isinstance(each, str) for each in value)
-    return "" if isinstance(value, str) or several else Message("a string, or a list of strings")
+    is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return "" if isinstance(value, str) or is_list else Message("a string, or a list of strings")
 
 
 _TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchsets", "patch-dir"))
@@ -60,7 +60,7 @@ class Project(NamedTuple):
     notes: Tuple[str, ...] = ()
 
 
-def parse_entry(text: str, location: Location, field: str = "") -> ProjectEntry:
+def parse_entry(entry: str, location: Location, field: str = "") -> ProjectEntry:
     """Read `NAME [option=VALUE]... [optional]`; a value with blanks is quoted as in a shell.
 
     Raises:
@@ -68,13 +68,14 @@ def parse_entry(text: str, location: Location, field: str = "") -> ProjectEntry:
     """
     origin = _origin(location, field)
     try:
-        words = shlex.split(text)
+        words = shlex.split(entry)
     except ValueError as error:
         template = "{origin}: found {text} ({error}), {form}"
-        raise UsageError(template, location=location, origin=origin, text=text, error=str(error).lower(), form=_FORM) from None
+        words_of_error = str(error).lower()
+        raise UsageError(template, location=location, origin=origin, text=entry, error=words_of_error, form=_FORM) from None
     if not words or "=" in words[0]:
         said = "{origin}: found {text}, {form}"
-        raise UsageError(said, location=location, origin=origin, text=text.strip() or Message("nothing"), form=_FORM)
+        raise UsageError(said, location=location, origin=origin, text=entry.strip() or Message("nothing"), form=_FORM)
     for word in words[1:]:
         name, equals, _ = word.partition("=")
         if word != OPTIONAL and not (name and equals):
