@@ -603,7 +603,7 @@ def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):
         "This patchset prints a report from every rank",
         f"{DDP}.params=5  how many parameters of each device to name to people (int)",
         "mmengine >=0.1,<1",
-        "remove_when: upstream: MMEngine or DDP says it itself; before that when the failure is understood",
+        "can go when: upstream: MMEngine or DDP says it itself; before that when the failure is understood",
         "@@ DDPStrategy._wrap_model @@ when-present",
     ):
         assert text in done.out

@@ -223,3 +223,9 @@ def test_a_language_that_has_no_catalog_is_english(tmp_path):
 
 def test_lines_end_between_chinese_characters_and_never_before_a_comma():
     assert wrapped("补丁，应用 sitepatch（按语法）。", 10) == ["补丁，应用", "sitepatch", "（按语", "法）。"]
+
+
+def test_show_says_kinds_headings_and_states_in_chinese(tmp_path):
+    shown = sitepatch("show", DDP, cwd=tmp_path, SITEPATCH_LANG="zh").out
+    for text in ("  调试, 内置\n", "\n出处\n  作者：", "可以去掉的时机：", "ddp-refuses-several-devices：模型的参数", "（int）\n", "个版本）：可应用\n"):
+        assert text in shown, text

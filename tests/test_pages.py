@@ -67,7 +67,7 @@ def test_the_top_of_a_review_says_what_where_which_release_and_why():
     page = review.review_page("sitepatch diff p", DiffOutcome(ENV, planned=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applicable 3\nrow")])
     read = whole(page)
     text = read.text("main")
-    for said in ("1 file that patchsets would change", "pkg 1.0", "/site", "A summary", "Why it is.", "can go when", "it is fixed",
+    for said in ("1 file would be changed", "would be changed by p", "pkg 1.0", "/site", "A summary", "Why it is.", "can go when", "it is fixed",
                  "limit=7", "how many (default 5)", "proven on p 1.0, 3 releases: applicable 3", "fix, not applied yet", diffs[0].before, "0" * 64):  # fmt: skip
         assert said in text, said
     assert ("a", {"href": "https://example.org/x", "rel": "noreferrer noopener"}) in read.elements
@@ -149,8 +149,28 @@ def test_the_table_of_releases_has_each_reason_and_each_change_once():
     read = whole(releases_page())
     cells = read.text("td").replace(" ", "")
     assert (cells.count("✓applicable"), cells.count("✗notfoundreason1"), cells.count("✗nowheelreason2")) == (36, 4, 1)
-    assert read.text("main").count("there is no `f` in this file") == 1
+    assert read.text("main").count("there is no f in this file") == 1
     assert "4 releases: pkg 1.3, 1.13, 1.23, 1.33" in read.text("li")
     assert read.text("main").count("shown as in") == 1 and "36 releases: pkg 1.0 to 1.2, 1.4 to 1.12" in read.text("p")
     assert "1.5 yanked" in read.text("th") and ("span", {"class": "yanked"}) in read.elements
     assert read.text("h3") == "ReasonsChange 1"
+
+
+def test_what_is_in_backticks_is_code_and_hostile_text_in_them_stays_text():
+    one = WHY._replace(summary="asks `a.b` of `<c>`", prose="it `d`\n\n- `e` and `f", provenance={"bug": "see `g`"})
+    page = review.review_page("t", DiffOutcome(ENV, ()), [Reason(one, {}, True)]).decode()
+    for text in ("asks <code>a.b</code> of <code>&lt;c&gt;</code>", "it <code>d</code>", "<li><code>e</code> and `f</li>", "see <code>g</code>"):
+        assert text in page, text
+
+
+def test_the_first_change_of_a_review_is_above_its_reasons():
+    page = review.review_page("t", DiffOutcome(ENV, planned=differing(("m.py", b"a\n", b"b\n"))), [Reason(WHY, {}, False)]).decode()
+    assert page.index('<del class="l">') < page.index('id="reasons"') < page.index("Why it is.")
+    assert "<details><summary>1 file</summary>" in page, "the list of files is folded"
+
+
+def test_releases_in_which_nothing_fails_are_folded():
+    page = releases_page().decode()
+    failed, folded = page.partition("<details><summary>pkg: 36 releases in which nothing fails</summary>")[::2]
+    assert (failed.count("✗ "), failed.count("✓ "), folded.count('<td class="bad">'), folded.count("✓")) == (1, 1, 0, 36)
+    assert "A row is a release, a numbered column a hunk" in failed

@@ -30,6 +30,15 @@ from patcher.verbs.translation import Verbatim, translated
 
 APPLICABLE, OUT_OF_RANGE, ABSENT = "applicable", Message("out of range"), "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
+FIELDS = {
+    "origin": Message("origin"),
+    "bug": Message("bug"),
+    "forwarded": Message("forwarded"),
+    "author": Message("author"),
+    "last_update": Message("last update"),
+    "remove_when": Message("can go when"),
+}
+"""The keys of `[provenance]` as people read them."""
 
 
 class Availability(NamedTuple):

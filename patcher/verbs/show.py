@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 import click
 
 from patcher.errors import SitepatchError
-from patcher.message import Message
+from patcher.message import Message, joined
 from patcher.model import Patchset
 from patcher.patchset.places import has_texts, patchset_folders
 from patcher.patchset.toml import option_text
 from patcher.project.selection import find_all
 from patcher.system.reading import TEXT, read_file
 from patcher.text.listed import count
-from patcher.text.terminal import Styled, join_styled, printable_lines
+from patcher.text.terminal import join_styled, printable_lines
 from patcher.verbs.console import Console
-from patcher.verbs.list import patchset_json, release_range, symptoms_json
+from patcher.verbs.list import FIELDS, patchset_json, release_range, symptoms_json
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, Place
 from patcher.verbs.styles import color_diff, style
@@ -95,21 +95,22 @@ def _description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
     """A patchset in lines: why, what, options, for which releases, how to undo it."""
 
     def part(title: str, text: Iterable[str]) -> List[str]:
-        lines = [join_styled("  ", line) if isinstance(line, Styled) else f"  {line}" for line in text]
+        lines = [joined("", ("  ", line)) for line in text]
         return ["", style(term(title), bold=True), *lines] if lines else []
 
     def releases(*states: str) -> List[str]:
         return [_proven_text(each) for each in tried if each.state in states]
 
     idle, good = ("upstream", Message("not needed"), Message("out of range")), ("applicable",)
-    found = [join_styled(style(f"{one.name} {one.version}", bold=True), f"  {one.kind}, {one.source}"), one.summary]
+    heading = style(f"{one.name} {one.version}", bold=True)
+    found = [join_styled(heading, f"  {term(one.kind)}, {term(str(one.source))}"), one.summary]
     found += ["", printable_lines(one.prose.strip("\n"))] if one.prose else []
-    found += part("provenance", (join_styled(key, ": ", value) for key, value in one.provenance.items()))
+    found += part("provenance", (_field(FIELDS[key], value) for key, value in one.provenance.items()))
     cured = [
-        [Message("{each.name}: {each.meaning}", each=each), *(join_styled("  ", pattern) for pattern in each.patterns)]
-        for each in one.symptoms
+        [_field(symptom.name, Message.whole(symptom.meaning)), *(f"  {pattern}" for pattern in symptom.patterns)]
+        for symptom in one.symptoms
     ]
-    found += part("cures", (line for lines in cured for line in lines))
+    found += part("cures", chain.from_iterable(cured))
     options = []
     for option in one.options:
         choices = Message(", one of {choices}", choices=", ".join(map(option_text, option.choices))) if option.choices else ""
@@ -142,10 +143,15 @@ def _description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
 
 
 def _proven_text(one: Proven) -> str:
-    several = (
-        Message(" to {one.last} ({releases})", one=one, releases=count(one.releases, "release")) if one.releases > 1 else ""
-    )
-    return f"{one.distribution} {one.first}{several}: {one.state}"
+    releases = f"{one.distribution} {one.first}"
+    if one.releases > 1:
+        many = count(one.releases, "release")
+        releases = Message("{first} to {last} ({releases})", first=releases, last=one.last, releases=many)
+    return _field(releases, Message.whole(one.state))
+
+
+def _field(name: str, value: str) -> str:
+    return Message("{name}: {value}", name=name, value=value)
 
 
 def _description_json(one: Patchset, tried: Sequence[Proven]) -> Dict[str, Any]:

@@ -6,6 +6,7 @@ nothing run or be fetched but the style and the script below.
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from functools import lru_cache
 from hashlib import sha256
@@ -23,7 +24,7 @@ class Html(str):
 
 
 Child = Union[str, Html]
-_OURS = ("p", "h2", "h3", "dt", "dd", "li", "summary", "th", "td", "label", "title", "figcaption", "small", "caption")
+_OURS = ("p", "h2", "h3", "dt", "dd", "li", "summary", "th", "td", "label", "small", "caption")
 """The elements whose text is ours; in all others it is code, and names."""
 
 
@@ -43,9 +44,15 @@ def tag(name: str, *children: Child, **attributes: Union[str, bool]) -> Html:
     return Html(f"<{name}{shown}>{join(*children)}</{name}>")
 
 
-def localized(child: Child) -> Child:
+def localized(child: Child) -> Html:
     """A sentence or a word of ours in the language of the user."""
-    return child if isinstance(child, Html) else translated(child) if " " in child.strip() else term(child)
+    return child if isinstance(child, Html) else coded(translated(child) if " " in child.strip() else term(child))
+
+
+def coded(text: str) -> Html:
+    """Text in which what stands in backticks is code."""
+    pieces = re.split(r"`([^`\n]+)`", text)
+    return join(*(tag("code", piece) if number % 2 else piece for number, piece in enumerate(pieces)))
 
 
 def join(*children: Child, between: str = "") -> Html:

@@ -14,7 +14,7 @@ from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 from patcher.text.view import View
 from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
-from patcher.verbs.pages.html import Html, html_document, join, lines, localized, tag
+from patcher.verbs.pages.html import Html, coded, html_document, join, lines, localized, tag
 from patcher.verbs.releases.outcome import APPLICABLE, OUT_OF_RANGE, Checked, PatchState, ReleaseOutcome
 from patcher.verbs.releases.table import checked_heading, column_name, series_columns, upstream_since, version
 from patcher.verbs.translation import term, translated
@@ -58,16 +58,21 @@ def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
     yield tag("p", one.summary, class_="soft")
     columns = list(dict.fromkeys(hunk for outcome in checked.outcomes for hunk in _hunks(outcome)))
     if columns:
+        about = Message("A row is a release, a numbered column a hunk; the last column leads to what changes. The hunks:")
+        yield tag("p", about)
         yield tag("ol", *(tag("li", tag("code", f"{path} {scope}".rstrip())) for path, scope, _ in columns), class_="columns")
     named = _named(checked, given)
     if any(outcome.patches for outcome in checked.outcomes):
-        yield _series(checked)
+        yield from _series(checked)
     for name, several in groupby(checked.outcomes, lambda outcome: outcome.distribution):
-        yield _matrix(name, columns, list(several), named)
+        yield from _matrix(name, columns, list(several), named)
     if named.reasons:
         yield tag("h3", "Reasons")
-        groups = ((lines(translated(str(reason))), group) for reason, group in named.reasons.items())
-        rows = (tag("li", tag("pre", text), _versions(each, checked), id=each.anchor) for text, each in groups)
+        groups = ((translated(str(reason)).partition("\n"), group) for reason, group in named.reasons.items())
+        rows = (
+            tag("li", coded(first), tag("pre", lines(rest)) if rest else "", " ", _versions(each, checked), id=each.anchor)
+            for (first, _, rest), each in groups
+        )
         yield tag("ol", *rows, class_="reasons")
     for change, group in named.changes.items():
         diff = next(diff for diff in group.outcomes[-1].diffs if _change(diff) == change)  # of the newest release
@@ -126,20 +131,33 @@ def _change(diff: FileDiff) -> object:
 
 
 # the table of a series ------------------------------------------------------------------------------------------------
-def _series(checked: Checked) -> Html:
+def _series(checked: Checked) -> Iterator[Html]:
     columns = series_columns(checked)
     since = upstream_since(checked)
     head = [tag("th", "patch", scope="col"), *(tag("th", column_name(column), scope="col") for column in columns)]
     rows = []
     for number, patch in enumerate(columns[0][0].patches):
-        name = tag(
-            "th",
-            patch.name,
-            scope="row",
-            title=Message("upstream since {since}", since=since[patch.name]) if patch.name in since else "",
-        )
-        rows.append(tag("tr", name, *(_patch_cell(column[0].patches[number]) for column in columns)))
-    return tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="matrix")
+        title = Message("upstream since {since}", since=since[patch.name]) if patch.name in since else ""
+        states = [column[0].patches[number] for column in columns]
+        cells = [tag("th", patch.name, scope="row", title=title), *map(_patch_cell, states)]
+        rows.append((tag("tr", *cells), all(state.word in _MARKS for state in states)))
+    yield tag("p", Message("A row is a patch of the series, a column is a release, or several with the same answers."))
+    yield from _tables("", head, rows, "patch")
+
+
+def _tables(caption: str, head: Sequence[Html], rows: Sequence[Tuple[Html, bool]], noun: str) -> Iterator[Html]:
+    """The rows that fail as a table; those with which all is well as one that can be unfolded."""
+
+    def table(part: Sequence[Html]) -> Html:
+        title = tag("caption", caption) if caption else ""
+        return tag("table", title, tag("thead", tag("tr", *head)), tag("tbody", *part), class_="matrix")
+
+    failed, good = ([row for row, well in rows if well == wanted] for wanted in (False, True))
+    if failed:
+        yield table(failed)
+    if good:
+        summary = Message("{rows} in which nothing fails", rows=count(len(good), noun))
+        yield tag("details", tag("summary", join(f"{caption}: " if caption else "", localized(summary))), table(good))
 
 
 def _patch_cell(patch: PatchState) -> Html:
@@ -148,13 +166,17 @@ def _patch_cell(patch: PatchState) -> Html:
 
 
 # the table ------------------------------------------------------------------------------------------------------------
-def _matrix(name: str, columns: Sequence[_Hunk], outcomes: Sequence[ReleaseOutcome], named: _Named) -> Html:
+def _matrix(name: str, columns: Sequence[_Hunk], outcomes: Sequence[ReleaseOutcome], named: _Named) -> Iterator[Html]:
     head = [tag("th", "release", scope="col")]
     for number, (path, scope, _) in enumerate(columns, 1):
         head.append(tag("th", str(number), scope="col", title=f"{path} {scope}".rstrip()))
     head += [tag("th", "change", scope="col")] if named.changes else []
-    rows = [_row(outcome, columns, named) for outcome in outcomes]
-    return tag("table", tag("caption", name), tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="matrix")
+    rows = [(_row(outcome, columns, named), _is_well(outcome)) for outcome in outcomes]
+    yield from _tables(name, head, rows, "release")
+
+
+def _is_well(outcome: ReleaseOutcome) -> bool:
+    return all(word in _MARKS for word in [answer.state.value for answer in outcome.answers] or [outcome.word])
 
 
 def _row(outcome: ReleaseOutcome, columns: Sequence[_Hunk], named: _Named) -> Html:

@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.message import Message, joined
 from patcher.patchset.toml import option_text
+from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 from patcher.text.view import View
 from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason
-from patcher.verbs.list import release_ranges
+from patcher.verbs.list import FIELDS, release_ranges
 from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
-from patcher.verbs.pages.html import Html, html_document, join, lines, localized, tag
+from patcher.verbs.pages.html import Html, coded, html_document, join, lines, localized, tag
 from patcher.verbs.rows import answer_rows
 from patcher.verbs.translation import term
 
-_FIELDS = {"last_update": Message("last update"), "remove_when": Message("can go when")}
 _UNFOLDED = 6000  # unchanged lines of all files together that can be unfolded: a page of 200 files stays quick
 _MOST = 100  # of them at one place
 _PROSE = 2  # paragraphs
 _SWITCH = Html('<input type="checkbox" id="one">')
-_LISTED = 30  # files whose list is open; of more, those out of sight are laid out when they are scrolled to
+_LISTED = 30  # of more files, those out of sight are laid out when they are scrolled to
+_CHANGED, _PLANNED = Message("Changed by patchsets"), Message("Would be changed by patchsets")
+_EDITED = Message("Edited by hand")
 
 
 class _File(NamedTuple):
-    """A section of the page: its difference, a line about it, and the names of its anchors."""
+    """A section of the page: its difference, the heading it is under, a line about it, and the names of its anchors."""
 
     view: View
+    heading: str
     about: str
     names: List[str]
-    edited: bool = False
+
+    @property
+    def edited(self) -> bool:
+        """Whether somebody edited it."""
+        return self.heading == _EDITED
 
 
 def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> bytes:
@@ -42,23 +50,29 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
         reasons: the patchsets that make the difference.
     """
     given = Anchors()
+    places = [given.name(name) for name in ("reasons", "remarks")]
     files: List[_File] = []
-    for diff in (*outcome.applied, *outcome.planned):
-        view = View(diff)
-        files.append(_File(view, Message("by {patchsets}", patchsets=", ".join(diff.patchsets)), anchors(diff, view, given)))
-    for edit in outcome.edits:
-        if edit.diff:
-            view = View(edit.diff)
-            files.append(_File(view, _compared(edit), anchors(edit.diff, view, given, "edited:"), True))
+    for diff in outcome.applied:
+        by = Message("changed by {patchsets}", patchsets=", ".join(diff.patchsets))
+        files.append(_file(diff, _CHANGED, by, given))
+    for diff in outcome.planned:
+        by = Message("would be changed by {patchsets}", patchsets=", ".join(diff.patchsets))
+        files.append(_file(diff, _PLANNED, by, given))
+    files += [_file(edit.diff, _EDITED, _compared(edit), given, "edited:") for edit in outcome.edits if edit.diff]
     layout = HunkLayout(min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True)
-    body = [_facts(outcome, files), *map(_why, reasons), *_remarks(outcome), *_contents(files)]
+    below = [[*map(_why, reasons)], [*_remarks(outcome)]]
+    titles = Message("reasons"), Message("remarks")
+    links = [link(place, localized(title)) for place, title, parts in zip(places, titles, below) if parts]
+    body = [_summary(outcome, files), _where(outcome, files, links), *_contents(files)]
     body += [_SWITCH, tag("label", Message("one column"), for_="one")] if files else []
-    return html_document(
-        title,
-        [*body, tag("div", *_sections(files, layout), class_="files" if len(files) <= _LISTED else "files many")],
-        ("review", "code"),
-        script=bool(files),
-    )
+    body += [tag("div", *_sections(files, layout), class_="files" if len(files) <= _LISTED else "files many")]
+    body += [tag("div", *parts, id=place) for place, parts in zip(places, below) if parts]
+    return html_document(title, body, ("review", "code"), script=bool(files))
+
+
+def _file(diff: FileDiff, heading: str, about: str, given: Anchors, before: str = "") -> _File:
+    view = View(diff)
+    return _File(view, heading, about, anchors(diff, view, given, before))
 
 
 def _compared(edit: HandEditDiff) -> str:
@@ -67,20 +81,23 @@ def _compared(edit: HandEditDiff) -> str:
 
 
 # the top --------------------------------------------------------------------------------------------------------------
-def _facts(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
+def _summary(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
+    """How much differs."""
+    parts = [Message("{files} changed by patchsets", files=count(len(outcome.applied), "file"))] if outcome.applied else []
+    parts += [Message("{files} would be changed", files=count(len(outcome.planned), "file"))] if outcome.planned else []
+    parts += [Message("{files} edited by hand", files=count(len(outcome.edits), "file"))] if outcome.edits else []
     diffs = [file.view.diff for file in files]
-    made = [Message("{files} changed by patchsets", files=count(len(outcome.applied), "file"))] if outcome.applied else []
-    made += (
-        [Message("{files} that patchsets would change", files=count(len(outcome.planned), "file"))] if outcome.planned else []
-    )
-    made += [Message("{files} edited by hand", files=count(len(outcome.edits), "file"))] if outcome.edits else []
-    what = joined(", ", made) or Message("nothing differs")
     size = counts(sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs))
-    releases = ", ".join(dict.fromkeys(diff.release for diff in diffs if diff.release))
-    sites = ", ".join(dict.fromkeys(diff.site for diff in diffs)) or ", ".join(outcome.env.own)
-    python = ".".join(map(str, outcome.env.version))
-    facts = [("what", join(localized(what), ", ", size)), ("release", releases), ("where", sites), ("Python", python)]
-    return _list([(name, value) for name, value in facts if value])
+    return tag("p", joined(", ", parts) or Message("nothing differs"), " ", size, class_="summary")
+
+
+def _where(outcome: DiffOutcome, files: Sequence[_File], links: Sequence[Html]) -> Html:
+    """Of which release and where it differs, and what is further below."""
+    diffs = [file.view.diff for file in files]
+    releases = dict.fromkeys(diff.release for diff in diffs if diff.release)
+    sites = list(dict.fromkeys(diff.site for diff in diffs)) or outcome.env.own
+    python = f"Python {'.'.join(map(str, outcome.env.version))}"
+    return tag("p", join(*releases, *sites, python, *links, between=" · "), class_="soft")
 
 
 def _list(rows: Sequence[Tuple[str, str]]) -> Html:
@@ -90,7 +107,7 @@ def _list(rows: Sequence[Tuple[str, str]]) -> Html:
 def _why(reason: Reason) -> Html:
     one = reason.patchset
     state = "applied" if reason.applied else Message("not applied yet")
-    rows: List[Tuple[str, str]] = [(_FIELDS.get(name, name), _linked(value)) for name, value in one.provenance.items()]
+    rows: List[Tuple[str, str]] = [(FIELDS.get(key, key), _linked(value)) for key, value in one.provenance.items()]
     rows += [("for", release_ranges(one.variants))]
     for option in one.options:
         value = option_text(reason.options.get(option.name, option.default))
@@ -122,16 +139,16 @@ def _paragraph(part: str) -> Iterator[Html]:
         yield tag("pre", lines(part))
         return
     if head:
-        yield tag("p", lines(head.rstrip("\n")))
+        yield tag("p", coded(head.rstrip("\n")))
     if items:
         kind = "ul" if part[len(head)] == "-" else "ol"
-        yield tag(kind, *(tag("li", join(re.sub(r"\s*\n\s*", " ", item.strip()))) for item in items))
+        yield tag(kind, *(tag("li", coded(re.sub(r"\s*\n\s*", " ", item.strip()))) for item in items))
 
 
 def _linked(value: str) -> Html:
     """A value, as a link where it is the address of a page and nothing else."""
     plain = re.fullmatch(r"https?://[\w.~:/?#\[\]@!$&()*+,;=%-]+", value, re.ASCII)
-    return tag("a", value, href=value, rel="noreferrer noopener") if plain else join(value)
+    return tag("a", value, href=value, rel="noreferrer noopener") if plain else coded(value)
 
 
 def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
@@ -160,32 +177,20 @@ def _contents(files: Sequence[_File]) -> Iterator[Html]:
         diff, (anchor, *places) = file.view.diff, file.names
         scopes = [tag("li", link(place, hunk.scope)) for place, hunk in zip(places, file.view.hunks) if hunk.scope]
         mark = join(" ", localized(Message("edited by hand"))) if file.edited else ""
-        rows.append(
-            tag(
-                "li",
-                link(anchor, diff.path),
-                " ",
-                counts(diff.added, diff.removed),
-                mark,
-                tag("ul", *scopes) if scopes else "",
-            )
-        )
-    summary = tag("summary", count(len(files), "file"))
-    yield tag("nav", tag("details", summary, tag("ol", *rows), open=len(files) <= _LISTED), aria_label="Files")
+        size = counts(diff.added, diff.removed)
+        rows.append(tag("li", link(anchor, diff.path), " ", size, mark, tag("ul", *scopes) if scopes else ""))
+    contents = tag("details", tag("summary", count(len(files), "file")), tag("ol", *rows))
     keys = [tag("kbd", "n"), " ", Message("next change,"), " ", tag("kbd", "p"), " ", "previous"]
-    yield tag("p", *keys, class_="keys soft", hidden=True)
+    yield tag("nav", contents, tag("p", *keys, class_="keys soft", hidden=True), aria_label="Files")
 
 
 # the files ------------------------------------------------------------------------------------------------------------
 def _sections(files: Sequence[_File], layout: HunkLayout) -> Iterator[Html]:
-    edited = [file for file in files if file.edited]
-    for title, some in (
-        (Message("Changed by patchsets"), [file for file in files if not file.edited]),
-        (Message("Edited by hand"), edited),
-    ):
-        if some:
-            yield tag("h2", title)
-        for file in some:
+    headings = {file.heading for file in files}
+    for heading, group in groupby(files, lambda file: file.heading):
+        if len(headings) > 1:
+            yield tag("h2", heading)
+        for file in group:
             yield _section(file, layout)
 
 
