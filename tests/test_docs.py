@@ -1,6 +1,7 @@
 """README and docs: each command block is run and says what is shown, each link leads somewhere, the Chinese pages are those of the English ones.
 
-A block is run in a virtual environment with the stand-ins, one for each page, by forks of one process. What installs and trains is a
+A block is run in a virtual environment with the stand-ins, one for each page, by forks of one process; a Chinese page in Chinese, where it
+shows what a command says. What installs and trains is a
 stub there; with SITEPATCH_ALL_RELEASES=1 the tutorial is run with the real packages (tests/real/test_tutorial.py). A comment above a block
 tells what a reader need not see: `<!-- test: exit=1 editor=SED first=COMMAND real by=FILE -->`.
 """
@@ -144,9 +145,14 @@ class World:
 
 
 def run_page(page, world, real=False):
-    """Run the blocks of a page, those for real packages too where they are there; returns how many commands they have."""
+    """Run the blocks of a page, those for real packages too where they are there; returns how many commands they have.
+
+    A Chinese page is run in Chinese; what a reader need not see is said in the English one.
+    """
     number = 0
-    for block in blocks(page):
+    world.env["SITEPATCH_LANG"] = "zh" if page in CHINESE else "en"
+    for block, english in zip(blocks(page), blocks(CHINESE.get(page, page))):
+        block.told = english.told
         elsewhere = block.told.get("by")
         if elsewhere:
             assert (ROOT / elsewhere).is_file(), elsewhere
@@ -155,7 +161,12 @@ def run_page(page, world, real=False):
     return number
 
 
-@pytest.mark.parametrize("page", [page for page in ENGLISH if any(block.language == "console" for block in blocks(page))])
+def shown(page):
+    """The lines that commands write, of all blocks of a page."""
+    return [line for block in blocks(page) if block.language == "console" for _, lines in block.commands() for line in lines]
+
+
+@pytest.mark.parametrize("page", [*(page for page in ENGLISH if any(block.language == "console" for block in blocks(page))), *filter(shown, CHINESE)])
 def test_the_commands_of_a_page_do_what_it_says(page, tmp_path, counted):
     number = run_page(page, World(tmp_path))
     if number:
@@ -251,8 +262,10 @@ def test_the_readme_leads_to_each_page():
 
 # in Chinese ------------------------------------------------------------------------------------------------------------
 def bare(text):
-    """A block without comments, and without the lines of empty text that they leave."""
-    lines = (re.sub(r"(^|\s+)# .*$", "", line) for line in text.splitlines())
+    """A block without comments, and without the lines of empty text that they leave; of a console the commands."""
+    lines = text.splitlines()
+    lines = [line for line in lines if line.startswith("$ ")] or lines
+    lines = [re.sub(r"(^|\s+)# .*$", "", line) for line in lines]
     return [line.rstrip() for line in lines if line.strip()]
 
 
@@ -263,6 +276,7 @@ def test_a_chinese_page_has_the_headings_blocks_and_links_of_the_english_one(pag
     for here, there in zip(blocks(page), blocks(CHINESE[page])):
         assert bare(here.text) == bare(there.text)
         assert here.file == there.file
+        assert len(here.text.splitlines()) == len(there.text.splitlines())
     without = [re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL) for text in (mine, other)]
     headings = [re.findall(r"^(#+) ", text, re.MULTILINE) for text in without]
     assert headings[0] == headings[1]
