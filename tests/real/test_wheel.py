@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -20,6 +21,8 @@ def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:
     (wheel,), (sdist,) = (tmp_path / "dist").glob("*.whl"), (tmp_path / "dist").glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
+        (metadata,) = (archive.read(name).decode("utf-8") for name in names if name.endswith(".dist-info/METADATA"))
+    assert re.search("^## Documentation$", metadata, re.M) and not re.search(r"\]\((?!https:)|^<!--", metadata, re.M), "links that lead nowhere"
     for patchset in ("mmengine-ddp-debug", "torch-musa-guard", "torch-dynamo-suppress"):
         assert f"patcher/_patchsets/{patchset}/patchset.toml" in names
     assert {"patcher/patchset.schema.json", "patcher/answers.schema.json"} <= set(names)
