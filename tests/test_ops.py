@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import patcher
 from patcher import Events, Place, ProjectFiles, apply, lock, restore, status, sync
 from patcher.errors import UsageError
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, tree
@@ -21,7 +22,7 @@ def site(tmp_path, monkeypatch):
 
 
 def test_the_examples_of_the_documentation_apply_and_restore_and_write_patchsets(site, capsys):
-    first, second = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text("utf-8"), re.M | re.S)
+    first, second, third = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text("utf-8"), re.M | re.S)
     (site.cwd / "train.log").write_text(f"[rank1]: {FRAME}[rank1]: {REFUSED}")
     before = site.tree()
     exec(compile(first, "python.md", "exec"), {})
@@ -32,6 +33,19 @@ def test_the_examples_of_the_documentation_apply_and_restore_and_write_patchsets
     assert written.out.startswith("patchsets/is-ready [") and written.out.endswith("\nagain: True\nholds: True\n"), written
     assert "+def is_ready(runner):" in written.out
     assert said.err == written.err == "" and site.tree() == before
+    exec(compile(third, "python.md", "exec"), {})
+    others = capsys.readouterr()
+    assert others.out.splitlines() == [
+        "here: ['is-ready']", "for: ['mmengine']", "fits: True", "problems: 0", "locked: ('is-ready',)", "synced: True", "adopted: True", "restored: True",
+    ]  # fmt: skip
+    assert others.err == "" and {path: state[:2] for path, state in site.tree().items()} == {path: state[:2] for path, state in before.items()}
+
+
+def test_each_verb_of_the_api_has_an_example():
+    page = (ROOT / "docs/python.md").read_text("utf-8")
+    examples = "".join(re.findall(r"^```python\n(.*?)^```", page, re.M | re.S))
+    names = set(patcher.__all__) - {"Events", "copy_release"}
+    assert [name for name in sorted(names) if f"patcher.{name}(" not in examples] == []
 
 
 class Log(Events):

@@ -52,12 +52,13 @@ class UvSync(Project):
 
 class Poetry(Project):
     def text(self, names, hook):
-        lines = [f'{name.split("==")[0]} = "{name.split("==")[1]}"\n' for name in names]
-        lines += [f'{self.hook} = {{ path = "patches" }}\n'] if hook else []
+        source = f'[tool.poetry.dependencies]\n{self.hook} = {{ path = "patches" }}\n' if hook else ""
+        names = [*names, self.hook] if hook else names
         return (
-            '[tool.poetry]\npackage-mode = false\n[tool.poetry.dependencies]\npython = "' + PYTHON + '"\n' + "".join(lines)
-            + f'[[tool.poetry.source]]\nname = "local"\nurl = "{self.url}"\npriority = "primary"\n'
-        )  # fmt: skip
+            f'[project]\nname = "app"\nversion = "1"\nrequires-python = "{PYTHON}"\n'
+            f"dependencies = [{self.dependencies(names)}]\n[tool.poetry]\npackage-mode = false\n{source}"
+            f'[[tool.poetry.source]]\nname = "local"\nurl = "{self.url}"\npriority = "primary"\n'
+        )
 
     def sync(self):
         keep = {
