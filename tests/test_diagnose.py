@@ -115,6 +115,17 @@ def test_there_are_enough_of_both_and_every_symptom_is_shown(known):
     assert rest == {"driver-too-old", *beside}, "symptoms without a text"
 
 
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("sources"))])
+def test_an_error_that_cannot_be_raised_here_is_recognised_by_the_wording_of_its_source(known, heading, text):
+    assert names(known, text) == [heading.partition(": ")[0]]
+
+
+def test_every_wording_in_a_patchset_has_a_text(known):
+    texts = [text.encode() for _, text in sections("errors", "cuda", "reported", "issues", "sources")]
+    seen = {each.pattern for text in texts for each in read_log("log", io.BytesIO(text), known.patterns).sightings}
+    assert [pattern for symptom, patchset in known.symptoms if patchset for pattern in symptom.patterns if pattern not in seen] == []
+
+
 @pytest.mark.parametrize(("heading", "text"), sections("innocent"))
 def test_an_innocent_log_is_not_blamed(known, heading, text):
     assert names(known, text) == []
