@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnosis.conclusions import of_rows
+from patcher.diagnosis.conclusions import conclude
 from patcher.diagnosis.report import read_report
-from patcher.diagnosis.runs import Run
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.sources import resolve_options
@@ -110,7 +109,7 @@ def report(capsys):
 
 def warnings(facts):
     """What `diagnose` makes of the facts of one report."""
-    return [conclusion.code for some in of_rows([read_report(1, facts)], Run(1, (), None, (), ())) for conclusion in some]
+    return [conclusion.code for conclusion in conclude([read_report(1, facts)], ()) if conclusion.code != "missing"]
 
 
 def verdict(facts):

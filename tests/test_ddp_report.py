@@ -20,7 +20,7 @@ from patcher.diagnosis.conclusions import is_wrong
 from patcher.diagnosis.files import read_log
 from patcher.diagnosis.rank import NOTES
 from patcher.diagnosis.runs import find_runs
-from patcher.diagnosis.table import WIDTH, classified_wraps, heading, table, well
+from patcher.diagnosis.table import WIDTH, heading, table, well
 from patcher.errors import UsageError
 from patcher.text.listed import number_ranges
 from patcher.text.terminal import width
@@ -68,7 +68,7 @@ def read(*texts):
 
 def classified(*texts):
     """The first wrapping of the newest run, classified."""
-    return classified_wraps(find_runs(read(*texts))[-1])[0]
+    return find_runs(read(*texts))[-1].wraps[0]
 
 
 def codes(*texts):
@@ -520,18 +520,18 @@ def test_the_table_is_aligned_and_fits_into_100_columns(make):
     texts = make()
     head, *rows = table(classified(*texts))
     assert len(rows) == len(texts)
-    assert len({len(row.text) for row in [head, *rows]}) == 1
-    assert all(len(f"{row.text}  {row.verdict}") <= WIDTH for row in rows)
-    assert [row.text.split()[0] for row in rows] == [str(rank) for rank in range(len(texts))]
-    assert ("host" in head.text) == ('"host": null' not in texts[0]), "the column is there only where a host is known"
+    assert len({len(text) for text, _ in [head, *rows]}) == 1
+    assert all(len(f"{text}  {verdict}") <= WIDTH for text, verdict in rows)
+    assert [text.split()[0] for text, _ in rows] == [str(rank) for rank in range(len(texts))]
+    assert ("host" in head[0]) == ('"host": null' not in texts[0]), "the column is there only where a host is known"
 
 
 def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_drawn():
     hosts = ["工作节点-0", "🚀-1", "n\x1b[8m\t2", "工作节点" * 20 + "-3"]
     head, *rows = table(classified(*(report(rank, model("cpu"), None, world=4, host=host) for rank, host in enumerate(hosts))))
-    assert len({width(row.text) for row in [head, *rows]}) == 1 and width(head.text) + 2 + len(head.verdict) <= WIDTH
-    assert [row.text.split()[1] for row in rows[:3]] == ["工作节点-0", "🚀-1", "n␛[8m␉2"]
-    assert re.match(r"3 +(工作节点)+…[工作节点]+-3 ", rows[3].text), rows[3]
+    assert len({width(text) for text, _ in [head, *rows]}) == 1 and width(head[0]) + 2 + len(head[1]) <= WIDTH
+    assert [text.split()[1] for text, _ in rows[:3]] == ["工作节点-0", "🚀-1", "n␛[8m␉2"]
+    assert re.match(r"3 +(工作节点)+…[工作节点]+-3 ", rows[3][0]), rows[3]
 
 
 # the command ----------------------------------------------------------------------------------------------------------

@@ -238,7 +238,7 @@ def test_what_other_digits_make_another_error_is_looked_at_again(known):
 def test_an_expression_finds_the_same_with_its_words_and_without(known):
     lines = [line.encode() for heading, text in sections("errors", "cuda", "reported", "issues", "issues-innocent", "innocent") for line in text.splitlines()]
     expressions = [each for each in vars(errors).values() if isinstance(each, Worded)]
-    assert len(expressions) >= 7 and len(lines) > 500
+    assert len(expressions) >= 4 and len(lines) > 500
     for expression in expressions:
         found = [line for line in lines if expression._expression.search(line)]
         assert found == [line for line in lines if expression.search(line, form(line))] and found

@@ -8,7 +8,7 @@ import pytest
 
 from patcher.diagnosis.files import read_log
 from patcher.diagnosis.runs import find_runs
-from patcher.diagnosis.table import classified_wraps, run_json
+from patcher.diagnosis.table import run_json
 from tests.command import ROOT
 from tests.test_command_line import every_command
 from tests.test_golden import GOLDEN
@@ -55,7 +55,7 @@ def test_a_report_of_which_little_is_known_is_as_the_schema_says():
     line = b'sitepatch-ddp {"schema": 6, "parameters": {"devices": {"cpu": 1}}, "buffers": {"devices": {}}, "device_ids": null}'
     (run,) = find_runs([read_log("log", io.BytesIO(line))])
     shown = {**EVERY, "anyOf": [{"$ref": "#/$defs/run_shown"}]}
-    found = jsonschema.Draft202012Validator(shown).iter_errors(json.loads(json.dumps(run_json(run, classified_wraps(run)))))
+    found = jsonschema.Draft202012Validator(shown).iter_errors(json.loads(json.dumps(run_json(run))))
     assert [each.message for one in found for each in one.context] == []
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Collection, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.diagnosis import rank
 from patcher.diagnosis.rank import NO_DEVICE, Finding, device_names, place
 from patcher.diagnosis.report import Report
-from patcher.diagnosis.runs import Run, Wrap
 from patcher.message import Message, joined
 from patcher.text.listed import ranks
 
+READY = "ready"
 _VISIBLE = {"npu": "ASCEND_RT_VISIBLE_DEVICES", "gcu": "TOPS_VISIBLE_DEVICES"}  # else the kind in capitals
 _ONE_FOR_ALL = ("xla", "hpu")  # every process numbers its own devices from 0
 
@@ -44,13 +44,26 @@ _UNREADABLE = (
 )
 
 
-def conclude(wrap: Wrap, run: Run) -> Tuple[Conclusion, ...]:
+Refused = Collection[Optional[int]]
+"""The ranks that DDP refused; with None one that the log does not name."""
+
+
+def conclude(rows: Sequence[Report], refused: Refused) -> Tuple[Conclusion, ...]:
     """What is wrong about one wrapping, the most important first; empty where nothing is."""
-    graver, lesser = of_rows(wrap.rows, run)
-    return (*graver, *_same_device(wrap.rows), *_differ(wrap.rows), *_missing(wrap.rows), *lesser)
+    graver, lesser = _of_ranks(rows, refused)
+    return (*graver, *_same_device(rows), *_differ(rows), *_missing(rows), *lesser)
 
 
-def of_rows(rows: Sequence[Report], run: Run) -> Tuple[List[Conclusion], List[Conclusion]]:
+def verdict(row: Report, conclusions: Sequence[Conclusion]) -> str:
+    """The code of the most important one of these conclusions that is about a rank, READY where none is."""
+    if row.rank is None:  # what holds for it is known by itself alone
+        codes = [conclusion.code for some in _of_ranks([row], ()) for conclusion in some]
+    else:
+        codes = [conclusion.code for conclusion in conclusions if row.rank in conclusion.ranks]
+    return (codes or [READY])[0]
+
+
+def _of_ranks(rows: Sequence[Report], refused: Refused) -> Tuple[List[Conclusion], List[Conclusion]]:
     """What holds for each of some ranks by itself: what is graver than what holds between ranks, and the rest."""
     with_ddp = [row for row in rows if rank.family(row) == rank.DDP]
     graver = [
@@ -60,7 +73,7 @@ def of_rows(rows: Sequence[Report], run: Run) -> Tuple[List[Conclusion], List[Co
         *_by_message("several-device-ids", with_ddp, rank.several_ids),
         *_by_message("device-ids-elsewhere", with_ddp, rank.ids_elsewhere),
         *_by_message("device-ids-for-cuda", with_ddp, rank.ids_for_cuda),
-        *_by_message("refused", with_ddp, lambda row: _REFUSED if _was_refused(row, run) else None),
+        *_by_message("refused", with_ddp, lambda row: _REFUSED if _was_refused(row, refused) else None),
         *_by_message("not-distributed", rows, rank.not_distributed),
         *_by_message("no-accelerator", rows, rank.no_accelerator),
         *_by_message("accelerator-unused", rows, rank.accelerator_unused),
@@ -96,8 +109,8 @@ def _by_message(code: str, rows: Sequence[Report], examine: Callable[[Report], O
     return [Conclusion(code, _ranks(group), *finding) for finding, group in groups.items()]
 
 
-def _was_refused(row: Report, run: Run) -> bool:
-    return rank.ids_match(row) and not rank.ids_for_cuda(row) and (row.rank in run.refusals or None in run.refusals)
+def _was_refused(row: Report, refused: Refused) -> bool:
+    return rank.ids_match(row) and not rank.ids_for_cuda(row) and (row.rank in refused or None in refused)
 
 
 # what holds between ranks ---------------------------------------------------------------------------------------------

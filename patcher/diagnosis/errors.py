@@ -57,10 +57,7 @@ _EXIT = Worded(
     b"exit|, status|returned status|" + "报错|出错".encode(),
 )
 _SIGNS = ((EXCEPTION, _EXCEPTION), (EXCEPTION, _ABORT), (LOGGED, _LOGGED), (EXIT, _EXIT))
-_QUIET = Worded(
-    rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID]\]|\[W [^\]]*\]",
-    b"warn|info|debug|\nw000|\ni000|\nd000|[w000|[i000|[d000|[w]|[i]|[d]|[w ",
-)
+_QUIET = re.compile(rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID]\]|\[W [^\]]*\]")
 _CODE = re.compile(rb"^\W*(?:raise|except|assert|return|if|elif|else|try|def|class|import|from|with|for|while)\b")
 
 # Lines that merely mention an error: the subject of a commit, the name of a test, a retry, advice, an explanation.
@@ -72,21 +69,16 @@ _SUBJECT = re.compile(
     rb"|^\s*(?:[-*]|\xe2\x80\xa2) *[\"`\xe2].*[\"`\x9d]\.?$",
     re.IGNORECASE,
 )
-_SPOKEN = Worded(
+_SPOKEN = re.compile(
     rb"\binstead of\b|\b(?:to|this|which) (?:avoids?|prevents?|catch)\b|\bprevents the\b|\berror messages? like\b|"
     rb"\b(?:if|when) (?:you|we|it|they) (?:see|encounters?|meets?)\b|\bin case of\b|\bmay (?:see|raise)\b|\bfor example\b|"
     rb"\bretr(?:y|ied|ies|ying)\b(?! failed)|\bfall(?:s|ing|en)?[- ]back\b|\bfell back\b|"
     rb"\bignor(?:ed|ing)\b|\bskipp(?:ed|ing)\b|"
     rb"\]\(https?://|\bP(?:ASSED|assed)\b|\[ *OK *\]|\.{3} ok$|^[+-] {2,}|" + "重试|忽略|应当为|如果遇到".encode(),
-    b"instead of|avoid|prevent|catch|error message|if you |if we |if it |if they |when you |when we |when it |when they |"
-    b"in case of|may see|may raise|for example|retry|retried|retries| back|-back|ignored|ignoring|skipped|skipping|"
-    b"](http|passed|ok|\n+  |\n-  |" + "重试|忽略|应当为|如果遇到".encode(),
     re.IGNORECASE,
 )
-_RETRIED = Worded(
-    rb"\b(?:retrying|will retry|retry in|attempt \d+ ?(?:/|of) ?\d+|falling back|fell back)\b",
-    b"retrying|will retry|retry in|attempt 0|falling back|fell back",
-    re.IGNORECASE,
+_RETRIED = re.compile(
+    rb"\b(?:retrying|will retry|retry in|attempt \d+ ?(?:/|of) ?\d+|falling back|fell back)\b", re.IGNORECASE
 )
 _OWN = (
     *(b"applicable  ", b"applied  ", b"advice  ", b"follows  ", b"absent  ", b"not known  ", b"not needed  "),
@@ -122,7 +114,7 @@ def error_in(line: bytes) -> Optional[SeenError]:
             begin = max(0, found.start() - NEAR)
             near = line[begin : found.start() + NEAR]
             before = line[begin : found.start()] if kind == EXCEPTION else near
-            quiet = _QUIET.search(before, form(before)) or (kind > EXCEPTION and _CODE.match(near))
+            quiet = _QUIET.search(before) or (kind > EXCEPTION and _CODE.match(near))
             return None if quiet else SeenError(kind, *found.span(), is_spoken(near), numberless(shown(found[0])))
     return None
 
@@ -134,7 +126,7 @@ def numberless(error: str) -> str:
 
 def is_spoken(text: bytes) -> bool:
     """Whether the text around an error, from the beginning of its line on, only speaks of it."""
-    return bool(_SUBJECT.match(text) or _SPOKEN.search(text, form(text)))
+    return bool(_SUBJECT.match(text) or _SPOKEN.search(text))
 
 
 def is_source(before: bytes) -> bool:
@@ -144,7 +136,7 @@ def is_source(before: bytes) -> bool:
 
 def was_retried(line: bytes) -> bool:
     """Whether a line says that the error before it was not the end."""
-    return bool(_RETRIED.search(line, form(line)))
+    return bool(_RETRIED.search(line))
 
 
 def begins_own(line: bytes) -> bool:

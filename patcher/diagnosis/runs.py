@@ -9,6 +9,7 @@ from __future__ import annotations
 from time import gmtime, strftime
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.diagnosis.conclusions import Conclusion, Refused, conclude, verdict
 from patcher.diagnosis.log import Log
 from patcher.diagnosis.report import Report
 
@@ -21,20 +22,24 @@ class LoggedReport(NamedTuple):
 
 
 class Wrap(NamedTuple):
-    """The reports that the ranks made before the same wrapping, by rank; those without a rank come last."""
+    """The reports that the ranks made before the same wrapping, by rank; those without a rank come last.
+
+    `conclusions` are what is wrong about it, `verdicts` has a word for each row.
+    """
 
     number: int
     rows: Tuple[Report, ...]
+    conclusions: Tuple[Conclusion, ...]
+    verdicts: Tuple[str, ...]
 
 
 class Run(NamedTuple):
-    """One run; `refusals` are those of its ranks whom DDP refused (None where the log does not name the rank)."""
+    """One run: its logs, and its wrappings in their order."""
 
     number: int
     logs: Tuple[str, ...]
     time: Optional[float]
     wraps: Tuple[Wrap, ...]
-    refusals: Tuple[Optional[int], ...]
 
     @property
     def when(self) -> str:
@@ -56,17 +61,19 @@ def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
     return tuple(_run(number, *pair) for number, pair in enumerate(zip(groups, refused), 1))
 
 
-def _run(number: int, group: Sequence[LoggedReport], refusals: Iterable[Optional[int]]) -> Run:
-    wraps: Dict[int, List[Report]] = {}
+def _run(number: int, group: Sequence[LoggedReport], refused: Refused) -> Run:
+    rows: Dict[int, List[Report]] = {}
     for source in group:
-        wraps.setdefault(source.report.sequence or 0, []).append(source.report)
-    ordered = tuple(
-        Wrap(count, tuple(sorted(wraps[sequence], key=lambda row: (row.rank is None, row.rank or 0))))
-        for count, sequence in enumerate(sorted(wraps), 1)
-    )
+        rows.setdefault(source.report.sequence or 0, []).append(source.report)
+    wraps = tuple(_wrap(count, rows[sequence], refused) for count, sequence in enumerate(sorted(rows), 1))
     times = [source.report.time for source in group if source.report.time is not None]
-    logs = tuple(dict.fromkeys(source.log for source in group))
-    return Run(number, logs, min(times, default=None), ordered, tuple(dict.fromkeys(refusals)))
+    return Run(number, tuple(dict.fromkeys(source.log for source in group)), min(times, default=None), wraps)
+
+
+def _wrap(number: int, reports: Iterable[Report], refused: Refused) -> Wrap:
+    rows = tuple(sorted(reports, key=lambda row: (row.rank is None, row.rank or 0)))
+    conclusions = conclude(rows, refused)
+    return Wrap(number, rows, conclusions, tuple(verdict(row, conclusions) for row in rows))
 
 
 # processes ------------------------------------------------------------------------------------------------------------

@@ -10,13 +10,14 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 import click
 
-from patcher.diagnosis.conclusions import sentence
+from patcher.diagnosis.conclusions import READY, sentence
 from patcher.diagnosis.failures import Failure
 from patcher.diagnosis.files import PIECE, STDIN, Tail, log_files, packed_by, read_log
 from patcher.diagnosis.log import Log, LoggedError, LogReader
 from patcher.diagnosis.patterns import with_tools
 from patcher.diagnosis.rank import accelerators, device_names, on_cpu
-from patcher.diagnosis.table import DOUBTS, READY, WIDTH, ClassifiedWrap, heading, run_json, table, well
+from patcher.diagnosis.runs import Wrap
+from patcher.diagnosis.table import DOUBTS, WIDTH, heading, run_json, table, well
 from patcher.errors import UsageError
 from patcher.message import Message, joined
 from patcher.text.listed import Texts, count, one_or_more, ranks
@@ -308,27 +309,27 @@ def _cure(console: Console, outcome: DiagnoseOutcome) -> str:
 
 def _show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
     """Write the table of each run that is shown, for each wrapping, and the conclusions."""
-    for run, wraps in outcome.shown:
+    for run in outcome.shown:
         if len(outcome.runs) > 1:
             number = Message("run {number} of {total}", number=run.number, total=len(outcome.runs))
             console.info(joined(", ", [number, run.when]))
-        for wrap in wraps:
+        for wrap in run.wraps:
             _show_wrap(console, wrap)
 
 
-def _show_wrap(console: Console, classified: ClassifiedWrap) -> None:
-    console.out(titled(heading(classified)))
-    head, *lines = table(classified)
-    console.out(style(f"{head.text}  {head.verdict}", dim=True))
-    for line in lines:
-        console.out(line.text, "  ", _styled(line.verdict))
+def _show_wrap(console: Console, wrap: Wrap) -> None:
+    console.out(titled(heading(wrap)))
+    (head, last), *lines = table(wrap)
+    console.out(style(f"{head}  {last}", dim=True))
+    for text, verdict in lines:
+        console.out(text, "  ", _styled(verdict))
     console.out()
-    for conclusion in classified.conclusions:
+    for conclusion in wrap.conclusions:
         console.out(_styled(conclusion.code), "  ", _indented(translated(sentence(conclusion)), len(conclusion.code) + 2))
         if conclusion.hint:
             console.out("  " + _indented(translated(Message("hint: {hint}", hint=conclusion.hint)), 2))
-    if not classified.conclusions:
-        console.out(_styled(READY), "  ", well(classified))
+    if not wrap.conclusions:
+        console.out(_styled(READY), "  ", well(wrap))
     console.out()
 
 
@@ -362,7 +363,7 @@ def _places(logs: Sequence[Log]) -> str:
 
 def _run_row(outcome: DiagnoseOutcome, *, has_ended: bool) -> Row:
     """The verdict of the newest run: how many ranks, on which devices, and whether it came to its end."""
-    reports = [row for _, wraps in outcome.shown[-1:] for wrap in wraps for row in wrap.wrap.rows]
+    reports = [row for run in outcome.shown[-1:] for wrap in run.wraps for row in wrap.rows]
     size = max([len({row.rank for row in reports}), *(row.world_size or 0 for row in reports)], default=0)
     devices = ", ".join(sorted({name for row in reports for name in device_names(row.parameters)}))
     idle = sorted({name for row in reports if on_cpu(row) for name in accelerators(row)})
@@ -389,7 +390,7 @@ def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
         "findings": [_finding_json(finding) for finding in outcome.findings],
         "cure": _cure(console, outcome),
         "runs": len(outcome.runs),
-        "shown": [run_json(run, classified) for run, classified in outcome.shown],
+        "shown": [run_json(run) for run in outcome.shown],
         "logs": [_log_json(log) for log in outcome.logs],
         "trial": None,
         "broken": [{"problem": error.message, **error.place} for error in outcome.broken],

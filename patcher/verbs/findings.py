@@ -12,7 +12,6 @@ from patcher.diagnosis.log import Log, LoggedError, Mention
 from patcher.diagnosis.patterns import matches_pattern
 from patcher.diagnosis.rank import VENDORS
 from patcher.diagnosis.runs import Run, find_runs
-from patcher.diagnosis.table import ClassifiedWrap, classified_wraps
 from patcher.diagnosis.words import earlier_attempts
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import FileStatus
@@ -62,7 +61,7 @@ class DiagnoseOutcome(NamedTuple):
     better, those that came before; ranks that waited for others are last. Without such a summary, `unexplained` are the errors
     that nothing known explains. `mentions` are lines that merely speak of errors.
     `logs` are those that were read, `runs` come from the reports of mmengine-ddp-debug in them, and `shown` are those that
-    were requested, each with the conclusions about its wrappings; `broken` are patchsets that cannot be read.
+    were requested; `broken` are patchsets that cannot be read.
     """
 
     failures: Tuple[Failure, ...]
@@ -72,13 +71,13 @@ class DiagnoseOutcome(NamedTuple):
     cure: Tuple[str, ...]
     logs: Tuple[Log, ...]
     runs: Tuple[Run, ...]
-    shown: Tuple[Tuple[Run, Tuple[ClassifiedWrap, ...]], ...]
+    shown: Tuple[Run, ...]
     broken: Tuple[SitepatchError, ...]
 
     @property
     def concluded(self) -> bool:
         """Whether anything is wrong in the runs that are shown."""
-        return any(is_wrong(wrap.conclusions) for _, wraps in self.shown for wrap in wraps)
+        return any(is_wrong(wrap.conclusions) for run in self.shown for wrap in run.wraps)
 
     @property
     def erred(self) -> bool:
@@ -134,7 +133,7 @@ class KnownSymptoms:
             cure=_cure(findings),
             logs=tuple(logs),
             runs=runs,
-            shown=tuple((run, classified_wraps(run)) for run in _chosen(runs, which)),
+            shown=tuple(_chosen(runs, which)),
             broken=self.broken,
         )
 
