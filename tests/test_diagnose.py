@@ -85,7 +85,7 @@ def test_an_unknown_error_is_named_once_with_its_ranks_also_beside_a_known_one(k
     logs = [("a", "".join(lines)), ("b", UNKNOWN.replace("CartError: no such card: 7", REFUSED.strip().partition(": ")[2]))]
     read = [read_log(name, io.BytesIO(text.encode()), known.patterns) for name, text in logs]
     outcome = known.outcome(read)
-    assert [(each.error, each.ranks, each.log, each.line) for each in outcome.unexplained] == [("shop.cart.CartError: no such card: 7", (0, 1), "a", 6)]
+    assert [(each.text, each.ranks, each.log, each.line) for each in outcome.unexplained] == [("shop.cart.CartError: no such card: 7", (0, 1), "a", 6)]
     assert [each.symptom.name for each in outcome.findings] == [PLAIN]
 
 
@@ -122,7 +122,7 @@ def test_an_error_that_cannot_be_raised_here_is_recognised_by_the_wording_of_its
 
 def test_every_wording_in_a_patchset_has_a_text(known):
     texts = [text.encode() for _, text in sections("errors", "cuda", "reported", "issues", "sources")]
-    seen = {each.pattern for text in texts for each in read_log("log", io.BytesIO(text), known.patterns).sightings}
+    seen = {each.key for text in texts for each in read_log("log", io.BytesIO(text), known.patterns).sightings}
     assert [pattern for symptom, patchset in known.symptoms if patchset for pattern in symptom.patterns if pattern not in seen] == []
 
 
@@ -692,13 +692,13 @@ def read_text(known, text):
 )  # fmt: skip
 def test_an_error_that_nobody_knows_is_named_without_a_traceback_too(known, text, error, about):
     outcome = read_text(known, f"Epoch 1\n[rank3]: {text}Epoch 2\n")
-    assert [(each.error, each.about, each.ranks, each.line) for each in outcome.unexplained] == [(error, about, (3,), 2)]
+    assert [(each.text, each.about, each.ranks, each.line) for each in outcome.unexplained] == [(error, about, (3,), 2)]
 
 
 def test_what_a_logger_calls_an_error_and_exit_codes_are_named_where_there_is_nothing_else(known):
     logged, code = "2026-11-22 10:00:00 ERROR the loader gave up\n", "exited with code 3\n"
-    assert [each.error for each in read_text(known, logged + code).unexplained] == ["ERROR the loader gave up"]
-    assert [each.error for each in read_text(known, logged + "ShopError: closed\n" + code).unexplained] == ["ShopError: closed"]
+    assert [each.text for each in read_text(known, logged + code).unexplained] == ["ERROR the loader gave up"]
+    assert [each.text for each in read_text(known, logged + "ShopError: closed\n" + code).unexplained] == ["ShopError: closed"]
     assert read_text(known, logged + REFUSED + code).unexplained == ()
 
 

@@ -6,9 +6,9 @@ It is worked out once for all paragraphs that differ in digits alone, as far as 
 from __future__ import annotations
 
 import re
-from typing import Mapping, NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnosis.errors import NEAR, SeenError, error_in, is_source, is_spoken, was_retried
+from patcher.diagnosis.errors import KNOWN, NEAR, Seen, error_in, is_source, is_spoken, was_retried
 from patcher.diagnosis.failures import CHAINED, MARKS
 from patcher.diagnosis.patterns import Compiled, Patterns
 from patcher.diagnosis.report import OURS, REFUSAL
@@ -28,23 +28,13 @@ _CARDS = (
 _NUMBERED = re.compile(rb"\b[TS]0{1,3}\b|\b000B\b|\bexit|\bstatus\b")  # what is looked at again where the digits are others
 
 
-class SeenPattern(NamedTuple):
-    """A pattern in a paragraph: where it begins, in which of its lines, and whether that only speaks of it."""
-
-    pattern: str
-    at: int
-    row: int
-    is_spoken: bool
-
-
 class Content(NamedTuple):
-    """What a paragraph shows: patterns, errors by line, the lines that take back what was before them, devices.
+    """What a paragraph shows: patterns and errors, the lines that take back what was before them, devices.
 
     `lasts` is whether all paragraphs show the same that differ from it in digits alone.
     """
 
-    patterns: Tuple[SeenPattern, ...]
-    errors: Mapping[int, SeenError]
+    seen: Tuple[Seen, ...]
     chained: Tuple[int, ...]
     retried: Tuple[int, ...]
     devices: Tuple[str, ...]
@@ -52,20 +42,28 @@ class Content(NamedTuple):
     lasts: bool
 
     @property
+    def patterns(self) -> Tuple[str, ...]:
+        """The patterns that it has."""
+        return tuple(seen.key for seen in self.seen if seen.kind == KNOWN)
+
+    @property
     def is_settled(self) -> bool:
         """Whether it is nothing but to be counted once more where it is seen again."""
-        spoken = any(seen.is_spoken for seen in self.patterns) or any(error.is_spoken for error in self.errors.values())
+        spoken = any(seen.is_spoken for seen in self.seen)
         return not (self.chained or self.retried or self.devices or self.is_refused or spoken)
 
 
-NOTHING = Content((), {}, (), (), (), is_refused=False, lasts=True)
+NOTHING = Content((), (), (), (), is_refused=False, lasts=True)
 
 
-def _seen(pattern: Compiled, text: bytes) -> SeenPattern:
+def _known(pattern: Compiled, text: bytes) -> Optional[Seen]:
     at = pattern.place(text)
-    near = max(text.rfind(b"\n", 0, at) + 1, at - NEAR)
+    if at < 0:
+        return None
+    begin = text.rfind(b"\n", 0, at) + 1
+    near = max(begin, at - NEAR)
     spoken = is_source(text[near:at]) or is_spoken(text[near : at + NEAR].partition(b"\n")[0])
-    return SeenPattern(pattern.text, at, text.count(b"\n", 0, at), spoken)
+    return Seen(KNOWN, pattern.text, at - begin, at - begin, spoken, text.count(b"\n", 0, at))
 
 
 class ParagraphReader:
@@ -91,13 +89,13 @@ class ParagraphReader:
         """What a paragraph shows: the work that is done once for all that are alike."""
         tight, lines = squeezed(text), text.split(b"\n")
         likely = self._patterns.likely(tight)
-        errors = ((index, error_in(line)) for index, line in enumerate(lines))
+        known = (_known(pattern, text) for pattern in likely if pattern.is_in(tight))
+        errors = (error_in(line, row) for row, line in enumerate(lines))
         devices = {kind.lower().decode() for kinds in _DEVICE.findall(text) for kind in kinds if kind}
         look = Content(
-            patterns=tuple(_seen(pattern, text) for pattern in likely if pattern.is_in(tight) and pattern.place(text) >= 0),
-            errors={index: error for index, error in errors if error},
-            chained=tuple(index for index, line in enumerate(lines) if any(mark in line for mark in CHAINED)),
-            retried=tuple(index for index, line in enumerate(lines) if was_retried(line)),
+            seen=tuple(filter(None, (*known, *errors))),
+            chained=tuple(row for row, line in enumerate(lines) if any(mark in line for mark in CHAINED)),
+            retried=tuple(row for row, line in enumerate(lines) if was_retried(line)),
             devices=tuple(devices.union(kind for card, kind in _CARDS if card.search(text))),
             is_refused=_REFUSAL in tight,
             lasts=not (any(pattern.has_digits for pattern in likely) or _NUMBERED.search(shape(text))),

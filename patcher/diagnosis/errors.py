@@ -12,20 +12,22 @@ from patcher.diagnosis.failures import shown
 from patcher.diagnosis.words import Worded, form
 from patcher.message import Message
 
-EXCEPTION, LOGGED, EXIT = range(3)
+KNOWN, EXCEPTION, LOGGED, EXIT = range(4)
 
 
-class SeenError(NamedTuple):
-    """An error in a line: what it is seen by (EXCEPTION, ...), where it begins and ends, and whether it is only spoken of.
+class Seen(NamedTuple):
+    """What a text has: a pattern of a symptom (KNOWN), or an error by its form (EXCEPTION, ...), and where in which line.
 
-    `key` is what it has in common with errors that differ in numbers alone.
+    `key` is the pattern, or what the error has in common with others that differ in numbers alone. `is_spoken` is whether the
+    line only speaks of it.
     """
 
     kind: int
+    key: str
     begin: int
     end: int
     is_spoken: bool
-    key: str
+    row: int = 0
 
 
 _SUFFIX = b"(?:Error|Exception|Interrupt|Failed|Exit|Timeout|Mismatch|Missing)"
@@ -103,7 +105,7 @@ _ABOUT = (  # what an error is about by its words, the surest first
 )
 
 
-def error_in(line: bytes) -> Optional[SeenError]:
+def error_in(line: bytes, row: int = 0) -> Optional[Seen]:
     """The error that a line shows, whatever it is; None where there is none, or a logger calls it less than an error."""
     formed = form(line)
     for kind, sign in _SIGNS:
@@ -115,7 +117,7 @@ def error_in(line: bytes) -> Optional[SeenError]:
             near = line[begin : found.start() + NEAR]
             before = line[begin : found.start()] if kind == EXCEPTION else near
             quiet = _QUIET.search(before) or (kind > EXCEPTION and _CODE.match(near))
-            return None if quiet else SeenError(kind, *found.span(), is_spoken(near), numberless(shown(found[0])))
+            return None if quiet else Seen(kind, numberless(shown(found[0])), *found.span(), is_spoken(near), row)
     return None
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from itertools import zip_longest
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.diagnosis.content import NOTHING, Content, ParagraphReader, SeenPattern
-from patcher.diagnosis.errors import EXCEPTION, LOGGED, WORDS, SeenError, about, begins_own, numberless
+from patcher.diagnosis.content import NOTHING, Content, ParagraphReader
+from patcher.diagnosis.errors import EXCEPTION, KNOWN, LOGGED, WORDS, Seen, about, begins_own, numberless
 from patcher.diagnosis.failures import OF_LAUNCHER, Failure, FailureReader, Tracebacks, shown
 from patcher.diagnosis.lines import Blocks, Line, Paragraph, begins
 from patcher.diagnosis.report import OURS, REFUSAL, Report, decode_line, read_report
@@ -35,53 +35,33 @@ class Refusal(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """The `number` of lines of a log that match a pattern; line and text of the first one.
+    """A pattern or an error in `number` lines of a log, as `Seen` has it; `log`, `line` and `text` of the first.
 
-    `ranks` are those that the lines name, each once; `text` may be shown on a terminal.
-    """
-
-    pattern: str
-    number: int
-    ranks: Tuple[int, ...]
-    line: int
-    text: str
-
-
-class Mention(NamedTuple):
-    """A line in which an error is spoken of that has not happened, or was no end: a retry, a title, an explanation.
-
-    `pattern` is that which it has, "" for an error that is seen by its form.
-    """
-
-    log: str
-    line: int
-    text: str
-    pattern: str = ""
-
-
-class LoggedError(NamedTuple):
-    """An error in a log, known or not: what it is seen by (`patcher.diagnosis.errors`), in one line, and where its code is.
-
-    `line` is that of the first one, `ranks` those that have it; `patterns` are those that the text around it has.
+    `ranks` are those that the lines name, each once; `text` may be shown on a terminal. Of an error, `at` is where its code
+    is, as far as a traceback says so, and `patterns` are those that the text around it has.
     """
 
     kind: int
-    error: str
+    key: str
+    text: str
     at: str
     log: str
     line: int
-    ranks: Tuple[int, ...]
-    patterns: Tuple[str, ...]
+    number: int = 0
+    ranks: Tuple[int, ...] = ()
+    patterns: Tuple[str, ...] = ()
 
     @property
     def about(self) -> str:
-        """What it is about as far as its words say, "" where they do not."""
-        return about(self.error)
+        """What an error is about as far as its words say, "" where they do not."""
+        return about(self.text)
 
 
 class Log(NamedTuple):
     """What one log has. `cut` are the line numbers of reports that end too early (of the first thousand), `lines` all lines.
 
+    `sightings` are those of patterns, `errors` those of errors, known or not. `mentions` are lines in which one is spoken of
+    that has not happened, or was no end: a retry, a title, an explanation.
     `summaries` and `tracebacks`: see `FailureReader`. `devices` are the kinds of accelerators that the text around errors
     speaks of. `problem` says why reading ended before the end of the log, else it is "".
     """
@@ -92,8 +72,8 @@ class Log(NamedTuple):
     sightings: Tuple[Sighting, ...]
     summaries: Tuple[Tuple[Failure, ...], ...]
     tracebacks: Tracebacks
-    errors: Tuple[LoggedError, ...]
-    mentions: Tuple[Mention, ...]
+    errors: Tuple[Sighting, ...]
+    mentions: Tuple[Sighting, ...]
     devices: Tuple[str, ...]
     lines: int
     cut: Tuple[int, ...]
@@ -106,8 +86,12 @@ class Log(NamedTuple):
         return bool(self.cut_count or self.problem)
 
 
-def _with_rank(ranks: Tuple[int, ...], rank: Optional[int]) -> Tuple[int, ...]:
-    return ranks if rank is None or rank in ranks or len(ranks) >= _KEPT else (*ranks, rank)
+def _shown_from(seen: Seen, lines: Sequence[Line]) -> str:
+    """The text in which a pattern is, of which what stands before it is shortened, else it could be cut out."""
+    first, *rest = [line.text for line in lines[seen.row :]]
+    before = clip(printable_bytes(first[: seen.begin]).lstrip(), _SHOWN // 3)
+    after = printable_bytes(b" ".join([first[seen.begin :], *rest])).rstrip()
+    return before + clip(after, _SHOWN - width(before))
 
 
 class LogReader:
@@ -125,14 +109,13 @@ class LogReader:
         self._settled: Shapes[Content] = Shapes()  # of lines that begin a paragraph and are all of it
         self._rank, self._blocks = rank_of_file(name), Blocks()
         self._failures, self._paragraph = FailureReader(name, self._rank), Paragraph()
-        self._taken: Set[str] = set()  # the patterns of the paragraph that were taken before it has ended
+        self._taken: Set[object] = set()  # what of the paragraph was taken before it has ended
         self._taken_lines = 0
         self._is_own = False  # whether the line is of what diagnose has written
         self._reports: List[Report] = []
         self._refusals: List[Refusal] = []
-        self._sightings: Dict[str, Sighting] = {}
-        self._errors: Dict[str, LoggedError] = {}
-        self._mentions: Dict[str, Mention] = {}
+        self._seen: Dict[Tuple[int, str], Sighting] = {}  # by kind and key
+        self._mentions: Dict[Tuple[int, str], Sighting] = {}
         self._devices: Set[str] = set()
         self._cut: List[int] = []
         self._cut_count = 0
@@ -167,14 +150,11 @@ class LogReader:
             self._end_paragraph()
         if look is NOTHING:
             return True
-        is_known = all(seen.pattern in self._sightings for seen in look.patterns)
-        if not is_known or not all(error.key in self._errors for error in look.errors.values()):
+        if not all((seen.kind, seen.key) in self._seen for seen in look.seen):
             return False
         rank = self._rank_of(line)
-        for seen in look.patterns:
-            self._count_sighting(seen.pattern, rank)
-        for error in look.errors.values():
-            self._add_rank(error.key, rank)
+        for seen in look.seen:
+            self._count(self._seen[seen.kind, seen.key], rank)
         return True
 
     def _has_words(self, block: bytes) -> bool:
@@ -250,72 +230,55 @@ class LogReader:
             self._refusals += [refusal] if len(self._refusals) < _KEPT else []
         self._devices.update(look.devices)
         for row, line in enumerate(lines):
-            is_new = row >= self._taken_lines
-            if is_new and row in look.chained and self._errors:
-                self._errors.popitem()
-            if is_new and row in look.retried:
-                self._withdraw(line.number - _AGAIN)
-            for seen in look.patterns:
-                if seen.row == row and seen.pattern not in self._taken:
-                    self._sight(seen, line.number, text, lines[-1].text)
-            if is_new and (line.ended or look.errors):
-                self._see(line, look.errors.get(row), look)
-        self._taken_lines = len(lines)
-        self._taken = {REFUSAL, *(seen.pattern for seen in look.patterns)} if look.patterns or look.is_refused else set()
+            if row >= self._taken_lines:
+                if row in look.chained:
+                    self._forget_the_last_error()
+                if row in look.retried:
+                    self._withdraw(line.number - _AGAIN)
+                if line.ended and not line.ended.error.startswith(OF_LAUNCHER):
+                    error, at = line.ended.error, line.ended.at
+                    key = numberless(error) + at
+                    new = Sighting(EXCEPTION, key, error, at, self.name, line.number, patterns=look.patterns)
+                    self._count(self._seen.get((EXCEPTION, key), new), self._rank_of(line.text))
+            for seen in look.seen:
+                if seen.row == row and seen not in self._taken:
+                    self._see(seen, lines, look)
+        self._taken_lines, self._taken = len(lines), {*look.seen, *([REFUSAL] if look.is_refused else [])}
 
-    def _sight(self, seen: SeenPattern, number: int, text: bytes, last: bytes) -> None:
-        begin = text.rfind(b"\n", 0, seen.at) + 1
-        if seen.is_spoken:
-            self._mention(seen.pattern, number, text[begin:].partition(b"\n")[0], seen.pattern)
+    def _see(self, seen: Seen, lines: Sequence[Line], look: Content) -> None:
+        """Note a pattern, or an error that no traceback ends in."""
+        line, (kind, key) = lines[seen.row], seen[:2]
+        if kind != KNOWN and line.ended:
             return
-        if seen.pattern not in self._sightings:
-            before = clip(printable_bytes(text[begin : seen.at]).lstrip(), _SHOWN // 3)  # else the error could be cut out
-            after = printable_bytes(text[seen.at :].replace(b"\n", b" ")).rstrip()
-            shown_text = before + clip(after, _SHOWN - width(before))
-            self._sightings[seen.pattern] = Sighting(seen.pattern, 0, (), number, shown_text)
-        rank = rank_of_line(text[begin : seen.at])
-        self._count_sighting(seen.pattern, self._rank_of(last) if rank is None else rank)
+        if seen.is_spoken:
+            mention = Sighting(kind, key, shown(line.text.strip()), "", self.name, line.number)
+            if len(self._mentions) < _KEPT:
+                self._mentions.setdefault((kind, key), mention)
+        elif kind == KNOWN:
+            rank = rank_of_line(line.text[: seen.begin])
+            sighting = self._seen.get((kind, key)) or Sighting(kind, key, _shown_from(seen, lines), "", self.name, line.number)
+            self._count(sighting, self._rank_of(lines[-1].text) if rank is None else rank)
+        elif not (kind >= LOGGED and line.in_traceback) and not key.startswith(OF_LAUNCHER):
+            text = shown(line.text[seen.begin : seen.end])
+            new = Sighting(kind, key, text, "", self.name, line.number, patterns=look.patterns)
+            self._count(self._seen.get((kind, key), new), self._rank_of(line.text))
 
-    def _count_sighting(self, pattern: str, rank: Optional[int]) -> None:
-        known = self._sightings[pattern]
-        self._sightings[pattern] = known._replace(number=known.number + 1, ranks=_with_rank(known.ranks, rank))
+    def _count(self, first: Sighting, rank: Optional[int]) -> None:
+        """Count once more what was seen first like this."""
+        if first.number or first.kind == KNOWN or len(self._seen) < _KEPT:
+            ranks = first.ranks if rank is None or rank in first.ranks or len(first.ranks) >= _KEPT else (*first.ranks, rank)
+            self._seen[first.kind, first.key] = first._replace(number=first.number + 1, ranks=ranks)
 
-    def _see(self, line: Line, seen: Optional[SeenError], look: Content) -> None:
-        """Note the error in a line, and that which a traceback ends in."""
-        if line.ended:
-            if not line.ended.error.startswith(OF_LAUNCHER):
-                error, at = line.ended.error, line.ended.at
-                self._add_error(numberless(error) + at, line, lambda: (EXCEPTION, error, at), look)
-        elif seen and seen.is_spoken:
-            self._mention(seen.key, line.number, line.text)
-        elif seen and not (seen.kind >= LOGGED and line.in_traceback) and not seen.key.startswith(OF_LAUNCHER):
-            self._add_error(seen.key, line, lambda: (seen.kind, shown(line.text[seen.begin : seen.end]), ""), look)
-
-    def _add_error(self, key: str, line: Line, told: Callable[[], Tuple[int, str, str]], look: Content) -> None:
-        """Note an error, of which the kind, the text and the place are asked for where it is new."""
-        if key not in self._errors and len(self._errors) < _KEPT:
-            patterns = tuple(seen.pattern for seen in look.patterns)
-            self._errors[key] = LoggedError(*told(), self.name, line.number, (), patterns)
-        if key in self._errors:
-            self._add_rank(key, self._rank_of(line.text))
-
-    def _add_rank(self, key: str, rank: Optional[int]) -> None:
-        known = self._errors[key]
-        if rank is not None and rank not in known.ranks:
-            self._errors[key] = known._replace(ranks=_with_rank(known.ranks, rank))
-
-    def _mention(self, key: str, number: int, line: bytes, pattern: str = "") -> None:
-        if key not in self._mentions and len(self._mentions) < _KEPT:
-            self._mentions[key] = Mention(self.name, number, shown(line.strip()), pattern)
+    def _forget_the_last_error(self) -> None:
+        last = next((place for place in reversed(self._seen) if place[0] != KNOWN), None)
+        if last:
+            del self._seen[last]
 
     def _withdraw(self, line: int) -> None:
         """What was seen from a line on is merely mentioned: it was tried again."""
-        for key, error in [pair for pair in self._errors.items() if pair[1].line >= line]:
-            del self._errors[key]
-            self._mentions.setdefault(key, Mention(self.name, error.line, error.error))
-        for key, seen in [pair for pair in self._sightings.items() if pair[1].line >= line and pair[1].number == 1]:
-            del self._sightings[key]
-            self._mentions.setdefault(key, Mention(self.name, seen.line, seen.text, key))
+        for place, seen in list(self._seen.items()):
+            if seen.line >= line and (seen.kind != KNOWN or seen.number == 1):
+                self._mentions.setdefault(place, self._seen.pop(place))
         tracebacks = self._failures.tracebacks
         self._failures.tracebacks = {rank: ended for rank, ended in tracebacks.items() if ended.line < line}
 
@@ -326,10 +289,10 @@ class LogReader:
             name=self.name,
             reports=tuple(self._reports),
             refusals=tuple(self._refusals),
-            sightings=tuple(self._sightings.values()),
+            sightings=tuple(seen for seen in self._seen.values() if seen.kind == KNOWN),
             summaries=tuple(map(tuple, self._failures.summaries)),
             tracebacks=dict(self._failures.tracebacks),
-            errors=tuple(self._errors.values()),
+            errors=tuple(seen for seen in self._seen.values() if seen.kind != KNOWN),
             mentions=tuple(self._mentions.values()),
             devices=tuple(sorted(self._devices)),
             lines=self._blocks.total,

@@ -13,7 +13,7 @@ import click
 from patcher.diagnosis.conclusions import READY, sentence
 from patcher.diagnosis.failures import Failure
 from patcher.diagnosis.files import PIECE, STDIN, Tail, log_files, packed_by, read_log
-from patcher.diagnosis.log import Log, LoggedError, LogReader
+from patcher.diagnosis.log import Log, LogReader, Sighting
 from patcher.diagnosis.patterns import with_tools
 from patcher.diagnosis.rank import accelerators, device_names, on_cpu
 from patcher.diagnosis.runs import Wrap
@@ -182,10 +182,10 @@ def _report_growing(console: Console, logs: Texts) -> int:
     try:
         for outcome in follow(logs, place=console.place):
             failures = [each for each in outcome.failures if (each.time, each.rank) not in seen]
-            unexplained = [each for each in outcome.unexplained if (each.error, each.at) not in seen]
+            unexplained = [each for each in outcome.unexplained if (each.text, each.at) not in seen]
             findings = [each for each in outcome.findings if (each.symptom.name, None) not in seen]
             seen.update((each.time, each.rank) for each in failures)
-            seen.update((each.error, each.at) for each in unexplained)
+            seen.update((each.text, each.at) for each in unexplained)
             seen.update((each.symptom.name, None) for each in findings)
             console.rows(_outcome_rows(failures, unexplained, findings))
             if findings:
@@ -232,18 +232,16 @@ _LATE = Message(
 _WAITED = Message("it waited for another rank, and is a victim: look for the one that ended or stood still before")
 
 
-def _outcome_rows(
-    failures: Iterable[Failure], unexplained: Iterable[LoggedError], findings: Sequence[FoundSymptom]
-) -> List[Row]:
+def _outcome_rows(failures: Iterable[Failure], unexplained: Iterable[Sighting], findings: Sequence[FoundSymptom]) -> List[Row]:
     """A row for each rank that failed first, or each error that nothing explains, between known causes and consequences."""
     causes, consequences = ([each for each in findings if each.symptom.follows == follows] for follows in (False, True))
     errors = [*map(_failure_row, failures), *map(_unexplained_row, unexplained)]
     return [*_finding_rows(causes), *errors, *_finding_rows(consequences)]
 
 
-def _unexplained_row(error: LoggedError) -> Row:
+def _unexplained_row(error: Sighting) -> Row:
     where = joined(", ", [f"{error.log}:{error.line}", *([ranks(error.ranks)] if error.ranks else [])])
-    details: List[str] = [*map(Verbatim, filter(None, (error.error, error.at)))]
+    details: List[str] = [*map(Verbatim, filter(None, (error.text, error.at)))]
     details += [Message("by its words it is about {name}", name=error.about)] if error.about else []
     details.append(Message("no patchset and no advice here is about this error"))
     return Row(Message("not known"), (where,), tuple(details))
@@ -378,14 +376,14 @@ def _run_row(outcome: DiagnoseOutcome, *, has_ended: bool) -> Row:
 
 
 # as JSON --------------------------------------------------------------------------------------------------------------
-_ERROR = ("error", "at", "ranks", "log", "line", "about")
-
-
 def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
     """The whole answer."""
     return {
         "failures": [failure._asdict() for failure in outcome.failures],
-        "unexplained": [{name: getattr(error, name) for name in _ERROR} for error in outcome.unexplained],
+        "unexplained": [
+            {"error": error.text, **{name: getattr(error, name) for name in ("at", "ranks", "log", "line", "about")}}
+            for error in outcome.unexplained
+        ],
         "mentions": [{"log": each.log, "line": each.line, "text": each.text} for each in outcome.mentions],
         "findings": [_finding_json(finding) for finding in outcome.findings],
         "cure": _cure(console, outcome),

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.diagnosis.conclusions import is_wrong
+from patcher.diagnosis.errors import EXCEPTION, KNOWN
 from patcher.diagnosis.failures import Failure, Meaning, first_failures
-from patcher.diagnosis.log import Log, LoggedError, Mention
+from patcher.diagnosis.log import Log, Sighting
 from patcher.diagnosis.patterns import matches_pattern
 from patcher.diagnosis.rank import VENDORS
 from patcher.diagnosis.runs import Run, find_runs
@@ -65,8 +66,8 @@ class DiagnoseOutcome(NamedTuple):
     """
 
     failures: Tuple[Failure, ...]
-    unexplained: Tuple[LoggedError, ...]
-    mentions: Tuple[Mention, ...]
+    unexplained: Tuple[Sighting, ...]
+    mentions: Tuple[Sighting, ...]
     findings: Tuple[FoundSymptom, ...]
     cure: Tuple[str, ...]
     logs: Tuple[Log, ...]
@@ -139,8 +140,8 @@ class KnownSymptoms:
 
     def _findings(self, logs: Sequence[Log]) -> List[FoundSymptom]:
         """The symptoms of which the logs have an error and what else it needs, and an environment or a text what it is for."""
-        seen = {sighting.pattern for log in logs for sighting in log.sightings}
-        evidence = seen.union(mention.pattern for log in logs for mention in log.mentions)
+        seen = {sighting.key for log in logs for sighting in log.sightings}
+        evidence = seen.union(mention.key for log in logs for mention in log.mentions)
         spoken_of = sorted({device for log in logs for device in log.devices})
         findings = []
         for symptom, patchset in self.symptoms:
@@ -160,11 +161,12 @@ class KnownSymptoms:
     def _is_installed(self, package: str) -> bool:
         return any((Path(site) / package).is_dir() for site in self._env.search)
 
-    def _mentions(self, logs: Sequence[Log]) -> Tuple[Mention, ...]:
+    def _mentions(self, logs: Sequence[Log]) -> Tuple[Sighting, ...]:
         """Each line once that merely speaks of an error; not what symptoms need beside their errors."""
-        patterns = {"", *(pattern for symptom, _ in self.symptoms for pattern in symptom.patterns)}
-        lines = {(each.log, each.line): each for log in logs for each in log.mentions if each.pattern in patterns}
-        return tuple(sorted(lines.values()))
+        patterns = {pattern for symptom, _ in self.symptoms for pattern in symptom.patterns}
+        mentions = [each for log in logs for each in log.mentions if each.kind != KNOWN or each.key in patterns]
+        lines = {(mention.log, mention.line): mention for mention in mentions}
+        return tuple(lines[place] for place in sorted(lines))
 
     def _meaning(self, error: str) -> Meaning:
         """What an error says of the rank that has raised it."""
@@ -194,7 +196,7 @@ def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit],
         (log.name, sighting)
         for log in logs
         for sighting in sorted(log.sightings, key=lambda sighting: sighting.line)
-        if sighting.pattern in symptom.patterns
+        if sighting.key in symptom.patterns
     ]
     ranks = sorted({rank for _, sighting in sightings for rank in sighting.ranks})
     name, first = sightings[0]
@@ -202,29 +204,29 @@ def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit],
     return FoundSymptom(symptom, patchset, fit, number, tuple(ranks), name, first.line, first.text)
 
 
-def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple[LoggedError, ...]:
+def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple[Sighting, ...]:
     """The errors that nothing explains, each once; exit codes and what a logger calls an error, where there is no other."""
     errors = [(log, error) for log in logs for error in log.errors]
-    least = min((error.kind for _, error in errors), default=0)
-    if least and findings:
+    least = min((error.kind for _, error in errors), default=EXCEPTION)
+    if least > EXCEPTION and findings:
         return ()
     patterns = {pattern for finding in findings for pattern in finding.symptom.patterns}
-    alike: Dict[Tuple[str, str], LoggedError] = {}
+    alike: Dict[Tuple[str, str], Sighting] = {}
     for log, error in errors:
         if error.kind == least and not _is_explained(error, log, patterns):
-            first = alike.setdefault((error.error, error.at), error)
-            alike[error.error, error.at] = first._replace(ranks=tuple(sorted({*first.ranks, *error.ranks})))
+            first = alike.setdefault((error.text, error.at), error)
+            alike[error.text, error.at] = first._replace(ranks=tuple(sorted({*first.ranks, *error.ranks})))
     with_code = {error for error, at in alike if at}
     return tuple(error for (text, at), error in alike.items() if at or text not in with_code)
 
 
-def _is_explained(error: LoggedError, log: Log, patterns: Set[str]) -> bool:
+def _is_explained(error: Sighting, log: Log, patterns: Set[str]) -> bool:
     """Whether patterns of what is known are in its text, in the text around it, or in a line of its message."""
     near = range(error.line, error.line + _MESSAGE)
     return (
         not patterns.isdisjoint(error.patterns)
-        or any(sighting.line in near for sighting in log.sightings if sighting.pattern in patterns)
-        or any(matches_pattern(pattern, error.error) for pattern in patterns)
+        or any(sighting.line in near for sighting in log.sightings if sighting.key in patterns)
+        or any(matches_pattern(pattern, error.text) for pattern in patterns)
     )
 
 
