@@ -201,7 +201,7 @@ SHAPES = {
 def test_lines_that_differ_in_numbers_alone_are_looked_at_once(known, monkeypatch, line):
     """What is expensive is done for each shape, however many lines have it; what is seen in them is counted all the same."""
     looked, look = [], content.ParagraphReader._look
-    monkeypatch.setattr(content.ParagraphReader, "_look", lambda self, text: looked.append(text) or look(self, text))
+    monkeypatch.setattr(content.ParagraphReader, "_look", lambda self, *given: looked.append(given) or look(self, *given))
     text = "".join(line.format(n=n, rank=n % 8) for n in range(1000, 9000))
     log = read_log("log", io.BytesIO(text.encode()), known.patterns)
     assert len(looked) <= 2 and log.lines == 8000

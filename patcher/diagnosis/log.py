@@ -16,7 +16,7 @@ from patcher.diagnosis.errors import EXCEPTION, KNOWN, LOGGED, WORDS, Seen, abou
 from patcher.diagnosis.failures import OF_LAUNCHER, Failure, FailureReader, Tracebacks, shown
 from patcher.diagnosis.lines import Blocks, Line, Paragraph, begins
 from patcher.diagnosis.report import OURS, REFUSAL, Report, decode_line, read_report
-from patcher.diagnosis.words import Shapes, form, rank_of_file, rank_of_line, shape, squeezed
+from patcher.diagnosis.words import form, rank_of_file, rank_of_line, shape, squeezed
 from patcher.text.terminal import clip, printable_bytes, width
 
 _BEFORE = 2048  # bytes before a block with an error in which that may have begun
@@ -105,8 +105,6 @@ class LogReader:
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
         self._paragraphs = ParagraphReader(patterns)
-        self._begins: Shapes[bool] = Shapes()  # whether lines of a shape begin a paragraph
-        self._settled: Shapes[Content] = Shapes()  # of lines that begin a paragraph and are all of it
         self._rank, self._blocks = rank_of_file(name), Blocks()
         self._failures, self._paragraph = FailureReader(name, self._rank), Paragraph()
         self._taken: Set[object] = set()  # what of the paragraph was taken before it has ended
@@ -130,7 +128,7 @@ class LogReader:
         lines, shapes = block.split(b"\n"), shape(block).split(b"\n")
         if not lines[-1]:
             del lines[-1], shapes[-1]
-        looks = list(map(self._settled.get, shapes))
+        looks = list(map(self._paragraphs.settled.get, shapes))
         reads_all = self._failures.reads_on or self._is_own
         if None in looks and not reads_all and not self._has_words(block):
             self._end_paragraph()
@@ -170,7 +168,7 @@ class LogReader:
         if len(different) <= _FEW:
             for alike in filter(begins, different):
                 if b"\r" not in alike:
-                    self._settled.keep(alike, NOTHING)
+                    self._paragraphs.settled.keep(alike, NOTHING)
 
     def _read_line(self, number: int, text: bytes) -> None:
         """Read a line; what ends with a carriage return is a line, too, which is written over, as progress bars are."""
@@ -186,11 +184,7 @@ class LogReader:
         self._is_own = begins_own(line.text) or (self._is_own and line.text[:1] == b" ")
         if self._is_own:
             return
-        alike = shape(line.text)
-        known = self._begins.get(alike)
-        if known is None:
-            known = self._begins.keep(alike, begins(line.text))
-        if known or not self._paragraph.goes_on(line):
+        if begins(line.text) or not self._paragraph.goes_on(line):
             self._end_paragraph()
         self._paragraph.add(line)
 
@@ -220,10 +214,7 @@ class LogReader:
         if not lines:
             return
         text = b"\n".join([line.text for line in lines]) if len(lines) > 1 else lines[0].text
-        alike, look = shape(text), self._paragraphs.read(text)
-        is_whole = len(lines) == 1 and self._begins.get(alike) and not (lines[0].ended or lines[0].in_traceback)
-        if is_whole and look.lasts and look.is_settled and OURS not in text:
-            self._settled.keep(alike, look)
+        look = self._paragraphs.read(text)
         if look.is_refused and REFUSAL not in self._taken:
             ranks = [rank for rank in (self._rank_of(line.text) for line in lines) if rank is not None]
             refusal = Refusal(lines[0].number, ranks[0] if ranks else None, len(self._reports))

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Dict, Iterable, Match, Optional, Set, Tuple, TypeVar
-
-Kind = TypeVar("Kind")
+from typing import Dict, Iterable, Match, Optional, Set, Tuple
 
 _NO_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LOWER = bytes(range(256)).lower()
@@ -32,20 +30,6 @@ def form(text: bytes) -> bytes:
 def squeezed(text: bytes) -> bytes:
     """A text without what stands between its words, in small letters: what two ways of wrapping it have in common."""
     return text.translate(_LOWER, BETWEEN)
-
-
-class Shapes(Dict[bytes, Kind]):
-    """What is known of some shapes of text, as many as memory is for."""
-
-    MOST, LONGEST = 4096, 600
-
-    def keep(self, text: bytes, value: Kind) -> Kind:
-        """Keep what is known of a shape."""
-        if len(text) <= self.LONGEST:
-            if len(self) >= self.MOST:
-                self.clear()
-            self[text] = value
-        return value
 
 
 class Worded:

@@ -1,6 +1,6 @@
 """Train a small model of a project of OpenMMLab for two steps on made data; each rank says its weights and where they are.
 
-    openmmlab_train.py mmseg|mmdet|mmpose
+    openmmlab_train.py mmseg|mmdet|mmpose|mmdet3d
 
 What mmcv compiles is not here: its operators raise what the real ones raise on a card that they have no kernel for.
 """
@@ -80,9 +80,37 @@ def pose():
     return model, points
 
 
+def cars():
+    import mmdet3d.models  # noqa: F401
+    from mmdet3d.structures import CameraInstance3DBoxes, Det3DDataSample
+
+    dims = ((0.9, 1.7, 0.7), (1.8, 1.7, 0.6), (3.9, 1.6, 1.5))
+    model = {
+        "type": "mmdet3d.SMOKEMono3D",
+        "data_preprocessor": {"type": "mmdet3d.Det3DDataPreprocessor", "mean": [0.0] * 3, "std": [255.0] * 3},
+        "backbone": {"type": "mmdet.ResNet", "depth": 18, "num_stages": 1, "strides": (1,), "dilations": (1,), "out_indices": (0,), "norm_cfg": NORM, "base_channels": 8},
+        "neck": None, "bbox_head": {"type": "mmdet3d.SMOKEMono3DHead", "num_classes": 3, "in_channels": 8, "stacked_convs": 0, "feat_channels": 8, "strides": None,
+                      "dim_channel": [3, 4, 5], "ori_channel": [6, 7], "use_direction_classifier": False, "diff_rad_by_sin": False, "pred_attrs": False, "pred_velo": False,
+                      "group_reg_dims": (8,), "cls_branch": (16,), "reg_branch": ((16,),), "dir_branch": (), "attr_branch": (), "num_attrs": 0, "bbox_code_size": 7,
+                      "conv_bias": True, "norm_cfg": {"type": "GN", "num_groups": 4}, "loss_cls": {"type": "mmdet.GaussianFocalLoss"}, "loss_dir": {"type": "mmdet.CrossEntropyLoss"}, "loss_attr": None,
+                      "loss_bbox": {"type": "mmdet.L1Loss", "loss_weight": 0.001}, "bbox_coder": {"type": "mmdet3d.SMOKECoder", "base_depth": (28.0, 16.3), "base_dims": dims, "code_size": 7}},
+        "train_cfg": None, "test_cfg": {"topK": 10, "local_maximum_kernel": 3, "max_per_img": 10},
+    }  # fmt: skip
+
+    def sample():
+        boxes = CameraInstance3DBoxes(torch.tensor([[1.0, 1.5, 20.0, 3.9, 1.6, 1.5, 0.1]]), box_dim=7, origin=(0.5, 0.5, 0.5))
+        cars = InstanceData(bboxes_3d=boxes, labels_3d=torch.tensor([2]), centers_2d=torch.tensor([[32.0, 32.0]]), depths=torch.tensor([20.0]))
+        instances = InstanceData(bboxes=torch.tensor([[20.0, 20.0, 44.0, 44.0]]), labels=torch.tensor([2]))
+        camera = [[700.0, 0, 32, 0], [0, 700, 32, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+        place = {"cam2img": camera, "trans_mat": [[0.25, 0, 0], [0, 0.25, 0], [0, 0, 1]], "affine_aug": False, "box_type_3d": CameraInstance3DBoxes}
+        return Det3DDataSample(gt_instances_3d=cars, gt_instances=instances, metainfo={"img_shape": (64, 64), "pad_shape": (64, 64), **place})
+
+    return model, [{"inputs": {"img": torch.randint(0, 255, (3, 64, 64), dtype=torch.uint8)}, "data_samples": sample()} for _ in range(8)]
+
+
 rank = int(os.environ["RANK"])
 torch.manual_seed(0)
-model, points = {"mmseg": segmentation, "mmdet": detection, "mmpose": pose}[sys.argv[1]]()
+model, points = {"mmseg": segmentation, "mmdet": detection, "mmpose": pose, "mmdet3d": cars}[sys.argv[1]]()
 runner = Runner(
     model=model, work_dir=tempfile.mkdtemp(), train_cfg={"by_epoch": True, "max_epochs": 1}, log_level="ERROR", randomness={"seed": 0},
     train_dataloader={"dataset": points, "batch_size": 2, "sampler": {"type": "DefaultSampler", "shuffle": False}, "collate_fn": {"type": "pseudo_collate"}},

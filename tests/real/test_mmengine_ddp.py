@@ -9,10 +9,10 @@ from test_ddp_report import told as told_by_command
 from test_releases import target_files
 from wheels import ALL, slow
 
-from patcher.diagnosis.report import read_report
 from patcher.engine.engine import rewrite
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
+from tests.test_ddp_helper import warnings
 
 pytestmark = pytest.mark.real
 
@@ -112,7 +112,7 @@ def test_ranks_on_the_cpu_train_and_end_with_the_same_weights(environment):
     assert_trained_alike(found)
     told = reports(out)
     assert sorted(told) == sorted((site, rank) for site in PLACES.values() for rank in range(number))
-    assert {(report["device_ids"], read_report(1, report).warnings) for report in told.values()} == {(None, ())}
+    assert {(report["device_ids"], *warnings(report)) for report in told.values()} == {(None,)}
 
     restored = environment.sitepatch("restore")
     assert restored.code == 0, restored
@@ -166,7 +166,7 @@ def test_two_ranks_tell_why_ddp_refuses_and_numbers_are_left_alone(environment, 
     for rank in (0, 1):
         assert during["config-none", rank] == before["config-none", rank]
         assert before["config-none", rank][0] == "trained"
-    assert {read_report(1, report).warnings for report in reports(out).values()} == {()}
+    assert {tuple(warnings(report)) for report in reports(out).values()} == {()}
     assert "first {'cpu': ['hidden.weight']}\n" in out
 
     restored = environment.sitepatch("restore")
@@ -180,7 +180,7 @@ def assert_reported(report, rank, out, failure):
     assert report["parameters"] == {"total": 6, "devices": {"cpu": 6}, "complete": True}
     assert report["buffers"] == {"total": 3, "devices": {"cpu": 3}, "complete": True}
     assert report["current"]["cuda"] is None
-    assert read_report(1, report).warnings == ("cpu-with-device-ids",)
+    assert warnings(report) == ["cpu-with-device-ids"]
     text = out[: out.index("\n" + failure)]  # the report stands before the failure
     *_, line = [line for line in text.splitlines() if line.startswith(f"[rank {rank}] ")]
     assert f": {report['site']}, MMDistributedDataParallel: parameters on {{'cpu': 6}}, before {{'cpu': 6}}, " in line

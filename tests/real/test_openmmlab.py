@@ -1,8 +1,8 @@
-"""MMSegmentation, MMDetection and MMPose on the stand-in card, with mmengine-device: one training of each on two ranks.
+"""MMSegmentation, MMDetection, MMPose and MMDetection3D on the stand-in card, with mmengine-device: a training of each on two ranks.
 
 They are the real packages, and mmcv-lite. What mmcv compiles is not here: in its place stands what mmcv raises where it has no
-kernel for the card, so that a model which needs one would fail as it does there. MMDetection3D has no model without one: its
-voxels are made by an operator of mmcv. xtcocotools, which MMPose imports and which is not built here, is pycocotools; torchvision,
+kernel for the card, so that a model which needs one would fail as it does there: of MMDetection3D all that make voxels of points,
+so it trains one that sees with a camera. xtcocotools, which MMPose imports and which is not built here, is pycocotools; torchvision,
 which its default scope imports, does not load beside the CPU's torch: it has none.
 """
 
@@ -18,8 +18,8 @@ from wheels import slow
 
 pytestmark = pytest.mark.real
 
-PROJECTS = ["mmsegmentation==1.2.2", "mmdet==3.3.0", "mmpose==1.3.2"]
-NEEDED = ["mmcv-lite==2.1.0", "pycocotools", "scipy", "shapely", "terminaltables", "tqdm", "prettytable", "ftfy", "regex", "json_tricks", "munkres", "six"]
+PROJECTS = ["mmsegmentation==1.2.2", "mmdet==3.3.0", "mmpose==1.3.2", "mmdet3d==1.4.0"]
+NEEDED = ["mmcv-lite==2.1.0", "pycocotools", "scipy", "shapely", "terminaltables", "tqdm", "prettytable", "ftfy", "regex", "json_tricks", "munkres", "six", "numba", "scikit-image"]
 COMPILED = """
 def __getattr__(name):
     def missing(*_, **__):
@@ -61,6 +61,6 @@ def test_projects_train_on_the_card_after_what_is_printed(projects):
 
     failed = train("mmseg")
     for _ in cured(of(projects), {"cuda-selected-beside-another-accelerator": failed}, "mmengine-device"):
-        for name in ("mmseg", "mmdet", "mmpose"):
+        for name in ("mmseg", "mmdet", "mmpose", "mmdet3d"):
             ends = [line.split() for line in train(name).splitlines() if line.startswith("trained ")]
             assert sorted(words[2::2] for words in ends) == [["0", "gcu:0"], ["1", "gcu:1"]] and len({words[3] for words in ends}) == 1, name
