@@ -38,6 +38,8 @@ def results(name: str, sites: Iterable[Path]) -> Dict[str, Tuple[bytes, Request,
     requested, found = Requested(patchset, resolve_options(patchset, {})), {}
 
     def record(data: bytes, request: Request) -> Rewrite:
+        if request.hunks[0].plain:  # a file that is added is no work of the engine, and in no table
+            return rewrite_uncached(data, request)
         key = key_of(data, request)
         if key not in found:
             found[key] = data, request, rewrite_uncached(data, request)

@@ -234,7 +234,7 @@ def test_who_gave_the_device_ids(capsys, monkeypatch):
     assert origin({"device_ids": [0]}) == ("config", [])
     monkeypatch.setitem(sys.modules, "mmengine.dist.utils", types.SimpleNamespace(_sitepatch_takes_device_ids=None))
     assert origin({}) == ("mmengine-ddp-device", ["mmengine-ddp-device"])
-    monkeypatch.setitem(sys.modules, "mmengine.device.utils", types.SimpleNamespace(_sitepatch_own_device=None))
+    monkeypatch.setitem(sys.modules, "mmengine._sitepatch_device", types.SimpleNamespace(ASKED={}))
     assert origin({}) == ("mmengine-device", ["mmengine-device", "mmengine-ddp-device"])
     assert origin({"device_ids": [0]})[0] == "config"
 

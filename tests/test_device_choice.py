@@ -21,13 +21,13 @@ SPATCH = Path(builtin_dir()) / "mmengine-device" / "device.spatch"
 BOTH = "cpu:gloo,gcu:eccl"
 
 
-def source(**options):
-    """What the patchset puts at the end of mmengine/device/utils.py."""
-    _, _, hunk = SPATCH.read_text(encoding="utf-8").partition("--- mmengine/device/utils.py\n")
-    text = "\n".join(line[1:] for line in hunk.partition("\n--- ")[0].splitlines() if line.startswith("+"))
-    for name in ("device_ids", "device", "backend"):
-        text = text.replace("$" + name, repr(options.get(name, "auto")))
-    return text
+def inserted(header):
+    """What the patchset inserts into a file, or adds as one."""
+    _, _, hunk = SPATCH.read_text(encoding="utf-8").partition(header + "\n")
+    return "\n".join(line[1:] for line in hunk.partition("\n--- ")[0].splitlines() if line.startswith("+"))
+
+
+ADDED = inserted("+++ mmengine/_sitepatch_device.py")
 
 
 class Device:
@@ -81,12 +81,19 @@ def module(monkeypatch, log):
             setattr(torch, name, part)
         monkeypatch.setitem(sys.modules, "torch", torch)
         monkeypatch.setitem(sys.modules, "torch.distributed", torch.distributed)
-        scope = {"torch": torch, "get_device": lambda: known}
-        exec(compile(source(**(options or {})), "device.spatch", "exec"), scope)
-        utils = SimpleNamespace(**scope)
+        helpers = ModuleType("mmengine._sitepatch_device")
+        exec(compile(ADDED, "device.spatch", "exec"), vars(helpers))
+        monkeypatch.setattr(sys.modules["mmengine"], "_sitepatch_device", helpers, raising=False)
+        text = inserted("--- mmengine/device/utils.py")
+        for name in ("device_ids", "device", "backend"):
+            text = text.replace("$" + name, repr((options or {}).get(name, "auto")))
+        utils = ModuleType("mmengine.device.utils")
+        utils.get_device = lambda: known
+        exec(compile(text, "device.spatch", "exec"), vars(utils))
         for name in ("mmengine.device", "mmengine.device.utils"):
             monkeypatch.setitem(sys.modules, name, utils)
-        return SimpleNamespace(**{name.replace("_sitepatch_", ""): value for name, value in scope.items()})
+        assert utils.get_device is helpers.get_device
+        return helpers
 
     monkeypatch.setenv("LOCAL_RANK", "0")
     return make
@@ -123,7 +130,7 @@ def test_the_device(module, log, known, options, parts, found, capsys):
 
 def test_what_was_chosen_is_in_the_log_when_the_group_starts(module, log):
     made = module(gcu=card())
-    assert made.backend("nccl") == BOTH
+    assert made.start_with("nccl") == BOTH
     said = f"sitepatch mmengine-device: the device is gcu (MMEngine itself would take cpu), the backend {BOTH} instead of nccl"
     assert log == [said]
 
@@ -133,8 +140,8 @@ def test_where_mmengine_finds_the_device_or_nobody_finds_one_cuda_is_called_as_b
     made = module(known, **cards)
     made.set_device(5)
     assert made.torch.cuda.selected == [5]
-    assert made.module() is made.torch.cuda
-    assert made.backend("nccl") == "nccl"
+    assert made.device_module() is made.torch.cuda
+    assert made.start_with("nccl") == "nccl"
     assert made.comm_device("gloo").type == "cpu"
 
 
@@ -144,7 +151,7 @@ def test_the_card_of_this_process(module, count, index, selected):
     made = module(gcu=card(count))
     made.set_device(index)
     assert (made.torch.gcu.selected, made.torch.cuda.selected) == ([selected], [])
-    assert made.module() is made.torch.gcu
+    assert made.device_module() is made.torch.gcu
 
 
 def test_the_cpu_and_xla_select_no_device(module):
@@ -152,7 +159,7 @@ def test_the_cpu_and_xla_select_no_device(module):
         for device in ("cpu", "xla"):
             made = module(known, options={"device": device})
             made.set_device(1)
-            assert (made.torch.cuda.selected, made.module()) == ([], None)
+            assert (made.torch.cuda.selected, made.device_module()) == ([], None)
 
 
 def test_a_device_of_mmengines_own_that_torch_has_no_module_for_is_one_of_cuda(module):
@@ -178,12 +185,12 @@ def test_a_device_of_mmengines_own_that_torch_has_no_module_for_is_one_of_cuda(m
     ],
 )
 def test_the_backend_serves_the_device_and_the_cpu(module, options, config, backend):
-    assert module(gcu=card(), options=options).backend(config) == backend
+    assert module(gcu=card(), options=options).start_with(config) == backend
 
 
 def test_a_device_that_no_backend_serves(module):
     with pytest.raises(RuntimeError, match=r"no backend of torch\.distributed is registered for hpu: import"):
-        module(hpu=card()).backend("nccl")
+        module(hpu=card()).start_with("nccl")
 
 
 def test_where_objects_are_put_that_a_group_sends(module):
@@ -201,14 +208,14 @@ def test_a_device_that_mmengine_knows_is_selected_as_its_kind_is(module):
     made = module("gcu", gcu=card())
     made.set_device(1)
     assert (made.torch.gcu.selected, made.torch.cuda.selected) == ([1], [])
-    assert (made.backend("nccl"), made.backend("gloo"), made.backend("cpu:gloo,gcu:eccl")) == ("eccl", "gloo", BOTH)
+    assert (made.start_with("nccl"), made.start_with("gloo"), made.start_with("cpu:gloo,gcu:eccl")) == ("eccl", "gloo", BOTH)
 
 
 def test_a_device_that_torch_has_no_module_for(module):
     """XLA before torch 2.0, where a group is of one backend."""
     made = module(options={"device": "xla", "backend": "xla"})
     del made.torch.distributed.distributed_c10d.BackendConfig
-    assert made.backend("nccl") == "xla"
+    assert made.start_with("nccl") == "xla"
     there = made.comm_device("xla")
     assert (there.type, there.index) == ("xla", None)
 
@@ -336,7 +343,7 @@ def test_a_rank_that_leaves_its_card_for_the_cpu_warns_and_one_that_is_told_to_d
     for options, before, idle in (({}, ["gcu:0"], ["gcu"]), ({}, ["cpu"], ["xpu"]), ({"device": "cpu"}, ["gcu:0"], [])):
         made = module(options=options, **({"xpu": card()} if idle == ["xpu"] else {}))
         with pytest.warns(UserWarning, match=f"{idle[0]} stands idle; import .*--set device={idle[0]}") if idle else contextlib.nullcontext():
-            made.tell_device(there, before, "Here")
+            made.tell(there, before, "Here")
         line = json.loads(capfd.readouterr().out.partition(" ")[2])
         assert (line["idle"], line["visible"]) == (idle, {"GCU_VISIBLE_DEVICES": "1"})
 
@@ -421,4 +428,4 @@ def test_the_logger_does_not_stop_a_rank_that_has_no_cuda_device(monkeypatch, vi
 
 
 def test_the_inserted_code_is_python_3_7():
-    ast.parse(source(), feature_version=(3, 7))
+    ast.parse(ADDED, feature_version=(3, 7))

@@ -136,7 +136,7 @@ print(out.getvalue().partition(" ")[2].strip(), [str(warning.message) for warnin
 """
 MOVES = "models.BaseModel.to = lambda self, device: ([setattr(tensor, 'device', torch.Device('cpu')) for tensor in self.parameters()], self)[1]"
 STANDS_IDLE = "torch.gcu = type(torch)('gcu'); torch.gcu.set_device, torch.gcu.is_available = None, lambda: True"
-OF_ANOTHER = "sys.modules['mmengine.device.utils'] = types.SimpleNamespace(_sitepatch_own_device=None)"
+OF_ANOTHER = "sys.modules['mmengine._sitepatch_device'] = types.ModuleType('mmengine._sitepatch_device')"
 
 
 @pytest.mark.parametrize(("version", "code"), [place for place in PLACES if "type=" not in place[1]])

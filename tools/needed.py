@@ -39,7 +39,7 @@ OPTIONS = ["-q", "--tb=no", "-p", "no:cacheprovider"]
 
 def inserted(lines):
     """The indices of the lines that are inserted and say something: no blank ones, comments and docstrings."""
-    begin = next(index for index, line in enumerate(lines) if line.startswith("--- "))
+    begin = next(index for index, line in enumerate(lines) if line.startswith(("--- ", "+++ ")))
     for index in range(begin, len(lines)):
         text = lines[index][1:].strip()
         if lines[index].startswith("+") and not lines[index].startswith("+++") and text and not text.startswith(("#", '"""')):
@@ -66,8 +66,8 @@ def without(lines, index):
         if isinstance(node, ast.stmt) and node.lineno - 1 == index - first:
             indent = re.match(" *", block[index - first])[0]
             yield [*lines[:index], f"+{indent}pass", *lines[first + node.end_lineno :]]
-    begin = max(at for at in range(index) if lines[at].startswith("@@"))
-    end = next((at for at in range(index, len(lines)) if lines[at].startswith(("@@", "--- "))), len(lines))
+    begin = max(at for at in range(index) if lines[at].startswith(("@@", "+++ ")))
+    end = next((at for at in range(index, len(lines)) if lines[at].startswith(("@@", "--- ", "+++ "))), len(lines))
     yield lines[:begin] + lines[end:]
 
 

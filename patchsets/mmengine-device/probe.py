@@ -6,15 +6,15 @@ os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1")
 
 import torch
 from mmengine.device import get_device
-from mmengine.device.utils import _sitepatch_device_ids, _sitepatch_own_device
+from mmengine.device.utils import _sitepatch_device
 
 device = get_device()
 model = torch.nn.Linear(2, 1).to(device)
 torch.ones(2, 2, device=device).matmul(model.weight.t()).sum().backward()
-given = _sitepatch_device_ids(model, [0])
+given = _sitepatch_device.device_ids(model, [0])
 if model.weight.device.type == "cpu" and given is not None:
     raise SystemExit(f"DDP would be given device_ids={given} for a model on the CPU")
-if _sitepatch_own_device() is None:
+if _sitepatch_device.own_device() is None:
     print(f"nothing changes here: MMEngine takes {device}")
 else:
     from mmengine.dist import init_dist

@@ -25,7 +25,7 @@ import traceback
 
 import torch
 from ddp_train import Points, Toy, digest, make_runner, process_group, say
-from mmengine.dist import utils as dist_utils
+from mmengine.device import utils as device_utils
 from mmengine.evaluator import BaseMetric
 from mmengine.registry import METRICS
 from mmengine.runner import runner as runner_module
@@ -33,10 +33,10 @@ from mmengine.runner import runner as runner_module
 CARD = os.environ.get("CARD", "gcu")
 BOTH = "cpu:gloo,gcu:eccl"
 LEFT_OUT = {  # what MMEngine itself would do there
-    "get_device": (runner_module, "get_device", lambda: "cpu"),
-    "set_device": (dist_utils, "_sitepatch_set_device", torch.cuda.set_device),
-    "backend": (dist_utils, "_sitepatch_backend", lambda backend: "gloo"),
-    "device_ids": (runner_module, "_sitepatch_device_ids", lambda model, ids: ids),
+    "get_device": ("get_device", lambda: "cpu"),
+    "set_device": ("set_device", torch.cuda.set_device),
+    "backend": ("start_with", lambda backend: "gloo"),
+    "device_ids": ("device_ids", lambda model, ids: ids),
 }
 
 
@@ -125,7 +125,8 @@ def started_by(words):
 def wrapped(way, words, rank):
     for word in words:
         if word.startswith("no-"):
-            setattr(*LEFT_OUT[word[3:]])
+            place = runner_module if word == "no-get_device" else device_utils._sitepatch_device
+            setattr(place, *LEFT_OUT[word[3:]])
     card = importlib.import_module("torch_" + CARD)
     card.COUNT = 1 if "alone" in words else card.COUNT
     started_by(words)

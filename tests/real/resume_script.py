@@ -34,5 +34,7 @@ runner.call_hook = lambda name, **more: (
     train_epoch(name, **more),
 )[1]
 runner.train()
-losses = runner.message_hub.get_scalar("train/loss").data[0]
+history = runner.message_hub.get_scalar("train/loss")
+history.statistics("mean")  # by a method that the checkpoint names
+losses = history.data[0]
 print("trained the epochs", begun, "with losses of", len(losses), "steps")

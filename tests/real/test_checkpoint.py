@@ -24,6 +24,14 @@ for made in [(open, ("opened", "w")), (getattr, (HistoryBuffer, "update")), (get
     except Exception as error:
         print("refused", type(error).__name__, os.path.exists("opened"))
 """
+OLDER = """
+import torch
+from mmengine.runner.checkpoint import load_from_local
+torch.save({}, "own.pth")
+torch.__version__ = "2.5.1"
+del torch.serialization.safe_globals
+print("loaded", load_from_local("own.pth", "cpu"))
+"""
 
 
 def test_mmengine_resumes_from_its_own_checkpoint(environment, tmp_path):
@@ -40,6 +48,7 @@ def test_mmengine_resumes_from_its_own_checkpoint(environment, tmp_path):
     resumed = environment.script("resume_script.py", work, "2")
     assert resumed.out.splitlines()[-1] == "trained the epochs [1] with losses of 4 steps", resumed
 
+    assert run([environment.python, "-c", OLDER], cwd=tmp_path).out.splitlines()[-1] == "loaded {}"
     asked = [environment.python, "-c", FOREIGN]
     assert run(asked, cwd=tmp_path).out.splitlines()[-3:] == ["refused UnpicklingError False"] * 3, "no code of the file is run"
     assert environment.sitepatch("apply", NAME, "--set", "trust=true").code == 0

@@ -58,10 +58,10 @@ def answers(name, version, files):
     found = {}
     for patch in variant.patches:
         (path,) = patch.paths
-        if path not in files:
+        if path not in files and not patch.adds:
             assert all(hunk.when_present for hunk in patch.hunks), f"{path} is not in this release"
             continue
-        source = files[path]
+        source = files.get(path, b"")
         result = rewrite(source, patch.hunks, options)
         for answer in result.answers:
             assert not answer.state.failed, (path, answer.hunk.scope, answer.problem)
@@ -130,7 +130,8 @@ def test_mmengine(real_cache, distribution, version):
         (checkpoint, scope): [once] for scope in ("load_from_local", "<module>")
     }
     elsewhere = {f"mmengine/_strategy/{name}.py" for name in ("single_device", "fsdp", "deepspeed", "colossalai")} | {checkpoint}
-    assert changed == {path for path in TARGETS["mmengine"] if number >= since.get(path, ())} - elsewhere
+    changing = {path for path in TARGETS["mmengine"] if number >= since.get(path, ())} - elsewhere
+    assert changed == {*changing, "mmengine/_sitepatch_device.py"}
     together(["mmengine-ddp-device", "mmengine-ddp-debug"], version, files)
     together(["mmengine-device", "mmengine-ddp-debug"], version, files)
 

@@ -48,7 +48,7 @@ def _sitepatch_tell(model, before, site):  # sitepatch: mmengine-ddp-device
     import warnings
     from collections import Counter
 
-    if hasattr(sys.modules.get("mmengine.device.utils"), "_sitepatch_own_device"):
+    if "mmengine._sitepatch_device" in sys.modules:
         return  # mmengine-device says it
     modules = {kind: vars(module) for kind, module in vars(torch).items() if isinstance(module, type(torch)) and kind != "cpu"}
     there = [kind for kind, names in modules.items() if "set_device" in names and names.get("is_available", bool)()]

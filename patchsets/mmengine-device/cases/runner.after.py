@@ -1,4 +1,4 @@
-from mmengine.device.utils import _sitepatch_device_ids, _sitepatch_tell_device  # sitepatch: mmengine-device
+from mmengine.device.utils import _sitepatch_device  # sitepatch: mmengine-device
 import os
 
 
@@ -6,17 +6,17 @@ class Runner:
     def wrap_model(self, model_wrapper_cfg, model):
         _sitepatch_device_before = [str(parameter.device) for parameter in model.parameters()]  # sitepatch: mmengine-device
         model = model.to(get_device())
-        _sitepatch_tell_device(model, _sitepatch_device_before, "Runner.wrap_model")
+        _sitepatch_device.tell(model, _sitepatch_device_before, "Runner.wrap_model")
         if model_wrapper_cfg is None:
             model = MMDistributedDataParallel(
                 module=model,
-                device_ids=_sitepatch_device_ids(model, [int(os.environ['LOCAL_RANK'])]),
+                device_ids=_sitepatch_device.device_ids(model, [int(os.environ['LOCAL_RANK'])]),
                 broadcast_buffers=False)  # stays
         else:
             default_args = dict()
             wrapper = MODEL_WRAPPERS.get(model_wrapper_cfg)
             if issubclass(wrapper, DistributedDataParallel):
-                default_args['device_ids'] = _sitepatch_device_ids(model, [int(os.environ['LOCAL_RANK'])])
+                default_args['device_ids'] = _sitepatch_device.device_ids(model, [int(os.environ['LOCAL_RANK'])])
             default_args['module'] = model
             model = MODEL_WRAPPERS.build(
                 model_wrapper_cfg, default_args=default_args)

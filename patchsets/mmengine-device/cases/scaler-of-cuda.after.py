@@ -1,8 +1,8 @@
-from mmengine.device.utils import _sitepatch_scaler, get_device  # sitepatch: mmengine-device
+from mmengine.device.utils import _sitepatch_device  # sitepatch: mmengine-device
 from torch.cuda.amp import GradScaler
 
 
 class AmpOptimWrapper(OptimWrapper):
     def __init__(self, loss_scale='dynamic', **kwargs):
-        assert get_device() not in ("cpu", "mps"), 'only on gpu'
-        self.loss_scaler = _sitepatch_scaler(GradScaler)()
+        assert _sitepatch_device.get_device() not in ("cpu", "mps"), 'only on gpu'
+        self.loss_scaler = _sitepatch_device.scaler(GradScaler)()

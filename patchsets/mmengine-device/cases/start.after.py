@@ -1,5 +1,4 @@
-from mmengine.device.utils import (  # sitepatch: mmengine-device
-    _sitepatch_backend, _sitepatch_comm_device, _sitepatch_module, _sitepatch_set_device, get_device)
+from mmengine.device.utils import _sitepatch_device  # sitepatch: mmengine-device
 import os
 
 import torch
@@ -7,7 +6,7 @@ import torch
 
 def init_dist(launcher, backend='nccl', **kwargs):
     timeout = kwargs.get('timeout', None)
-    backend = _sitepatch_backend(backend)  # sitepatch: mmengine-device
+    backend = _sitepatch_device.start_with(backend)  # sitepatch: mmengine-device
     if mp.get_start_method(allow_none=True) is None:
         mp.set_start_method('spawn')
     _init_dist_pytorch(backend, **kwargs)
@@ -17,22 +16,22 @@ def _init_dist_pytorch(backend, **kwargs):
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
     if is_musa_available():
         torch.musa.set_device(local_rank)
-    num_gpus = max(getattr(_sitepatch_module(), "device_count", int)(), 1)
-    _sitepatch_set_device(rank % num_gpus)  # of this process
+    num_gpus = max(getattr(_sitepatch_device.device_module(), "device_count", int)(), 1)
+    _sitepatch_device.set_device(rank % num_gpus)  # of this process
     start(backend, rank, **kwargs)
 
 
 def _init_dist_mpi(backend):
     local_rank = int(os.environ['OMPI_COMM_WORLD_LOCAL_RANK'])
-    _sitepatch_set_device(local_rank)
+    _sitepatch_device.set_device(local_rank)
     os.environ["LOCAL_RANK"] = os.environ["OMPI_COMM_WORLD_LOCAL_RANK"]  # sitepatch: mmengine-device
     os.environ['WORLD_SIZE'] = os.environ['OMPI_COMM_WORLD_SIZE']
     start(backend, 0)
 
 
 def _init_dist_slurm(backend):
-    if get_device() != "cpu":  # as mmengine-ddp-device leaves it
-        _sitepatch_set_device(3 % max(getattr(_sitepatch_module(), "device_count", int)(), 1))
+    if _sitepatch_device.get_device() != "cpu":  # as mmengine-ddp-device leaves it
+        _sitepatch_device.set_device(3 % max(getattr(_sitepatch_device.device_module(), "device_count", int)(), 1))
     start(backend, 3)
 
 
@@ -42,7 +41,7 @@ def get_comm_device(group=None):
         return torch.device('cuda', torch.cuda.current_device())
     else:
         # GLOO and MPI backends use cpu device by default
-        return _sitepatch_comm_device(str(get_backend(group)))
+        return _sitepatch_device.comm_device(str(get_backend(group)))
 
 
 def get_backend(group=None):
