@@ -55,7 +55,7 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
         text = "expected one of {near}" if near else "name it as `{package}/runner.py`, from the package on"
         hint = Message(text, near=", ".join(near), package=package)
         raise UsageError.at(Location(file or package), "found no such Python file in {site}", hint, site=located.site)
-    _check_clean(env, paths)
+    check_clean(env, paths)
     texts = {path: read_file(Path(located.site) / path) for path in paths}
     copies = laid_out(located, texts)
     (copies.folder / _STATE).write_text(json.dumps({path: sha256(data).hexdigest() for path, data in texts.items()}))
@@ -71,8 +71,8 @@ def laid_out(located: Located, texts: Mapping[str, bytes]) -> Copies:
     return Copies(folder, located, tuple(texts))
 
 
-def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original]]:
-    """The files in a directory of copies that were edited, each with the installed one.
+def copied(env: Environment, folder: Path, added: Sequence[str] = ()) -> List[Tuple[InstalledFile, Original]]:
+    """The files in a directory of copies that were edited, each with the installed one; `added` are those of a patchset.
 
     Raises:
         UsageError: there is no such directory.
@@ -87,7 +87,9 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
         data, here = read_file(folder / path), Location(path)
         located = home_of(env, path)
         installed = read_installed(located.site, path)
-        if installed is None:
+        if installed is None and path in added:
+            found.append((InstalledFile(located, path, (), data), Original(b"", Message("a file that is added"), b"")))
+        elif installed is None:
             what = Message("is not installed; a new file is no part of a patchset, which changes files that are")
             problems.append(SitepatchError.at(here, what))
         elif hashes.get(path, "") not in ("", sha256(installed).hexdigest()):
@@ -103,7 +105,7 @@ def copied(env: Environment, folder: Path) -> List[Tuple[InstalledFile, Original
         raise SitepatchError.joined(problems, Message("what was edited is still in {folder}", folder=folder))
     if not found:
         raise SitepatchError("{folder}: nothing was edited", "save the file in the editor", folder=folder)
-    _check_clean(env, [one.path for one, _ in found])
+    check_clean(env, [file.path for file, before in found if before.data or file.path not in added])
     return found
 
 
@@ -124,7 +126,8 @@ def _hashes(folder: Path) -> Dict[str, str]:
     return found
 
 
-def _check_clean(env: Environment, paths: Sequence[str]) -> None:
+def check_clean(env: Environment, paths: Sequence[str]) -> None:
+    """Refuse files that were edited by hand where they are installed."""
     edited = find_changed(env, paths, lambda done, total, what: None, unproven=True).files
     names = [each.path for each in edited if each.recorded or each.status]
     if names:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Tuple
 
+from patcher.message import Message
+
 
 def package_of(path: str) -> str:
     """The import package of a file, by its path in the site directory."""
@@ -72,6 +74,26 @@ class DraftFile(NamedTuple):
     left_out: Tuple[LeftOut, ...] = ()
     difference: str = ""
 
+    @property
+    def adds(self) -> bool:
+        """Whether the file is added."""
+        return bool(self.hunks) and self.hunks[0].text.startswith("+")
+
+    @property
+    def header(self) -> str:
+        """The lines above the hunks."""
+        return "".join(f"{'+++' if self.adds else '---'} {path}\n" for path in self.paths)
+
+
+def added_file(path: str, text: bytes) -> DraftFile:
+    """A file that is added; it is left out where its bytes cannot be written as lines."""
+    lines = text.decode("utf-8", "replace").split("\n")
+    if lines[-1] or len(lines) == 1 or "\r" in text.decode("latin-1") or "\ufffd" in "".join(lines):
+        why = Message("a file is added as lines of UTF-8 that end in LF, one at least")
+        return DraftFile((path,), (), (LeftOut(path, 0, "", why),))
+    hunk = DraftHunk("".join(f"+{line}\n" for line in lines[:-1]), 1, Message("a file that is added"))
+    return DraftFile((path,), (hunk,))
+
 
 class Draft(NamedTuple):
     """The hunks for all edited files of one patchset."""
@@ -98,6 +120,5 @@ class Draft(NamedTuple):
         parts = [prose.strip() + "\n"] if prose.strip() else []
         for file in self.files:
             if file.hunks:
-                header = "".join(f"--- {path}\n" for path in file.paths)
-                parts.append(header + "\n".join(hunk.text for hunk in file.hunks))
+                parts.append(file.header + "\n".join(hunk.text for hunk in file.hunks))
         return "\n".join(parts)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.author.draft import Draft, package_of
 from patcher.author.ranges import with_variant, with_versions
-from patcher.errors import UsageError
+from patcher.errors import SitepatchError, UsageError
 from patcher.message import Message
 from patcher.model import Patchset, PatchsetSource
 from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
-from patcher.patchset.places import MANIFEST, AnyPath, builtin_dir
+from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, AnyPath, builtin_dir, patchset_folders
+from patcher.patchset.sources import find_patchset
 from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
 from patcher.system.output import write_output
@@ -152,10 +154,51 @@ def more_series_files(
             manifest = with_versions(manifest, known.index(target.package), target.versions)
         else:
             manifest = with_variant(manifest, _series_variant(target, patches))
-    modules = dict.fromkeys([*series.patchset.verify.imports, *filter(None, map(_module, paths))])
+    return {MANIFEST: with_imports(manifest, series.patchset, paths), **patches}
+
+
+def with_imports(manifest: str, patchset: Patchset, paths: Sequence[str]) -> str:
+    """The manifest of a patchset, where it names modules to import, with those of further files."""
+    modules = dict.fromkeys([*patchset.verify.imports, *filter(None, map(_module, paths))])
     imports = f"imports = {written_list(modules)}"
-    manifest = re.sub(r"^imports\s*=\s*\[[^\]]*\]", lambda _: imports, manifest, count=1, flags=re.MULTILINE)
-    return {MANIFEST: manifest, **patches}
+    return re.sub(r"^imports\s*=\s*\[[^\]]*\]", lambda _: imports, manifest, count=1, flags=re.MULTILINE)
+
+
+def own_folder(name: str, patch_dirs: Sequence[AnyPath]) -> Tuple[Path, Patchset]:
+    """The folder of a patchset, and the patchset.
+
+    Raises:
+        UsageError: there is none of that name.
+        SitepatchError: it does not belong to the user.
+    """
+    known = patchset_folders(patch_dirs, Path.cwd())
+    patchset = find_patchset(name, patch_dirs, Path.cwd(), known).patchset
+    folder, source = known[name][0]
+    named = source.kind not in (BUILT_IN.kind, ENTRY_POINT)
+    if not named or not (os.access(folder, os.W_OK) and os.access(Path(folder).parent, os.W_OK)):
+        why = Message("its folder may not be written" if named else "it belongs to what is installed, and is not changed")
+        hint = Message("copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/", folder=folder)
+        raise SitepatchError(Message("{name} ({source}): {why}", name=name, source=source, why=why), hint)
+    return Path(folder), patchset
+
+
+def keep_beside(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write what these files of a patchset hold beside them, as `NAME~`, unless git has it; an older one is replaced."""
+    for name in texts:
+        text = (folder / name).read_bytes() if (folder / name).is_file() else None
+        if text is not None and _committed(folder, name) != text:
+            write_output(folder / f"{name}~", text)
+
+
+def _committed(folder: Path, name: str) -> Optional[bytes]:
+    """What the last commit has of a file, None for nothing."""
+    import subprocess  # for a revision alone
+
+    try:
+        git = subprocess.run(["git", "show", f"HEAD:./{name}"], cwd=str(folder), stdin=subprocess.DEVNULL, capture_output=True)
+    except OSError:  # there is no git
+        return None
+    return git.stdout if git.returncode == 0 else None
 
 
 def _prose(text: str) -> str:

@@ -119,6 +119,12 @@ def with_versions(manifest: str, number: int, versions: str) -> str:
     raise SitepatchError(what, "write it there by hand: versions = {versions}", versions=written_toml(versions))
 
 
+def with_version(manifest: str, version: str) -> str:
+    """A manifest with another version of the patchset; every other character of it stays."""
+    line = re.compile(r"""^(version[ \t]*=[ \t]*)("[^"\n]*"|'[^'\n]*')""", re.MULTILINE)
+    return line.sub(lambda key: key[1] + written_toml(version), manifest, count=1)
+
+
 def with_variant(manifest: str, variant: str) -> str:
     """A manifest with a further `[[variant]]`, below the last one; every other character of it stays."""
     lines = manifest.splitlines(keepends=True)

@@ -5,27 +5,30 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import click
 
 from patcher.author.changed import InstalledFile, find_changed
 from patcher.author.copies import copied
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import PATCHSETS, Head, output_folder, patchset_files, write_folder
+from patcher.author.folder import PATCHSETS, Head, keep_beside, output_folder, patchset_files, with_imports, write_folder
 from patcher.author.pristine import Original, find_originals
+from patcher.author.ranges import with_version
 from patcher.errors import SitepatchError, StoreError, UsageError
-from patcher.facts import Wanted
+from patcher.facts import Assignment, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Located, PatchsetSource, Plan, Requested
+from patcher.patchset.layers import is_series
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
-from patcher.planner.survey import HandEdit, HandEdits, make_plan
+from patcher.planner.survey import HandEdit, HandEdits, make_plan, read_facts
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
+from patcher.store.store import Store
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import Texts, listed, one_or_more, shortened
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
@@ -52,6 +55,10 @@ from patcher.verify import IMPORT
 if TYPE_CHECKING:
     from patcher.patchset.places import AnyPath
     from patcher.verbs.releases.outcome import ReleaseOutcome
+
+
+FileKey = Tuple[str, str]
+"""A site directory, and a path below it."""
 
 
 class Captured(NamedTuple):
@@ -81,11 +88,12 @@ class CaptureOutcome(NamedTuple):
         files: the edited files.
         notes: remarks for the user.
         copy: the directory of the copies that were edited, "" where the installed files were.
-        draft: the hunks; without any where an existing patchset is to be adopted.
+        draft: the hunks; of a patchset that is revised the new ones.
         plan: applies the patchset in place of the edits, or, if copies were edited, to the installed files.
         folder: the folder of the patchset; None where it was not written, as `draft` or `plan` explains.
         requested: the patchset.
         releases: what it does to the further releases.
+        gone: of a patchset that is revised how many hunks went.
     """
 
     name: str
@@ -98,6 +106,7 @@ class CaptureOutcome(NamedTuple):
     folder: Optional[Path] = None
     requested: Optional[Requested] = None
     releases: Tuple[ReleaseOutcome, ...] = ()
+    gone: int = 0
 
     @property
     def ok(self) -> bool:
@@ -123,10 +132,9 @@ def capture(
     partial: bool = False,
     summary: str = "",
     also: Texts = (),
-    adopting: bool = False,
     events: Events = SILENT,
 ) -> CaptureOutcome:
-    """Make a patchset of what was edited; the environment is only read.
+    """Make a patchset of what was edited, or revise the one of that name; the environment is only read.
 
     Args:
         words: packages, distributions or files, all that is installed without any.
@@ -138,44 +146,49 @@ def capture(
         partial: make it also where parts of the edit cannot be put into it.
         summary: that of the patchset, "" for one that names the files.
         also: releases (`1.2`, `NAME==1.2`) and directories of packages that it should hold for as well.
-        adopting: take a patchset of that name that stands already as it is, to be put in the place of the edits.
         events: takes what is done.
 
     Raises:
-        UsageError: the name is taken, or there is no such package or file.
+        UsageError: a patchset of that name is applied and is not that of the folder, or there is no such package or file.
         SitepatchError: nothing was edited, or what a file was before is not found.
     """
     from patcher.verbs.proving import check_also  # with the engine
 
-    existing = _existing(name, output) if adopting else None
+    existing = _existing(name, output)
     folder = existing or output_folder(name, output, events.note)
     check_also(one_or_more(also))
     env = place.environment()
     events.started(env)
     note_interrupted(env, events)
-    if any(step.patchset == name for item in statuses(env) for step in item.receipt.steps):
-        raise UsageError("{name}: a patchset of this name is applied here", Message("choose another name"), name=name)
+    old = _old(env, name, existing)
+    words = one_or_more(words)
     notes: List[str] = []
     if copy:
-        files = [Captured(*pair) for pair in copied(env, Path(copy))]
+        files = [Captured(*pair) for pair in copied(env, Path(copy), old.added if old else ())]
     else:
-        files, notes = _edited(env, one_or_more(words), os.fspath(pristine), events)
+        files, notes = _edited(env, (*words, *(old.paths if old and words else ())), os.fspath(pristine), events)
     _check_apart(files)
     outcome = CaptureOutcome(name, env, tuple(files), tuple(notes), os.fspath(copy))
-    texts: Dict[str, str] = {}
-    if not existing:
+    if old:
+        outcome = outcome._replace(files=_with_patched(outcome, old))
+        outcome, texts = _revised(outcome, old, one_or_more(also), events, partial=partial)
+    else:
         outcome, texts = _drafted(outcome, folder, one_or_more(also), summary, events, partial=partial)
         if not texts:
             return outcome
-    patchset = load_patchset(folder, PatchsetSource(str(folder)), texts)
-    outcome = _planned(outcome, Requested(patchset, resolve_options(patchset, {})))
+    if not (outcome.draft.complete or partial):
+        return outcome
+    patchset = load_patchset(folder, PatchsetSource(str(folder)), {**old.files, **texts} if old else texts)
+    options = old.requested.options if old else resolve_options(patchset, {})
+    outcome = _planned(outcome, Requested(patchset, options))
     if outcome.plan.failed:
         return outcome
-    if existing and not partial:
-        _check_same(outcome, existing)
     _check_unchanged(outcome)
-    patchset = write_folder(folder, texts) if texts else patchset
-    return outcome._replace(folder=folder, requested=Requested(patchset, resolve_options(patchset, {})))
+    if old and texts:
+        keep_beside(folder, texts)
+    patchset = write_folder(folder, texts, replace=bool(old)) if texts else patchset
+    outcome = outcome._replace(folder=folder, requested=Requested(patchset, options))
+    return outcome._replace(notes=(*outcome.notes, *_remarks(outcome, folder))) if old and texts else outcome
 
 
 def _existing(name: str, output: Optional[AnyPath]) -> Optional[Path]:
@@ -222,20 +235,153 @@ def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
     return outcome._replace(files=tuple(files), plan=plan)
 
 
-def _check_same(outcome: CaptureOutcome, folder: Path) -> None:
-    """Refuse a patchset that makes other code than the edits."""
-    from patcher.author.hunks.trial import same_code  # with the engine
+# a patchset that is there already --------------------------------------------------------------------------------------
+class _Old(NamedTuple):
+    """A patchset that is to be revised, with its options.
 
-    planned = {(file.site, file.path) for file in outcome.plan.files}
-    files = [edited for edited in outcome.files if (edited.file.site, edited.file.path) in planned]
-    unlike = [edited.file.path for edited in files if not same_code(edited.made, edited.file.data, anywhere=True)]
-    if unlike:
-        raise SitepatchError(
-            "{place}: the patchset {folder} makes other code of it than the edit",
-            "capture the edit under another name; or --partial: the edited text is kept in the store",
-            place=", ".join(unlike),
-            folder=folder,
-        )
+    Attributes:
+        folder: its folder.
+        requested: the patchset.
+        assignments: its hunks for each file.
+        without: of each file in which it is applied the text without it, and the pristine one.
+    """
+
+    folder: Path
+    requested: Requested
+    assignments: Mapping[FileKey, Assignment]
+    without: Mapping[FileKey, Tuple[bytes, bytes]]
+
+    @property
+    def paths(self) -> List[str]:
+        """The installed files that it changes."""
+        return [path for site, path in self.assignments if Path(site, path).is_file()]
+
+    @property
+    def added(self) -> List[str]:
+        """The files that it adds."""
+        return [assignment.path for assignment in self.assignments.values() if assignment.adds]
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Its texts by file name."""
+        return self.requested.patchset.files
+
+
+def _old(env: Environment, name: str, folder: Optional[Path]) -> Optional[_Old]:
+    """The patchset in a folder, with what it is and does here; None where there is none.
+
+    Raises:
+        UsageError: another one of that name is applied.
+        SitepatchError: it is a series.
+    """
+    applied = [(item, step) for item in statuses(env) for step in item.receipt.steps if step.patchset == name]
+    if folder is None:
+        if applied:
+            raise UsageError("{name}: a patchset of this name is applied here", Message("choose another name"), name=name)
+        return None
+    patchset = load_patchset(folder, PatchsetSource(str(folder)))
+    if is_series(patchset):
+        hint = Message("capture the edit under another name")
+        raise SitepatchError("{name} is a series: its patches are not edited together", hint, name=name)
+    requested = Requested(patchset, applied[0][1].options if applied else resolve_options(patchset, {}))
+    assignments = {key: first for key, (first,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items()}
+    plan = make_plan(env, Wanted((), (name,), force=True))
+    pristine = {(item.site, item.receipt.path): Store(item.site).pristine(item.receipt.pristine) for item, _ in applied}
+    without = {(file.site, file.path): file.after for file in plan.files}
+    return _Old(folder, requested, assignments, {key: (without[key], pristine[key]) for key in pristine if key in without})
+
+
+def _with_patched(outcome: CaptureOutcome, old: _Old) -> Tuple[Captured, ...]:
+    """The edited files, and the others that the patchset is for: each as it is without the patchset, and as it is now."""
+    files = {(edited.file.site, edited.file.path): edited for edited in outcome.files}
+    for (site, path), assignment in old.assignments.items():
+        now = read_installed(outcome.copy, path) if outcome.copy else None
+        now = read_installed(site, path) if now is None else now
+        known = files.get((site, path))
+        if now is None:
+            continue
+        file = known.file if known else InstalledFile(assignment.located, path, (), now)
+        if (site, path) in old.without:
+            text, pristine = old.without[site, path]
+            where = Message("what is there without {name}", name=outcome.name)
+            files[site, path] = Captured(file, Original(text, where, pristine))
+        elif known is None:
+            files[site, path] = Captured(file, Original(now, Message("the installed file"), now))
+    return tuple(files.values())
+
+
+def _revised(
+    outcome: CaptureOutcome, old: _Old, also: Sequence[str], events: Events, *, partial: bool
+) -> Tuple[CaptureOutcome, Dict[str, str]]:
+    """The outcome with the new hunks and the further releases; and the texts that change, {} for none."""
+    from patcher.author.revise import by_spatch, raised, revise, revised_spatch  # with the engine
+    from patcher.verbs.proving import further_releases
+    from patcher.verbs.releases.against import try_release
+
+    releases, unread = further_releases(also, outcome.packages, events)
+    texts = [release.texts for release in releases]
+    edits = [edited for edited in outcome.files if edited.before.data != edited.file.data]
+    results = [revise(one.edit, old.assignments.get((one.file.site, one.file.path)), texts) for one in edits]
+    draft, gone = Draft(tuple(result.draft for result in results)), sum(len(result.gone) for result in results)
+    outcome = outcome._replace(draft=draft, gone=gone, notes=(*outcome.notes, *unread))
+    if not (gone or any(file.hunks for file in draft.files)):
+        if outcome.copy and draft.complete:
+            raise SitepatchError("{folder}: nothing was edited", "save the file in the editor", folder=outcome.copy)
+        return outcome, {}
+    patchset, homes = old.requested.patchset, _homes(old, [edited.file for edited in edits])
+    names = {origin: Path(origin).relative_to(old.folder).as_posix() for origin in homes.values()}
+    lines, added = by_spatch(results, homes)
+    written = {
+        names[origin]: revised_spatch(old.files[names[origin]], names[origin], lines.get(origin, set()), added.get(origin, {}))
+        for origin in dict.fromkeys((*lines, *added))
+    }
+    if not all(written.values()):
+        raise SitepatchError("{name}: nothing is left of it", "remove {folder}", name=outcome.name, folder=old.folder)
+    fresh = [edited.file.path for edited in edits if (edited.file.site, edited.file.path) not in old.assignments]
+    manifest = with_version(with_imports(old.files[MANIFEST], patchset, fresh), raised(patchset.version))
+    changed = {**written, MANIFEST: manifest}
+    loose = load_patchset(old.folder, patchset.source, {**old.files, **changed})
+    loose = loose._replace(variants=tuple(variant._replace(versions="") for variant in loose.variants))
+    requested = Requested(loose, old.requested.options)
+    return outcome._replace(releases=tuple(try_release(requested, release.located) for release in releases)), changed
+
+
+def _homes(old: _Old, files: Sequence[InstalledFile]) -> Dict[str, str]:
+    """The `.spatch` in which the hunks of each file are, or come.
+
+    Raises:
+        SitepatchError: the patchset is not for the package of a file.
+    """
+    homes: Dict[str, str] = {}
+    by_package = {one.located.package: one.hunks[-1].origin for one in reversed(list(old.assignments.values()))}
+    for file in files:
+        assignment = old.assignments.get((file.site, file.path))
+        home = assignment.hunks[-1].origin if assignment else by_package.get(file.located.package)
+        if home is None:
+            text = "{path}: was edited too, and {name} has no hunk for {release}"
+            hint = Message("name the files that are meant, or capture it under another name")
+            name = old.requested.patchset.name
+            raise SitepatchError(text, hint, path=file.path, name=name, release=file.release)
+        homes[file.path] = home
+    return homes
+
+
+def _remarks(outcome: CaptureOutcome, folder: Path) -> Iterator[str]:
+    """What is to be known of a patchset that was revised: its ranges, and its cases that are not as expected any more."""
+    from patcher.verbs.check import run_cases  # with the engine
+
+    patchset = outcome.requested.patchset if outcome.requested else None
+    for variant in patchset.variants if patchset else ():
+        releases = dict.fromkeys(edited.file.located.version for edited in outcome.files)
+        if variant.versions not in [f"=={release}" for release in releases]:
+            text = "{package} {versions} stays its range, and only {releases} was tried; all of it with: {how}"
+            how = f"sitepatch check {outcome.name} --against all"
+            yield Message(
+                text, package=variant.package, versions=variant.versions, releases=listed(list(releases), "or"), how=how
+            )
+    for result in run_cases(patchset, folder) if patchset else ():
+        if result.problem:
+            yield Message("{file}: {problem}; mend the case", file=result.case.origin, problem=result.problem)
 
 
 def adopt(captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT, events: Events = SILENT) -> Outcome:
@@ -320,7 +466,7 @@ def _check_unchanged(outcome: CaptureOutcome) -> None:
     "  sitepatch capture mmengine/runner/runner.py --name runner-debug --pristine mmengine-0.10.7-py3-none-any.whl",
 )
 @click.argument("words", metavar="[PACKAGE|FILE]...", nargs=-1)
-@draft_options
+@draft_options()
 @click.option("--pristine", metavar="FILE|WHEEL|DIR", default="", help="What was installed, where nothing else gives it.")
 @click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that edit --no-editor made.")
 @click.option("--adopt", "adopting", is_flag=True, help="Put the files back and apply the patchset in the place of the edit.")
@@ -348,7 +494,10 @@ def command(
     that a patchset changed already, the edit is the difference to that.
 
     With --adopt, and on a terminal when asked, the patchset then takes the place of the edit: from then on it is tracked, and
-    restore gives back the file as it was installed. One of that name that was captured before is taken as it is.
+    restore gives back the file as it was installed.
+
+    Once more, after further edits, applied or not, it revises the patchset of that name: hunks that still hold stay as they
+    are written, new ones are added, and its version is raised. The text before that is kept as FILE~ unless git has it.
     """
     if copy and (words or pristine or adopting):
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
@@ -362,7 +511,6 @@ def command(
         partial=partial,
         summary=summary,
         also=also,
-        adopting=adopting,
         events=console,
     )
     if copy:
@@ -412,8 +560,11 @@ def _show(console: Console, outcome: CaptureOutcome, *, explain: bool) -> None:
         console.note(text, path=path, what=_difference(outcome, edited) or Message("see below"))
         show_diffs(console, [diff_texts("", path, edited.file.data, edited.made)])
     variants = outcome.requested.patchset.variants if outcome.requested else ()
-    stands = Message("{folder}, as it stands", folder=folder)
-    what = Message("{hunks} in {folder}", hunks=number_of_hunks(draft), folder=folder) if draft.files else stands
+    what = Message("{hunks} in {folder}", hunks=number_of_hunks(draft), folder=folder)
+    if outcome.gone:
+        what = Message("{what} in the place of {gone}", what=what, gone=outcome.gone)
+    elif not any(file.hunks for file in draft.files):
+        what = Message("{folder}, as it stands", folder=folder)
     console.info_rows([Row("captured", (Message("{what}, for {ranges}", what=what, ranges=release_ranges(variants)),))])
 
 

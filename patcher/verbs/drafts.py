@@ -15,18 +15,24 @@ from patcher.verbs.releases.outcome import ReleaseOutcome
 from patcher.verbs.styles import Row, color_diff, style
 
 
-def draft_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command `--name`, `--output`, `--summary`, `--also`, `--partial` and `--explain`."""
-    for option in (
-        click.option("--explain", is_flag=True, help="Also show the forms of each hunk that were not taken, and why."),
-        click.option("--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset."),
-        also_option,
-        click.option("--summary", metavar="TEXT", default="", help="The summary of the patchset, in a line."),
-        click.option("--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets)."),
-        click.option("--name", metavar="NAME", required=True, help="The name of the patchset."),
-    ):
-        function = option(function)
-    return function
+def draft_options(*, named: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command `--name`, which it needs if `named`, `--output`, `--summary`, `--also`, `--partial` and `--explain`."""
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        for option in (
+            click.option("--explain", is_flag=True, help="Also show the forms of each hunk that were not taken, and why."),
+            click.option("--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset."),
+            also_option,
+            click.option("--summary", metavar="TEXT", default="", help="The summary of the patchset, in a line."),
+            click.option("--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets)."),
+            click.option(
+                "--name", metavar="NAME", required=named, default=None if named else "", help="The name of the patchset."
+            ),
+        ):
+            function = option(function)
+        return function
+
+    return decorate
 
 
 also_option = click.option(
@@ -42,7 +48,7 @@ def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
     """Write the hunks file by file, each with its form; with `explain` also those that were not taken, and why."""
     lines: List[str] = []
     for file in draft.files:
-        lines += ["", style(f"--- {' or '.join(file.paths)}", bold=True)] if file.hunks else []
+        lines += ["", style(f"{file.header[:3]} {' or '.join(file.paths)}", bold=True)] if file.hunks else []
         for hunk in file.hunks:
             lines += [*color_diff(hunk.text.rstrip("\n")), Message("  # line {hunk.line}: {hunk.form}", hunk=hunk)]
             for rejected in hunk.rejected if explain else ():

@@ -1,4 +1,4 @@
-"""`edit`: copies of installed files, to be edited and captured."""
+"""`edit`: copies of installed files, or of what a patchset makes of them, to be edited and captured."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from typing import Optional, Tuple
 
 import click
 
-from patcher.author.copies import Copies, copy_out
-from patcher.author.folder import output_folder
+from patcher.author.copies import Copies, check_clean, copy_out, laid_out
+from patcher.author.folder import output_folder, own_folder
+from patcher.errors import SitepatchError, UsageError
+from patcher.facts import Wanted
 from patcher.message import Message
+from patcher.model import Requested
+from patcher.patchset.sources import resolve_options
+from patcher.planner.survey import make_plan, read_facts
 from patcher.verbs.capture import capture, report_copies
 from patcher.verbs.console import Console
 from patcher.verbs.drafts import draft_options
@@ -35,14 +40,35 @@ def edit(package: str, file: str = "", *, place: Place = HERE, events: Events = 
     return copy_out(env, package, file)
 
 
+def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) -> Copies:
+    """Copy the files of a patchset, as it makes them, to a new directory: `capture(name=..., copy=...)` revises it.
+
+    Raises:
+        UsageError: there is no patchset of that name.
+        SitepatchError: it does not belong to the user, or does not fit; a file was edited by hand.
+    """
+    _, patchset = own_folder(name, place.patch_dirs)
+    env = place.environment()
+    events.started(env)
+    requested = Requested(patchset, resolve_options(patchset, {}))
+    plan = make_plan(env, Wanted((requested,)))
+    if plan.failed:
+        events.unfit(plan.failed)
+        raise SitepatchError("{name}: does not fit here", "sitepatch check {name} --explain", name=name)
+    check_clean(env, [file.path for file in plan.files if file.change and file.change.old])
+    files = read_facts(env, Wanted((requested,))).assignments
+    first = next(assignment.located for (assignment,) in files.values())
+    return laid_out(first, {file.path: file.after for file in plan.files})
+
+
 @click.command(
     "edit",
     epilog="\b\nExamples:\n  sitepatch edit mmengine runner/runner.py --name runner-debug\n"
-    "  sitepatch edit mmengine --name runner-debug --no-editor",
+    "  sitepatch edit mmengine --name runner-debug --no-editor\n  sitepatch edit runner-debug",
 )
-@click.argument("package")
+@click.argument("package", metavar="PACKAGE|NAME")
 @click.argument("file", required=False, default="")
-@draft_options
+@draft_options(named=False)
 @click.option("--no-editor", is_flag=True, help="Make the copies and print where they are; capture --from goes on from there.")
 @common_options()
 def command(
@@ -61,9 +87,17 @@ def command(
 
     Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
     $EDITOR. The environment is not touched.
+
+    Without --name it is the patchset NAME that is edited: its files are opened as it makes them, and it is revised.
     """
-    output_folder(name, output)  # fails before an hour of editing
-    copies = edit(package, file, place=console.place, events=console)
+    if name:
+        output_folder(name, output)  # fails before an hour of editing
+        copies = edit(package, file, place=console.place, events=console)
+    elif file or output:
+        raise UsageError("found no --name, as which the patchset is captured", "--name NAME")
+    else:
+        name, output = package, str(own_folder(package, console.place.patch_dirs)[0])
+        copies = edit_patchset(package, place=console.place, events=console)
     more = ["--output", output] if output else []
     more += [word for release in also for word in ("--also", release)]
     go_on = console.command("capture", "--from", str(copies.folder), "--name", name, *more)
@@ -84,4 +118,4 @@ def command(
         )
         return report_copies(console, outcome, output, explain=explain)
 
-    return edit_copies(console, copies.folder, copies.paths[0] if file else "", go_on, run)
+    return edit_copies(console, copies.folder, copies.paths[0] if file or len(copies.paths) == 1 else "", go_on, run)

@@ -15,6 +15,7 @@ from patcher.author.folder import (
     PackageRange,
     find_series,
     more_series_files,
+    own_folder,
     remove_files,
     variant_text,
     write_folder,
@@ -29,8 +30,8 @@ from patcher.message import Message, joined
 from patcher.model import Patchset, State, Variant
 from patcher.patchset.layers import patch_name
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, patchset_folders
-from patcher.patchset.sources import find_patchset, paths_of, pick_variants, resolve_options
+from patcher.patchset.places import MANIFEST
+from patcher.patchset.sources import paths_of, pick_variants, resolve_options
 from patcher.patchset.toml import written_toml
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
@@ -134,22 +135,9 @@ def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> Update
     from patcher.verbs.releases.tried import try_on_releases
 
     check_against(to, "--to")
-    folder, patchset = _owned(name, place)
+    folder, patchset = own_folder(name, place.patch_dirs)
     releases, problems = try_on_releases(place, patchset, to, events)
     return UpdateOutcome(folder, patchset, tuple(releases), problems=tuple(problems))
-
-
-def _owned(name: str, place: Place) -> Tuple[Path, Patchset]:
-    """The folder of the patchset, and the patchset; refuses one that does not belong to the user."""
-    known = patchset_folders(place.patch_dirs, Path.cwd())
-    patchset = find_patchset(name, place.patch_dirs, Path.cwd(), known).patchset
-    folder, source = known[name][0]
-    named = source.kind not in (BUILT_IN.kind, ENTRY_POINT)
-    if not named or not (os.access(folder, os.W_OK) and os.access(Path(folder).parent, os.W_OK)):
-        why = Message("its folder may not be written" if named else "it belongs to what is installed, and is not changed")
-        hint = Message("copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/", folder=folder)
-        raise SitepatchError(Message("{name} ({source}): {why}", name=name, source=source, why=why), hint)
-    return Path(folder), patchset
 
 
 # a wider range --------------------------------------------------------------------------------------------------------

@@ -107,20 +107,6 @@ def test_the_command_that_puts_it_in_the_place_of_the_edit_works_as_it_is_told(w
     done(world("status", "--check"))
 
 
-def test_a_patchset_that_is_applied_and_makes_other_code_does_not_take_the_place_of_an_edit(world):
-    world.backup()
-    world.edit()
-    done(world("capture", "--name", "mine"))
-    world.edit(EDIT.replace('"empty"', '"none"'))
-    told = done(world("capture", "--name", "mine", "--adopt"), 1)
-    assert "demo/m.py: the patchset patchsets/mine makes other code of it than the edit" in told.err
-    assert world.text() == EDIT.replace('"empty"', '"none"')
-    done(world("capture", "--name", "mine", "--adopt", "--partial"))
-    assert world.text() == EDIT
-    (kept,) = (world.path / ".sitepatch/edited").iterdir()
-    assert kept.read_text() == EDIT.replace('"empty"', '"none"')
-
-
 @pytest.mark.parametrize(("answer", "applied"), [("y", True), ("n", False)])
 def test_on_a_terminal_it_asks(world, answer, applied):
     world.backup()
@@ -393,7 +379,9 @@ def test_names_that_are_taken(world):
     world.backup()
     world.edit()
     done(world("capture", "--name", "mine", "--adopt"))
-    assert "not empty" in done(world("capture", "--name", "mine"), 2).err
+    (world.cwd / "patchsets/other").mkdir()
+    (world.cwd / "patchsets/other/x").touch()
+    assert "not empty" in done(world("capture", "--name", "other"), 2).err
     assert "is applied here" in done(world("capture", "--name", "mine", "--output", "elsewhere"), 2).err
     assert "a-z, 0-9" in done(world("capture", "--name", "No Name"), 2).err
 

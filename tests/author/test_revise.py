@@ -1,0 +1,192 @@
+"""A patchset that is captured again after further edits: what holds stays as it is written, and its version is raised."""
+
+import subprocess
+
+import pytest
+
+from patcher.author.revise import raised, revised_spatch
+from tests.author.test_edit import editor
+from tests.author.world import EDIT, FILES, OTHER, M, World
+from tests.command import done
+
+pytestmark = pytest.mark.once
+BOTH = EDIT.replace('"empty"', 'f"empty: {model!r}"')
+HAND = "Why.\n\n--- demo/m.py\n@@ load @@   when-present\n model = $M\n+print(\"loaded\", $M)  # where is it?\n"
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = World(tmp_path)
+    world.backup()
+    return world
+
+
+def spatch(world):
+    return (world.cwd / "patchsets/mine/mine.spatch").read_text()
+
+
+def manifest(world):
+    return (world.cwd / "patchsets/mine/patchset.toml").read_text()
+
+
+def captured(world, text, *words):
+    world.edit(text)
+    return done(world("capture", "--name", "mine", *words))
+
+
+def test_an_adopted_patchset_gets_what_was_edited_since_and_keeps_its_hunk_as_it_is_written(world):
+    captured(world, EDIT, "--adopt")
+    first = spatch(world).replace("@@ load @@", "@@ load @@  when-present")  # by hand
+    (world.cwd / "patchsets/mine/mine.spatch").write_text(first)
+    told = captured(world, BOTH, "--adopt")
+    assert spatch(world).startswith(first) and "@@ check @@" in spatch(world)[len(first) :] and "@@ load @@" not in told.out
+    assert 'version = "1.1"' in manifest(world) and "captured  1 hunk in patchsets/mine, for demo ==1.0" in told.out
+    assert "mine 1.1  demo 1.0  1 file" in done(world("status", "--check")).out and world.text() == BOTH
+    done(world("restore"))
+    assert world.text() == M
+
+
+def test_what_is_edited_in_what_it_inserted_takes_the_place_of_its_hunk_alone(world):
+    captured(world, BOTH, "--adopt")
+    (old,) = (part for part in spatch(world).split("@@ ") if part.startswith("check"))
+    told = captured(world, BOTH.replace('"loaded"', '"read"'), "--adopt")
+    assert "1 hunk in patchsets/mine in the place of 1" in told.out
+    assert '"read"' in spatch(world) and '"loaded"' not in spatch(world) and old.strip() in spatch(world)
+    done(world("status", "--check"))
+
+
+def test_an_edit_that_is_taken_back_takes_its_hunk_along(world):
+    captured(world, BOTH, "--adopt")
+    captured(world, EDIT, "--adopt")
+    assert "check" not in spatch(world) and world.text() == EDIT
+    done(world("restore"))
+    assert world.text() == M
+
+
+def test_before_it_is_adopted_the_edit_is_what_it_makes(world):
+    captured(world, EDIT)
+    first = spatch(world)
+    captured(world, BOTH)
+    assert spatch(world).startswith(first) and 'version = "1.1"' in manifest(world)
+    before = manifest(world), spatch(world)
+    told = captured(world, BOTH)
+    assert "patchsets/mine, as it stands" in told.out and before == (manifest(world), spatch(world))
+    done(world("capture", "--name", "mine", "--adopt"))
+    assert world.text() == BOTH
+
+
+def test_the_text_before_it_is_beside_it_until_the_next_time_and_where_git_has_it_in_git(world):
+    captured(world, EDIT)
+    first = spatch(world), manifest(world)
+    captured(world, BOTH)
+    folder = world.cwd / "patchsets/mine"
+    assert ((folder / "mine.spatch~").read_text(), (folder / "patchset.toml~").read_text()) == first
+    second = spatch(world)
+    captured(world, OTHER)
+    assert (folder / "mine.spatch~").read_text() == second
+    for name in ("mine.spatch~", "patchset.toml~"):
+        (folder / name).unlink()
+    for words in (["init", "-q"], ["add", "patchsets"], ["-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=world.cwd, check=True)
+    captured(world, BOTH)
+    assert sorted(path.name for path in folder.iterdir()) == ["mine.spatch", "patchset.toml"]
+
+
+def test_files_that_are_not_edited_any_more_or_not_named_stay_and_another_one_comes(world):
+    captured(world, EDIT, "--adopt")
+    world.edit("VALUE = 2\n", "demo/n.py")
+    done(world("capture", "demo/n.py", "--name", "mine", "--adopt", "--pristine", world.wheel))
+    assert "--- demo/m.py\n@@ load @@" in spatch(world) and "--- demo/n.py\n@@ <module> @@" in spatch(world)
+    assert 'imports = ["demo.m", "demo.n"]' in manifest(world)
+    done(world("restore"))
+    assert (world.text(), world.text("demo/n.py")) == (M, FILES["demo/n.py"])
+    captured(world, BOTH)  # of a file alone, while the other is as it was installed
+    assert "--- demo/n.py\n@@ <module> @@" in spatch(world)
+
+
+def test_a_file_that_another_patchset_changes_too_is_derived_anew(world):
+    world.edit(OTHER)
+    done(world("capture", "--name", "first", "--adopt"))
+    captured(world, BOTH, "--adopt")
+    third = BOTH.replace("return os.path.basename(path)", "return os.path.normpath(path)")
+    captured(world, third, "--adopt")
+    assert world.text() == third and "empty" not in spatch(world) and "normpath" in spatch(world)
+    done(world("restore", "first"))
+    assert world.text() == third.replace('f"empty: {model!r}"', '"empty"')
+    done(world("restore"))
+    assert world.text() == M
+
+
+def test_cases_are_kept_and_tried_and_a_range_that_was_not_is_told(world):
+    captured(world, EDIT)
+    folder = world.cwd / "patchsets/mine"
+    (folder / "patchset.toml").write_text(manifest(world).replace("==1.0", ">=0.9,<=1.1"))
+    (folder / "cases").mkdir()
+    (folder / "cases/a.before.py").write_text(f"# case: demo/m.py 1.0\n{M}")
+    (folder / "cases/a.after.py").write_text(EDIT)
+    told = captured(world, BOTH).err
+    assert "cases/a.before.py: it becomes another text than expected; mend the case" in told
+    assert "demo >=0.9,<=1.1 stays its range, and only 1.0 was tried; all of it with: sitepatch check mine --against all" in told
+    assert 'versions = ">=0.9,<=1.1"' in manifest(world)
+
+
+def test_a_series_and_an_edit_of_another_package_are_refused(tmp_path):
+    world = World(tmp_path, {**FILES, "other/__init__.py": "X = 1\n"})
+    world.backup()
+    captured(world, EDIT)
+    before = spatch(world), manifest(world)
+    world.edit("X = 2\n", "other/__init__.py")
+    told = done(world("capture", "--name", "mine", "--pristine", world.wheel, "demo", "other"), 1)
+    assert "other/__init__.py: was edited too, and mine has no hunk for demo 1.0" in told.err
+    assert before == (spatch(world), manifest(world))
+    series = before[1].replace('patches = ["mine.spatch"]', 'patches = ["mine.spatch"]\nseries = true')
+    (world.cwd / "patchsets/mine/patchset.toml").write_text(series)
+    assert "is a series: its patches are not edited together" in done(world("capture", "demo", "--name", "mine"), 1).err
+
+
+def test_edit_opens_the_files_as_the_patchset_makes_them(world):
+    captured(world, EDIT)
+    world.edit(M)
+    before, first = world.tree(), spatch(world)
+    told = done(world("edit", "mine", **editor(world, f"assert path.read_text() == {EDIT!r}\npath.write_text({BOTH!r})")))
+    assert spatch(world).startswith(first) and "check" in spatch(world) and 'version = "1.1"' in manifest(world)
+    assert world.tree() == before and "apply it with: sitepatch apply mine" in told.out
+    done(world("apply", "mine"))
+    assert world.text() == BOTH
+    done(world("edit", "mine", **editor(world, f"assert path.read_text() == {BOTH!r}\npath.write_text({EDIT!r})")))
+    done(world("apply", "mine"))
+    assert world.text() == EDIT and spatch(world) == first
+    told = done(world("edit", "mine", **editor(world, "")), 1)
+    assert "nothing was edited" in told.err and 'version = "1.2"' in manifest(world)
+
+
+def test_edit_of_a_patchset_with_an_added_file_and_of_one_that_is_not_ones_own(world):
+    captured(world, EDIT)
+    world.edit(M)
+    text = "+++ demo/_help.py\n+X = 1\n\n--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n"
+    (world.cwd / "patchsets/mine/mine.spatch").write_text(text)
+    done(world("edit", "mine", **editor(world, "assert path.is_dir()\n(path / 'demo/_help.py').write_text('X = 3\\n')")))
+    assert "+++ demo/_help.py\n+X = 3\n" in spatch(world) and "+VALUE = 2\n" in spatch(world)
+    done(world("apply", "mine"))
+    assert (world.text("demo/_help.py"), world.text("demo/n.py")) == ("X = 3\n", "VALUE = 2\n")
+    assert "belongs to what is installed" in done(world("edit", "torch-musa-guard"), 1).err
+    assert "there is no patchset" in done(world("edit", "nothing"), 2).err
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "added", "expected"),
+    [
+        (HAND, {4}, {}, ""),
+        (HAND, set(), {"demo/m.py": "@@ f @@\n-a\n+b\n"}, HAND + "\n@@ f @@\n-a\n+b\n"),
+        (HAND, {4}, {"demo/m.py": "@@ f @@\n-a\n+b\n"}, "Why.\n\n--- demo/m.py\n@@ f @@\n-a\n+b\n"),
+        (HAND, {4}, {"demo/n.py": "@@ f @@\n-a\n+b\n"}, "Why.\n\n--- demo/n.py\n@@ f @@\n-a\n+b\n"),
+        (HAND, set(), {"demo/x.py": "+++ demo/x.py\n+a\n"}, HAND + "\n+++ demo/x.py\n+a\n"),
+        ("+++ demo/x.py\n+a\n", {1}, {"demo/x.py": "+++ demo/x.py\n+b\n"}, "+++ demo/x.py\n+b\n"),
+    ],
+)
+def test_the_text_around_the_hunks_stays(text, gone, added, expected):
+    assert revised_spatch(text, "p.spatch", gone, added) == expected
+
+
+def test_the_last_number_of_a_version_is_raised():
+    assert list(map(raised, ("1.0", "1.9", "2", "1.0rc1"))) == ["1.1", "1.10", "3", "1.0rc2"]
