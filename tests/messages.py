@@ -53,6 +53,7 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "pip install --force-reinstall --no-deps {}=={}",
     "restore NAME",
     "sha256 {}… mode {} mtime_ns {}",
+    "this hunk is missing here: change the code below, lines that begin so are taken out again",
     "sitepatch-hook 1 {} {}",
     "style-src '{}'; img-src data:",
     "{ file = {} },",

@@ -100,7 +100,7 @@ def _explained(
     elif planned.state is State.APPLIED:
         answer = answer._replace(places=_now(file, planned.patchset, explanation.splices), problem="", hint="")
     needs = planned.state is State.NOT_FOUND and not explanation.scopes and not explanation.elsewhere
-    elsewhere = _elsewhere(assignment.located.site, path, planned.scope) if needs else ()
+    elsewhere = scope_elsewhere(assignment.located.site, path, planned.scope) if needs else ()
     return HunkExplanation(assignment.located.site, answer, explanation, diff, elsewhere)
 
 
@@ -134,11 +134,11 @@ def _without_a_file(env: Environment, answer: Answer) -> HunkExplanation:
         for path in _sources(site, answer.path)
         if path.rpartition("/")[2] == answer.path.rpartition("/")[2] and path.count("/") > 1
     ]
-    return HunkExplanation(site, answer, elsewhere=(*_elsewhere(site, answer.path, answer.scope), *same_name)[:_MOST])
+    return HunkExplanation(site, answer, elsewhere=(*scope_elsewhere(site, answer.path, answer.scope), *same_name)[:_MOST])
 
 
-def _elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
-    """Where else in the package a scope is defined: found by its text first, then by its qualified name."""
+def scope_elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
+    """Where else in the package of a file a scope is defined: found by its text first, then by its qualified name."""
     name = scope.split(".")[-1]
     if not name.isidentifier():
         return ()

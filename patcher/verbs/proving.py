@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple, Union
 
 from patcher.author.changed import python_files
 from patcher.author.folder import PackageRange
@@ -74,15 +74,21 @@ def further_releases(
             continue
         for (_, version), folder in named_releases({name: paths}, versions, events).items():
             if not isinstance(folder, SitepatchError) and not all((folder / path).is_file() for path in paths):
-                every = {row.path for info in folder.glob("*.dist-info") for row in recorded_sources(info)}
-                inside = {path for path in every if path.startswith(f"{home.package}/")}
-                folder = named_releases({name: paths | inside}, [version], events)[name, version]
+                folder = whole_package(home._replace(site=str(folder), version=version), paths, events)
             if isinstance(folder, SitepatchError):
                 reason = one_line(folder.message)
                 problems.append(Message("{name} {version}: {reason}", name=name, version=version, reason=reason))
             else:
                 releases.append(_release(home._replace(site=str(folder), version=version), paths))
     return releases, problems
+
+
+def whole_package(release: Located, paths: Set[str], events: Events) -> Union[Path, SitepatchError]:
+    """The folder with all of a package of a release of the index, and these files; or why there is none."""
+    every = {row.path for info in Path(release.site).glob("*.dist-info") for row in recorded_sources(info)}
+    inside = {path for path in every if path.startswith(f"{release.package}/")}
+    name = release.distribution or release.package
+    return named_releases({name: paths | inside}, [release.version], events)[name, release.version]
 
 
 def _release(located: Located, paths: Set[str]) -> Release:

@@ -27,7 +27,7 @@ from patcher.errors import Location, SitepatchError
 from patcher.installed.environment import locate
 from patcher.installed.versions import accepts, is_range, is_version, overlap
 from patcher.message import Message, joined
-from patcher.model import Patchset, State, Variant
+from patcher.model import FilePatch, HunkText, Located, Patchset, State, Variant
 from patcher.patchset.layers import patch_name
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
@@ -114,7 +114,7 @@ def update(
     outcome = _tried(name, releases, place, events)
     if drop_upstream:
         return _without_upstream(outcome)
-    return _with_variant(outcome, os.fspath(copy), releases, place) if copy else _wider(outcome, releases)
+    return _with_variant(outcome, os.fspath(copy), releases, place, events) if copy else _wider(outcome, releases)
 
 
 def copy_release(name: str, to: Texts = (), *, place: Place = HERE, events: Events = SILENT) -> Copies:
@@ -126,7 +126,7 @@ def copy_release(name: str, to: Texts = (), *, place: Place = HERE, events: Even
     outcome = _tried(name, one_or_more(to), place, events)
     _check_no_series(outcome)
     tried = _unfit(outcome.releases)
-    return laid_out(tried.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, tried).items()})
+    return laid_out(tried.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, tried, events).items()})
 
 
 def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
@@ -244,39 +244,60 @@ def _unfit(tried: Sequence[TriedRelease]) -> TriedRelease:
     return unfit[0]
 
 
-def _texts(patchset: Patchset, one: TriedRelease) -> Dict[str, Tuple[bytes, bytes]]:
-    """The files of a release that the patchset is for: path -> its text, and that with each hunk that fits by itself."""
-    from patcher.engine.engine import answer_alone, rewrite  # only here
-    from patcher.engine.source import Source
+def _texts(patchset: Patchset, tried: TriedRelease, events: Events) -> Dict[str, Tuple[bytes, bytes]]:
+    """The files of a release that the patchset is for: path -> its text, and that with each hunk that fits by itself.
 
-    options = resolve_options(patchset, {})
-    found: Dict[str, Tuple[bytes, bytes]] = {}
-    for path in paths_of(pick_variants(patchset)[one.located.package]):
-        text = read_installed(one.located.site, path)
-        if text is None:
-            continue
-        patches = [patch for patch in patchset.variants[one.variant].patches if path in patch.paths]
-        source = Source(text)
-        hunks = [hunk for patch in patches for hunk in patch.hunks]
-        fitting = [hunk for hunk in hunks if answer_alone(source, hunk, options).state is State.APPLICABLE]
-        found[path] = text, rewrite(text, fitting, options).data if fitting else text
-    if not found:
-        what = Message("{one.located.distribution} {one.located.version} has none of the files of this patchset", one=one)
+    Of a file that is not there any more it is the one that has the scopes of its hunks.
+    """
+    from patcher.author.begun import begun  # with the engine
+
+    options, located = resolve_options(patchset, {}), tried.located
+    hunks: Dict[str, Tuple[HunkText, ...]] = dict.fromkeys(paths_of(pick_variants(patchset)[located.package]), ())
+    for patch in patchset.variants[tried.variant].patches:
+        paths = [path for path in patch.paths if Path(located.site, path).is_file()]
+        if not paths and not patch.adds:
+            located = _whole(located, list(hunks), events)
+            paths = _moved(located.site, patch)
+        for path in paths:
+            hunks[path] = (*hunks.get(path, ()), *patch.hunks)
+    texts = {path: read_installed(located.site, path) for path in hunks}
+    files = {path: (text, begun(text, hunks[path], options)) for path, text in texts.items() if text is not None}
+    if not files:
+        what = Message("{one.located.distribution} {one.located.version} has none of the files of this patchset", one=tried)
         raise SitepatchError(what, "make a patchset of its own for that release: sitepatch edit")
-    return found
+    return files
 
 
-def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place) -> UpdateOutcome:
+def _whole(located: Located, paths: Sequence[str], events: Events) -> Located:
+    """A release with all files of the package, also where it is one of the index of which only some were kept."""
+    from patcher.verbs.proving import whole_package  # with the engine
+
+    folder = whole_package(located, set(paths), events) if located.dist_info == "" else None
+    return located._replace(site=str(folder)) if isinstance(folder, Path) else located
+
+
+def _moved(site: str, patch: FilePatch) -> List[str]:
+    """The file that has most of the scopes of a patch whose own file is not there."""
+    from patcher.verbs.explanations import scope_elsewhere  # with the engine
+
+    scopes = dict.fromkeys(hunk.scope for hunk in patch.hunks)
+    found = [place.path for scope in scopes for place in scope_elsewhere(site, patch.paths[0], scope)]
+    return [max(found, key=found.count)] if found else []
+
+
+def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
     """Add a variant made of the edited copies."""
-    from patcher.author.hunks.generalise import generalise  # with the engine
+    from patcher.author.begun import without_marks  # with the engine
+    from patcher.author.hunks.generalise import generalise
     from patcher.author.proof import check_edit
 
     one, patchset = _unfit(outcome.releases), outcome.patchset
-    begun_texts = _texts(patchset, one).items()
+    begun_texts = _texts(patchset, one, events).items()
     texts = {path: (text, begun, read_installed(copy, path)) for path, (text, begun) in begun_texts}
     if all(now in (begun, None) for _, begun, now in texts.values()):
         raise SitepatchError("{advice}: nothing was edited", Message("save the file in the editor"), advice=copy)
-    edits = [FileEdit(path, text, now) for path, (text, _, now) in texts.items() if now not in (text, None)]
+    edited = ((path, text, without_marks(now)) for path, (text, _, now) in texts.items() if now is not None)
+    edits = [FileEdit(path, text, now) for path, text, now in edited if now != text]
     outcome = outcome._replace(draft=generalise(edits))
     if not outcome.draft.complete or not any(file.hunks for file in outcome.draft.files):
         return outcome

@@ -180,6 +180,32 @@ def test_an_edit_adds_a_variant_that_holds_on_the_other_side_of_the_change(world
     assert not list(world.cwd.glob("sitepatch-edit-*"))
 
 
+def test_the_opened_copy_says_where_a_hunk_is_missing_and_what_is_left_of_that_is_taken_out(world, index):
+    more = SPATCH + "\n@@ check @@\n-\"empty\"\n+\"none\"\n"
+    (world.cwd / "patchsets/mine/mine.spatch").write_text(more)
+    marks = (
+        "    # sitepatch: this hunk is missing here: change the code below, lines that begin so are taken out again\n"
+        "    # sitepatch: @@ load @@\n    # sitepatch:  model = build(path)\n    # sitepatch: +print(model)\n"
+        "    # sitepatch:  if strict:\n    # sitepatch:      ...\n    model = checked(build, path, strict)\n"
+    )
+    (world.cwd / "editor.py").write_text(
+        f"import pathlib, sys\nf = pathlib.Path(sys.argv[1])\nassert {marks!r} in f.read_text(), f.read_text()\n"
+        "f.write_text(f.read_text().replace('    return model\\n', '    print(model)\\n    return model\\n'))\n"
+    )
+    how = {"EDITOR": f"{shlex.quote(sys.executable)} {world.cwd / 'editor.py'}", "VISUAL": ""}
+    done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **how))
+    text = (world.cwd / "patchsets/mine/mine-1.2.spatch").read_text()
+    assert "print(model)" in text and '+ValueError("none")' in text and "sitepatch" not in text
+
+
+def test_the_file_that_has_the_scope_is_opened_where_the_path_is_gone(world):
+    with closing(Index()) as index:
+        index.add("demo", "1.2", {"demo/__init__.py": "", "demo/n.py": "VALUE = 1\n", "demo/io/load.py": OTHER, "demo/io/__init__.py": ""})
+        told = done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **editor(world)))
+    assert "patchsets/mine/mine-1.2.spatch, for demo ==1.2" in told.out
+    assert "--- demo/io/load.py\n@@ load @@" in (world.cwd / "patchsets/mine/mine-1.2.spatch").read_text()
+
+
 def test_a_range_that_has_the_release_already_ends_there(world, index):
     (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=1"))
     done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **editor(world)))
