@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
+from patcher.author.changed import home_of
 from patcher.author.diffs.apply import apply_hunks
 from patcher.author.diffs.locate import FileMatch, InstalledSources
 from patcher.author.diffs.patchfile import read_head
-from patcher.author.draft import Draft, FileEdit, LeftOut
+from patcher.author.draft import Draft, FileEdit, LeftOut, added_file
 from patcher.author.folder import SeriesFolder, spatch_text
 from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
@@ -61,7 +62,7 @@ class PatchResult(NamedTuple):
 
 def _left_of(matches: Iterable[FileMatch]) -> List[LeftOut]:
     """The sections that are no change of an installed Python file, and why."""
-    reasons = ((match, match.left_out or match.section.refused) for match in matches)
+    reasons = ((match, match.left_out or match.section.refused) for match in matches if not match.adds)
     return [LeftOut(match.section.path, 0, "", reason, match.shipped) for match, reason in reasons if reason]
 
 
@@ -82,7 +83,7 @@ def _notes_on(matches: Sequence[FileMatch]) -> Iterator[str]:
             yield Message("nothing tells the version of {package}: the patchset is for any", package=located.package)
 
 
-def _edits_of(matches: Sequence[FileMatch]) -> List[FileEdit]:
+def _edits_of(matches: Iterable[FileMatch]) -> List[FileEdit]:
     """Each file before the first section for it, and after the last."""
     edits: Dict[str, FileEdit] = {}
     for match in matches:
@@ -258,8 +259,9 @@ class Importer:
             paths = [(match.path or match.section.path, match.problem) for match in problems]
             reasons = joined("\n", (Message("{path}: {problem}", path=path, problem=problem) for path, problem in paths))
             return result._replace(problem=reasons, hint=joined("\n", (match.hint for match in problems)))
-        edits = _edits_of(taken)
-        draft = generalise(edits, [release.texts for release in releases])
+        edits, added = _edits_of(match for match in taken if not match.adds), [match for match in taken if match.adds]
+        files = generalise(edits, [release.texts for release in releases]).files
+        draft = Draft((*files, *(added_file(match.path, match.after) for match in added)))
         text = "{paths}: it is not byte for byte as with the diff: {difference}"
         self._noted(given.name, (Message(text, paths=file.paths[0], difference=file.difference) for file in draft.unlike))
         result = self._sorted(result._replace(draft=draft), [*parts, *draft.left_out])
@@ -270,7 +272,7 @@ class Importer:
             return result._replace(state=LEFT_OUT, problem=Message("it changes no code that is installed"))
         text = spatch_text(given.patch, draft)
         patches = parse_spatch(text, given.name + _SUFFIX)[1]
-        problem = self._hunks_applied(patches) or self._differing(draft, {edit.path: edit.after for edit in edits})
+        problem = self._hunks_applied(patches) or self._differing(draft, {match.path: match.after for match in taken})
         if problem and self.single:
             path, why = problem.split(": ", 1)
             raise SitepatchError.at(Location(path), why, "write the patchset by hand: see docs/howto/change.md")
@@ -310,7 +312,7 @@ class Importer:
         texts: Dict[str, bytes] = {}
         for patch in patches:
             for path in patch.paths:
-                source = None if path in self.pristine else self._shipped(path)
+                source = None if path in self.pristine else self._shipped(path, adds=patch.adds)
                 if source:
                     self.pristine[path] = source
                     self.texts[path] = source[1]
@@ -323,8 +325,13 @@ class Importer:
         self.texts.update(texts)
         return ""
 
-    def _shipped(self, path: str) -> Optional[Tuple[Located, bytes]]:
-        """The package of a file, and its text without the patches of the series."""
+    def _shipped(self, path: str, *, adds: bool) -> Optional[Tuple[Located, bytes]]:
+        """The package of a file, and its text without the patches of the series: none of one that a patch adds."""
+        if adds and path in self.sources.patched:
+            return self.sources.patched[path][0], b""
+        if adds:
+            located = home_of(self.env, path)
+            return located, b""
         patched, self.sources.patched = self.sources.patched, {}
         try:
             return self.sources.text(path)

@@ -172,8 +172,7 @@ NEW = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@
 
 
 def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
-    for name in ("m.pyi", "README.md"):
-        (world.path / "demo" / name).write_text("x\n")
+    (world.path / "demo/README.md").write_text("x\n")
     text = (
         diff()
         + diff("x\n", "y\n", "a/demo/m.pyi")
@@ -213,14 +212,14 @@ def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
 def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world):
     parts = {
         "demo/m.py:8": diff(after=EDIT.replace("    check(model)", "    check(unknown)")),
-        "demo/new.py": NEW.format("demo/new.py"),
+        "demo/io/new.py": NEW.format("demo/io/new.py"),
         "demo/gone.py": diff("x\n", "y\n", "a/demo/gone.py"),
         "demo/k.py": "diff --git a/demo/n.py b/demo/k.py\nsimilarity index 100%\nrename from demo/n.py\nrename to demo/k.py\n",
     }
     text = diff("x\n", "y\n", "a/tests/test_m.py") + "".join(parts.values())
     problems, missing = refused(world, text)
     assert problems == [] and missing == [
-        ("demo/new.py", "a new file"),
+        ("demo/io/new.py", "a new file in a folder that is not installed: a patchset makes none"),
         ("demo/gone.py", "no installed file"),
         ("demo/k.py", "a rename of demo/n.py"),
         ("demo/m.py", "the new code reads names that nothing binds there: `unknown` (line 8)"),
@@ -235,6 +234,26 @@ def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world
     assert [line.split()[:3] for line in told.out.splitlines() if line.startswith("left out")]
     told = done(world("import", "fix.patch", "--name", "other", "--leave-out", "demo/m.py:1"), 2)
     assert "--leave-out demo/m.py:1: no such part is left out" in told.err and "demo/m.py:8" in told.err
+
+
+def test_a_file_that_comes_is_one_that_the_patchset_adds_and_a_stub_is_python(world):
+    (world.path / "demo/m.pyi").write_text("def load(path: str) -> None: ...\n")
+    text = NEW.format("src/demo/new.py").replace("+x = 1", "+from demo.m import load").replace("src/demo", "demo", 2)
+    stub = diff("def load(path: str) -> None: ...\n", "def load(path: bytes) -> None: ...\n", "a/demo/m.pyi")
+    (world.cwd / "fix.patch").write_text(diff() + text + stub)
+    told = done(world("import", "fix.patch", "--name", "mine"))
+    assert "left out" not in told.out and ["changes", "demo/new.py", "+1", "-0"] in [line.split() for line in told.out.splitlines()]
+    spatch = (world.cwd / "patchsets/mine/mine.spatch").read_text()
+    assert spatch.endswith("\n+++ demo/new.py\n+from demo.m import load\n") and "--- demo/m.pyi\n@@ load @@\n" in spatch
+    before = world.tree()
+    done(world("apply", "mine"))
+    assert world.text("demo/new.py") == "from demo.m import load\n" and "bytes" in world.text("demo/m.pyi")
+    problems, _ = refused(world, text, name="again")
+    assert problems == [("demo/new.py", "a file of that name is there already", "")]
+    done(world("restore"))
+    assert world.tree() == before
+    crlf = text.replace("load\n", "load\r\n")
+    assert refused(world, crlf, name="crlf")[1] == [("demo/new.py", "a file is added as lines of UTF-8 that end in LF, one at least")]
 
 
 def test_what_does_not_fit_is_said_before_what_is_left_out(world):

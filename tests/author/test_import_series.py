@@ -95,9 +95,29 @@ def test_mails_of_git_plain_diffs_and_files_in_a_row(world):
     assert made.files[0].text.decode().count("\n+") == 2
 
 
+def test_a_patch_adds_a_file_that_the_next_one_changes(world):
+    quilt(world, one=NEW.format("demo/new.py"), two=diff("x = 1\n", "x = 2\n", "a/demo/new.py"), three=ONE)
+    before = world.tree()
+    assert "3 of 3 patches" in done(world("import", "debian/patches", "--name", "vendor")).out
+    done(world("apply", "vendor"))
+    assert (world.text("demo/new.py"), world.text()) == ("x = 2\n", EDIT)
+    done(world("restore"))
+    assert world.tree() == before
+    done(world("export", "vendor", "--output", "out"))
+    for patch in sorted((world.cwd / "out").iterdir()):
+        subprocess.run(["patch", "-p1", "-s", "-i", str(patch)], cwd=str(world.path), check=True)
+    assert world.text("demo/new.py") == "x = 2\n"
+    four = diff(EDIT, SAID)
+    (world.cwd / "debian/patches/series").write_text("one.patch\ntwo.patch\nthree.patch\nfour.patch\n")
+    (world.cwd / "debian/patches/four.patch").write_text(four)
+    (world.path / "demo/new.py").unlink()
+    world.edit(M)
+    assert "4 of 4 patches" in done(world("import", "debian/patches", "--name", "vendor")).out
+
+
 def test_what_cannot_be_imported_is_named_and_only_that_is_done_after_mending(world):
     wrong = diff(SAID, CHECKED).replace("@@ -", "@@ -9", 1).replace(" def load(path, strict=True):", " def load(somewhere):")
-    parts = {"one": ONE, "bad": TWO.replace("loaded", "gone"), "new": NEW.format("demo/new.py"), "docs": diff("x\n", "y\n", "a/docs/conf.py")}
+    parts = {"one": ONE, "bad": TWO.replace("loaded", "gone"), "new": NEW.format("demo/io/new.py"), "docs": diff("x\n", "y\n", "a/docs/conf.py")}
     folder = quilt(world, **parts, broken=wrong.replace("@@ -", "@@ -1,99 +"), value=diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py"))
     with (folder / "series").open("a") as series:
         series.write("back.patch -R\nabsent.patch\n")
@@ -108,7 +128,7 @@ def test_what_cannot_be_imported_is_named_and_only_that_is_done_after_mending(wo
         "one": "imported", "bad": "not imported", "new": "not imported", "docs": "left out", "broken": "not imported",
         "value": "imported", "back": "not imported", "absent": "not imported",
     }  # fmt: skip
-    assert "no line `print(\"gone\", model)" in found["bad"]["problem"] and "demo/new.py: a new file" in found["new"]["problem"]
+    assert "no line `print(\"gone\", model)" in found["bad"]["problem"] and "demo/io/new.py: a new file" in found["new"]["problem"]
     assert "(-R)" in found["back"]["problem"] and "No such file" in found["absent"]["problem"]
     spatch = world.cwd / "patchsets" / "vendor" / "one.spatch"
     spatch.write_text(spatch.read_text() + "\n")

@@ -33,7 +33,7 @@ class FileMatch(NamedTuple):
     """The installed file `path` that a section is for, its pristine text and what the hunks make of it.
 
     Else `left_out` says why it is no change of an installed Python file, with `shipped` whether the package has the file, or
-    the folder of one that comes; or `problem` and `hint` say why it cannot be applied.
+    the folder of one that comes; or `problem` and `hint` say why it cannot be applied. With `adds` the file is a new one.
     """
 
     section: Section
@@ -46,6 +46,7 @@ class FileMatch(NamedTuple):
     shipped: bool = False
     problem: str = ""
     hint: str = ""
+    adds: bool = False
 
 
 class _Candidate(NamedTuple):
@@ -74,7 +75,10 @@ class InstalledSources:
             StoreError: a receipt is invalid.
         """
         parts = [part for part in section.path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
-        found = self._candidates(parts) if section.hunks and not section.path.endswith(_UNREAD) else []
+        added = self._added(section, parts)
+        if added:
+            return added
+        found = self._candidates(parts) if section.hunks and not section.path.endswith(_UNREAD[1:]) else []
         if (not section.path.endswith(".py") and not any(each.whole for each in found)) or not section.hunks:
             shipped = bool(section.hunks or not section.bare) and self._is_shipped(section, parts)
             return FileMatch(section, left_out=section.refused or Message("no Python file"), shipped=shipped)
@@ -105,6 +109,23 @@ class InstalledSources:
             return None
         return located, self._text(_Candidate(path, located, 0, whole=True))
 
+    def _added(self, section: Section, parts: Sequence[str]) -> Optional[FileMatch]:
+        """The answer for a file that comes with a folder that a package has; None for any other section."""
+        if section.new is None or _is_beside(parts) or _TEST.fullmatch(parts[-1]):
+            return None
+        homes = [("/".join(parts[at:]), self._package("/".join(parts[at:]))) for at in range(len(parts) - 1)]
+        packages = [(path, located) for path, located in homes if isinstance(located, Located)]
+        for path, located in packages:
+            if not Path(located.site, path).parent.is_dir():
+                continue
+            match = FileMatch(section, path, located, after=section.new, adds=True)
+            if path in self.patched or Path(located.site, path).exists():
+                return match._replace(problem=Message("a file of that name is there already"))
+            self.patched[path] = located, section.new
+            return match
+        why = Message("a new file in a folder that is not installed: a patchset makes none")
+        return FileMatch(section, left_out=why, shipped=True) if packages else None
+
     def _is_shipped(self, section: Section, parts: Sequence[str]) -> bool:
         """Whether the package has the file of a section, or has the folder of one that comes or is in another release.
 
@@ -124,15 +145,19 @@ class InstalledSources:
         found: Dict[str, _Candidate] = {}
         direct = ["/".join(parts[at:]) for at in range(len(parts))]
         for site in self.env.sites:
-            found_here = [each for each in direct if (Path(site) / each).is_file()]
+            found_here = [each for each in direct if self._is_there(site, each)]
             for path in dict.fromkeys([*found_here, *self._named(site, parts[-1])]):
                 located = self._package(path)
-                if isinstance(located, Located) and located.site == site and (Path(site) / path).is_file():
+                if isinstance(located, Located) and located.site == site and self._is_there(site, path):
                     theirs = path.split("/")
                     pairs = zip(reversed(theirs), reversed(parts))
                     common = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(theirs), len(parts)))
                     found.setdefault(path, _Candidate(path, located, common, common in (len(theirs), len(parts))))
         return list(found.values())
+
+    def _is_there(self, site: str, path: str) -> bool:
+        """Whether a file is installed, or an earlier section adds it."""
+        return Path(site, path).is_file() or (path in self.patched and self.patched[path][0].site == site)
 
     def _named(self, site: str, name: str) -> List[str]:
         """The Python files of this name that the RECORD files of a site directory list."""

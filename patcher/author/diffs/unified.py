@@ -54,7 +54,7 @@ class Section(NamedTuple):
     """The part of a diff for one file; `path` is as written there, `line` is its first line (1-based).
 
     `refused` names what is no change of a file's text (a rename, a new file), "" for nothing; with `bare` it changes nothing
-    that a package has, like the mode of a file.
+    that a package has, like the mode of a file. `new` is the text of a file that is added.
     """
 
     path: str
@@ -62,6 +62,7 @@ class Section(NamedTuple):
     hunks: Tuple[UnifiedHunk, ...] = ()
     refused: str = ""
     bare: bool = False
+    new: Optional[bytes] = None
 
 
 class DiffProblem(NamedTuple):
@@ -177,7 +178,9 @@ class _Reader:
         elif after == _NOWHERE or (_EPOCH.search(new) and not any(hunk.side("+") for hunk in hunks)):
             after, refused = before, refused or _DELETED
         path = before if not refused and (before.endswith(".py") or not after.endswith(".py")) else after  # `m.py.orig`
-        self.sections.append(Section(path, line, () if refused else tuple(hunks), refused or mode, bool(mode and not refused)))
+        text = b"".join(line for hunk in hunks for line in hunk.side("+")) if refused == _NEW else None
+        kept = () if refused else tuple(hunks)
+        self.sections.append(Section(path, line, kept, refused or mode, bool(mode and not refused), text))
 
     def _hunk(self, number: int) -> Optional[UnifiedHunk]:
         here, found = self.at, _HUNK.match(self.lines[self.at])
