@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
+from tests.author.test_edit import editor
 from tests.author.world import World
 from tests.command import done
 from tests.hooks import Place
@@ -267,3 +269,43 @@ def test_a_file_that_a_patchset_added_is_no_new_one_of_somebody_else(other):
     assert "new, and no part" not in done(other("diff", "--edited")).out + other("diff", "--edited").err
     (other.path / "demo/else.py").write_text("x = 1\n")
     assert "demo/else.py: new, and no part" in other("diff", "--edited").out + other("diff", "--edited").err
+
+
+def test_an_edit_of_a_text_file_is_captured_with_its_package_and_edited_as_a_copy_and_revised(tmp_path):
+    files = {"demo/cards.yaml": CARDS, "demo/big.bin": "x"}
+    other = Other(tmp_path, MORE, files)
+    call = partial(World.__call__, other)
+    (other.path / "demo/cards.yaml").write_text(CARDS.replace("48", "64"))
+    (other.path / "demo/big.bin").write_text("y")
+    done(call("capture", "demo", "--name", "mine", "--pristine", other.wheel))
+    spatch = tmp_path / "patchsets/mine/mine.spatch"
+    assert spatch.read_text() == "Captured from demo 1.0.\n\n--- demo/cards.yaml\n@@ <text> @@\n-    memory: 48\n+    memory: 64\n"
+    (other.path / "demo/cards.yaml").write_text(CARDS)
+    write = "path.write_text(path.read_text().replace({!r}, {!r}))"
+    done(call("edit", "demo", "cards.yaml", "--name", "copy", **editor(other, write.format("gcu   ", "xpu"))))
+    assert "-  - name: gcu   \n+  - name: xpu\n" in (tmp_path / "patchsets/copy/copy.spatch").read_text()
+    done(call("edit", "mine", **editor(other, write.format("gcu   ", "xpu"))))
+    assert "+  - name: xpu\n" in spatch.read_text() and "+    memory: 64\n" in spatch.read_text()
+    done(call("apply", "mine"))
+    assert other.text("demo/cards.yaml") == CARDS.replace("48", "64").replace("gcu   ", "xpu")
+
+
+def test_update_opens_a_text_file_with_what_is_missing(tmp_path):
+    files = {"demo/cards.yaml": CARDS.replace("memory: 16", "ram: 16")}
+    other = Other(tmp_path, MORE, files)
+    code = "assert '# sitepatch: @@ <text> @@' in path.read_text()\npath.write_text(path.read_text().replace('ram: 16', 'ram: 32'))"
+    done(other("update", "more", "--edit", **editor(other, code)))
+    assert (tmp_path / "mine/more/more-1.0.spatch").read_text().endswith("-    ram: 16\n+    ram: 32\n")
+
+
+def test_a_hook_keeps_a_text_file(tmp_path):
+    place = Place(tmp_path)
+    card = place.site / "demo/cards.yaml"
+    card.write_text(CARDS)
+    spatch = place.path / "mine/two/p.spatch"
+    spatch.write_text(spatch.read_text() + "\n" + MORE)
+    place.install()
+    assert "applied two to 2 files" in place.start().err and card.read_text() == CARDS.replace("16", "32")
+    card.write_text(CARDS)
+    assert "applied two to 1 file" in place.start().err and card.read_text() == CARDS.replace("16", "32")
+    assert place.start().err == ""

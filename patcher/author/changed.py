@@ -24,6 +24,8 @@ from patcher.text.listed import listed, normalized, shortened
 
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
 _BATCH = 200  # files between two reports of progress
+_DATA = (".pyi", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".html", ".j2", ".jinja", ".jinja2", ".tmpl")
+_TEXTS = (*_DATA, ".c", ".cc", ".cpp", ".cu", ".cl")  # sources that a package compiles at run time
 
 
 class InstalledFile(NamedTuple):
@@ -67,7 +69,7 @@ _Site = Dict[str, InstalledFile]
 
 
 def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, unproven: bool = False) -> Search:
-    """Find the Python files that are neither what was installed nor what a patchset made of it.
+    """Find the files that are neither what was installed nor what a patchset made of it: Python, of what is named other texts.
 
     Args:
         env: the environment.
@@ -79,7 +81,8 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
         SitepatchError: there is no such package or file, or it cannot be compared; for all such words.
     """
     notes: List[str] = []
-    suffixes = (".py", *filter(None, (Path(word).suffix for word in words if "/" in word)))
+    named = filter(None, (Path(word).suffix for word in words if "/" in word))
+    suffixes = (".py", *(_TEXTS if words else ()), *named)
     every = {site: _listed(Path(site), notes if not words else [], suffixes) for site in env.own if Path(site).is_dir()}
     chosen = _chosen(env, words, every, unproven=unproven) if words else every
     found: List[InstalledFile] = []
@@ -111,7 +114,7 @@ def _listed(site: Path, notes: List[str], suffixes: Tuple[str, ...]) -> _Site:
         elif not owner.recorded:
             bare.append(f"{owner.name} {owner.version}".rstrip())
         for row in recorded_sources(Path(owner.dist_info), suffixes) if owner.recorded else ():
-            if not path_problem(row.path):
+            if not path_problem(row.path) and ".dist-info/" not in row.path:
                 located = Located(package_of(row.path), str(site), owner.name, owner.version, owner.dist_info)
                 one = found.get(row.path) or InstalledFile(located, row.path)
                 found[row.path] = one._replace(recorded=(*one.recorded, row))

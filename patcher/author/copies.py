@@ -32,7 +32,7 @@ class Copies(NamedTuple):
 
 
 def copy_out(env: Environment, package: str, file: str = "") -> Copies:
-    """Copy the Python files of an import package, as they are installed, to a new directory.
+    """Copy the Python files of an import package, or one file of any kind, as installed, to a new directory.
 
     Args:
         env: the environment.
@@ -46,6 +46,8 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
     located = locate(env, package, [file, f"{package}/{file}"] if file else ())
     every = python_files(located.site, package)
     paths = [path for path in every if not file or path in (file, f"{package}/{file}")]
+    if not paths and file and not file.endswith(".py"):  # a file of another kind is named, or not meant
+        paths = [path for path in (f"{package}/{file}", file) if "/" in path and Path(located.site, path).is_file()][:1]
     if not paths and Path(file).is_file():
         paths = [path for path in named_file(file, {located.site: ()})[1] if path in every]
     if not paths:
@@ -57,17 +59,17 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
         raise UsageError.at(Location(file or package), "found no such Python file in {site}", hint, site=located.site)
     check_clean(env, paths)
     texts = {path: read_file(Path(located.site) / path) for path in paths}
-    copies = laid_out(located, texts)
-    (copies.folder / _STATE).write_text(json.dumps({path: sha256(data).hexdigest() for path, data in texts.items()}))
-    return copies
+    return laid_out(located, texts, texts)
 
 
-def laid_out(located: Located, texts: Mapping[str, bytes]) -> Copies:
-    """Write these files of a package, by path, to a new directory."""
+def laid_out(located: Located, texts: Mapping[str, bytes], installed: Mapping[str, bytes] = {}) -> Copies:
+    """Write these files of a package, by path, to a new directory, and the hashes of what is `installed`."""
     folder = Path(tempfile.mkdtemp(prefix="sitepatch-edit-"))
     for path, data in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
+    if installed:
+        (folder / _STATE).write_text(json.dumps({path: sha256(data).hexdigest() for path, data in installed.items()}))
     return Copies(folder, located, tuple(texts))
 
 
@@ -83,7 +85,8 @@ def copied(env: Environment, folder: Path, added: Sequence[str] = ()) -> List[Tu
     hashes = _hashes(folder)
     found: List[Tuple[InstalledFile, Original]] = []
     problems: List[SitepatchError] = []
-    for path in sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.py")):
+    there = {file.relative_to(folder).as_posix() for file in folder.rglob("*.py")}
+    for path in sorted(there | {path for path in (*hashes, *added) if (folder / path).is_file()}):
         data, here = read_file(folder / path), Location(path)
         located = home_of(env, path)
         installed = read_installed(located.site, path)

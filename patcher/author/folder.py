@@ -125,11 +125,12 @@ def series_files(
     head: Head, patches: Mapping[str, str], paths: Sequence[str], targets: Sequence[PackageRange]
 ) -> Dict[str, str]:
     """The texts of a series' folder: `patches` are the `.spatch` files by name, in order; they change the files `paths`."""
-    variants = [_series_variant(target, patches) for target in targets]
+    variants = [series_variant(target, patches) for target in targets]
     return {MANIFEST: _manifest(head, variants, paths), **patches}
 
 
-def _series_variant(target: PackageRange, patches: Iterable[str]) -> str:
+def series_variant(target: PackageRange, patches: Iterable[str]) -> str:
+    """A `[[variant]]` of a series."""
     return variant_text(target, []).replace("patches = []", f"patches = {_column(patches)}") + "series = true\n"
 
 
@@ -153,7 +154,7 @@ def more_series_files(
         if target.package in known:
             manifest = with_versions(manifest, known.index(target.package), target.versions)
         else:
-            manifest = with_variant(manifest, _series_variant(target, patches))
+            manifest = with_variant(manifest, series_variant(target, patches))
     return {MANIFEST: with_imports(manifest, series.patchset, paths), **patches}
 
 

@@ -119,6 +119,19 @@ def with_versions(manifest: str, number: int, versions: str) -> str:
     raise SitepatchError(what, "write it there by hand: versions = {versions}", versions=written_toml(versions))
 
 
+def with_patches_list(manifest: str, number: int, names: Sequence[str]) -> str:
+    """A manifest with other `.spatch` files in the variant of that index; every other character of it stays.
+
+    Raises:
+        SitepatchError: they are not written in the usual form.
+    """
+    lists = list(re.finditer(r"^patches[ \t]*=[ \t]*\[[^\]]*\]", manifest, re.MULTILINE))
+    if number >= len(lists):
+        raise SitepatchError("variant[{number}]: found no `patches = [...]` of its own in the manifest", number=number)
+    rows = "".join(f"    {written_toml(name)},\n" for name in names)
+    return f"{manifest[: lists[number].start()]}patches = [\n{rows}]{manifest[lists[number].end() :]}"
+
+
 def with_version(manifest: str, version: str) -> str:
     """A manifest with another version of the patchset; every other character of it stays."""
     line = re.compile(r"""^(version[ \t]*=[ \t]*)("[^"\n]*"|'[^'\n]*')""", re.MULTILINE)

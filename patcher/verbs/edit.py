@@ -58,7 +58,8 @@ def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) ->
     check_clean(env, [file.path for file in plan.files if file.change and file.change.old])
     files = read_facts(env, Wanted((requested,))).assignments
     first = next(assignment.located for (assignment,) in files.values())
-    return laid_out(first, {file.path: file.after for file in plan.files})
+    installed = {file.path: file.before for file in plan.files if file.change is None or file.change.old}
+    return laid_out(first, {file.path: file.after for file in plan.files}, installed)
 
 
 @click.command(

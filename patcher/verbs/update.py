@@ -17,18 +17,19 @@ from patcher.author.folder import (
     more_series_files,
     own_folder,
     remove_files,
+    series_variant,
     variant_text,
     write_folder,
     written_list,
 )
-from patcher.author.ranges import ended, overlapping, proven_range, widened, with_variant, with_versions
+from patcher.author.ranges import ended, overlapping, proven_range, widened, with_patches_list, with_variant, with_versions
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.environment import locate
 from patcher.installed.versions import accepts, is_range, is_version, overlap
 from patcher.message import Message, joined
 from patcher.model import FilePatch, HunkText, Located, Patchset, State, Variant
-from patcher.patchset.layers import patch_name
+from patcher.patchset.layers import is_series, patch_name
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import paths_of, pick_variants, resolve_options
@@ -64,6 +65,7 @@ class UpdateOutcome(NamedTuple):
         written: whether the folder was changed.
         problems: a message for each release that cannot be fetched.
         notes: remarks for the user.
+        left: of a series the next patch that does not fit.
     """
 
     folder: Path
@@ -76,13 +78,14 @@ class UpdateOutcome(NamedTuple):
     written: bool = False
     problems: Tuple[str, ...] = ()
     notes: Tuple[str, ...] = ()
+    left: str = ""
 
     @property
     def ok(self) -> bool:
         """Whether the patchset holds for every release that was named or is in its range, or a variant makes it hold."""
         wanted = [tried for tried in self.releases if tried.named or tried.inside]
         bad = [tried for tried in wanted if not tried.holds and tried.outcome.failed]
-        return bool(self.added) or not (bad or self.problems or self.draft.files)
+        return not self.left and (bool(self.added) or not (bad or self.problems or self.draft.files))
 
 
 def update(
@@ -100,8 +103,8 @@ def update(
         name: of a patchset.
         to: versions, ranges, `all` and `newest`; the installed release without any.
         place: the environment.
-        copy: a directory with edited copies (`copy_release`) of the files of the one release that it does not fit, "" to make
-            no variant.
+        copy: a directory with edited copies (`copy_release`) of the files of the one release that it does not fit, of a series
+            of the first patch that does not; "" to make no variant.
         drop_upstream: take the patches out of a series that all of these releases have; it is for these releases alone then.
         events: takes what is done.
 
@@ -114,17 +117,24 @@ def update(
     outcome = _tried(name, releases, place, events)
     if drop_upstream:
         return _without_upstream(outcome)
-    return _with_variant(outcome, os.fspath(copy), releases, place, events) if copy else _wider(outcome, releases)
+    if not copy:
+        return _wider(outcome, releases)
+    outcome = _with_variant(outcome, os.fspath(copy), releases, place, events)
+    if outcome.added and is_series(outcome.patchset):
+        now = _tried(name, releases, place, events).releases
+        outcome = outcome._replace(left=next(filter(None, (_drifted(tried) for tried in now if tried.outcome.failed)), ""))
+    return outcome
 
 
 def copy_release(name: str, to: Texts = (), *, place: Place = HERE, events: Events = SILENT) -> Copies:
     """Copy the files of the release that a patchset does not fit, with the hunks that fit, to be edited for `update`.
 
+    Of a series those of the first patch that does not fit, as the patches before it make them.
+
     Raises:
         SitepatchError: as for `update`; or it fits every release, or several do not fit.
     """
     outcome = _tried(name, one_or_more(to), place, events)
-    _check_no_series(outcome)
     tried = _unfit(outcome.releases)
     return laid_out(tried.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, tried, events).items()})
 
@@ -190,16 +200,6 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
     return outcome._replace(patchset=patchset, ranges=ranges, dropped=dropped, written=True)
 
 
-def _check_no_series(outcome: UpdateOutcome) -> None:
-    """Refuse to edit a series: a variant would be one patch of all."""
-    failed = next((patch.name for one in outcome.releases for patch in one.outcome.patches if patch.problem), "")
-    if failed:
-        what = Message("{name} is a series: its patches are not edited together", name=outcome.patchset.name)
-        raise SitepatchError(
-            what, Message("correct the first one that does not fit: {folder}.spatch", folder=outcome.folder / failed)
-        )
-
-
 def _all_tried(versions: str, proven: Sequence[str], to: Sequence[str]) -> bool:
     """Whether what is asked for has every release from a range to those that it is widened to."""
     new = [version for version in proven if not accepts(versions, version)]
@@ -250,22 +250,39 @@ def _texts(patchset: Patchset, tried: TriedRelease, events: Events) -> Dict[str,
     Of a file that is not there any more it is the one that has the scopes of its hunks.
     """
     from patcher.author.begun import begun  # with the engine
+    from patcher.author.proof import with_patches
 
     options, located = resolve_options(patchset, {}), tried.located
+    before, patches = _layer(patchset.variants[tried.variant], _drifted(tried))
     hunks: Dict[str, Tuple[HunkText, ...]] = dict.fromkeys(paths_of(pick_variants(patchset)[located.package]), ())
-    for patch in patchset.variants[tried.variant].patches:
+    for patch in patches:
         paths = [path for path in patch.paths if Path(located.site, path).is_file()]
         if not paths and not patch.adds:
             located = _whole(located, list(hunks), events)
             paths = _moved(located.site, patch)
         for path in paths:
             hunks[path] = (*hunks.get(path, ()), *patch.hunks)
-    texts = {path: read_installed(located.site, path) for path in hunks}
-    files = {path: (text, begun(text, hunks[path], options)) for path, text in texts.items() if text is not None}
+    found = ((path, read_installed(located.site, path)) for path in hunks if hunks[path] or not _drifted(tried))
+    texts = {path: with_patches(path, text, before)[0] for path, text in found if text is not None}
+    files = {path: (text, begun(text, hunks[path], options)) for path, text in texts.items()}
     if not files:
         what = Message("{one.located.distribution} {one.located.version} has none of the files of this patchset", one=tried)
         raise SitepatchError(what, "make a patchset of its own for that release: sitepatch edit")
     return files
+
+
+def _drifted(tried: TriedRelease) -> str:
+    """The first patch of a series that does not fit, "" for none, or where it is no series."""
+    return next((patch.name for patch in tried.outcome.patches if patch.problem), "")
+
+
+def _layer(variant: Variant, name: str) -> Tuple[List[FilePatch], List[FilePatch]]:
+    """The patches of a series before the one of that name, and that one; all of a variant that is no series are one."""
+    layers = [hunk.layer for patch in variant.patches for hunk in patch.hunks if patch_name(hunk.origin) == name]
+    if not layers:
+        return [], list(variant.patches)
+    before = [patch for patch in variant.patches if patch.hunks[0].layer < layers[0]]
+    return before, [patch for patch in variant.patches if patch.hunks[0].layer == layers[0]]
 
 
 def _whole(located: Located, paths: Sequence[str], events: Events) -> Located:
@@ -302,28 +319,44 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
     if not outcome.draft.complete or not any(file.hunks for file in outcome.draft.files):
         return outcome
     release = one.located.version.split("+")[0]
-    spatch = f"{patchset.name}-{release}.spatch"
+    nearest, drifted = patchset.variants[one.variant], _drifted(one)
+    spatch = f"{drifted or patchset.name}-{release}.spatch"
+    written = [text for file, text in patchset.files.items() if file.endswith(".spatch") and patch_name(file) == drifted]
+    prose = parse_spatch(written[0], spatch)[0] if written else ""
+    files = {spatch: outcome.draft.spatch(prose)}
     there = outcome.folder / spatch
-    left = there.is_file() and spatch not in patchset.files and read_file(there) == outcome.draft.spatch().encode("utf-8")
+    left = there.is_file() and spatch not in patchset.files and read_file(there) == files[spatch].encode("utf-8")
     if there.exists() and not left:  # that of a run which was killed before it wrote the manifest is no obstacle
         hint = Message("edit it, or remove it and its [[variant]] first")
         raise SitepatchError.at(Location(str(there)), "is there already", hint)
-    nearest = patchset.variants[one.variant]
+    patches = parse_spatch(files[spatch], spatch)[1]
+    for edit in edits:
+        check_edit(edit, outcome.draft, patches)
+    differing = "{paths}: it is not byte for byte as edited: {difference}"
+    notes = [Message(differing, paths=file.paths[0], difference=file.difference) for file in outcome.draft.unlike]
+    notes += [Message("the values of options are written out in the new hunks")] if patchset.options else []
+    outcome = outcome._replace(added=spatch, notes=tuple(notes))
+    names = [spatch if patch_name(name) == drifted else name for name in _spatches(nearest, outcome.folder)]
+    if drifted and nearest.versions == f"=={release}":  # the variant that is being made
+        manifest = with_patches_list(patchset.files[MANIFEST], one.variant, names)
+        return outcome._replace(
+            patchset=write_folder(outcome.folder, {**files, MANIFEST: manifest}, replace=True), written=True
+        )
     owner = one.located.distribution if nearest.distributions else ""
-    text = variant_text(PackageRange(nearest.package, owner, f"=={release}"), [spatch])
+    target = PackageRange(nearest.package, owner, f"=={release}")
+    text = series_variant(target, names) if drifted else variant_text(target, [spatch])
     if nearest.names:
         text += f"names = {written_list(nearest.names)}\n"
     variants = list(patchset.variants)
     if one.inside:
         variants[one.variant] = nearest._replace(versions=_ended(outcome, one, to, place))
-    files = {spatch: outcome.draft.spatch()}
-    patches = parse_spatch(files[spatch], spatch)[1]
-    for edit in edits:
-        check_edit(edit, outcome.draft, patches)
-    fixed = [Message("the values of options are written out in the new hunks")] if patchset.options else []
-    differing = "{paths}: it is not byte for byte as edited: {difference}"
-    differs = (Message(differing, paths=file.paths[0], difference=file.difference) for file in outcome.draft.unlike)
-    return _written(outcome, variants, files, text)._replace(added=spatch, notes=(*differs, *fixed))
+    return _written(outcome, variants, files, text)
+
+
+def _spatches(variant: Variant, folder: Path) -> List[str]:
+    """The `.spatch` files of a variant, in their order."""
+    hunks = sorted((hunk for patch in variant.patches for hunk in patch.hunks), key=lambda hunk: hunk.layer)
+    return list(dict.fromkeys(Path(hunk.origin).relative_to(folder).as_posix() for hunk in hunks))
 
 
 def _ended(outcome: UpdateOutcome, tried: TriedRelease, to: Sequence[str], place: Place) -> str:
@@ -368,6 +401,9 @@ def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_u
     of what it looks for; with --edit the files of that release are opened in $VISUAL or $EDITOR, and what is edited becomes
     a further variant, so that one patchset holds on both sides of the change. The environment is not touched.
 
+    Of a series the patches that do not fit are opened one by one, each as those before it make its files. What was edited is
+    in the patchset: a run that was interrupted goes on with the next one.
+
     With --drop-upstream the patches of a series go that all of these releases have themselves; it is then for these releases
     alone. Where one of them does not fit nothing is changed.
     """
@@ -375,14 +411,23 @@ def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_u
         return _report(
             console, to, copy, update(name, to, place=console.place, copy=copy, drop_upstream=drop_upstream, events=console)
         )
-    copies = copy_release(name, to, place=console.place, events=console)
-    folder, first = str(copies.folder), copies.paths[0] if len(copies.paths) == 1 else ""
-    words = ("update", name, *(word for release in to for word in ("--to", release)), "--from", folder)
+    code, left = 0, name
+    while left and not code:
+        copies = copy_release(name, to, place=console.place, events=console)
+        folder, first = str(copies.folder), copies.paths[0] if len(copies.paths) == 1 else ""
+        words = ("update", name, *(word for release in to for word in ("--to", release)), "--from", folder)
+        outcomes: List[UpdateOutcome] = []
 
-    def run() -> int:
-        return _report(console, to, folder, update(name, to, place=console.place, copy=folder, events=console))
+        def run(folder: str = folder, outcomes: List[UpdateOutcome] = outcomes) -> int:
+            outcomes.append(update(name, to, place=console.place, copy=folder, events=console))
+            if not outcomes[0].left:
+                return _report(console, to, folder, outcomes[0])
+            console.info_rows([Row("added", (outcomes[0].added, Message("next: {patch}", patch=outcomes[0].left)))])
+            return 0
 
-    return edit_copies(console, copies.folder, first, console.command(*words), run)
+        code = edit_copies(console, copies.folder, first, console.command(*words), run)
+        left = outcomes[0].left
+    return code
 
 
 def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutcome) -> int:

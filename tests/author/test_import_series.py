@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import threading
+from contextlib import closing
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -13,6 +14,7 @@ from patcher.errors import UsageError
 from patcher.patchset.manifest import load_patchset
 from patcher.verbs.import_ import import_
 from patcher.verbs.place import Place
+from tests.author.test_edit import editor
 from tests.author.test_import import LAYOUT, NEW, another, diff
 from tests.author.world import EDIT, FILES, M, World
 from tests.command import done, tree
@@ -251,8 +253,7 @@ def test_update_takes_out_what_upstream_has_and_widens_what_holds(world):
         before = tree(folder)
         assert "no patch of it" in done(world("update", "vendor", "--to", "1.1", "--to", "1.2", "--drop-upstream", **variables)).err
         done(world("update", "vendor", "--to", "1.3", "--to", "1.4", "--drop-upstream", **variables), 1)
-        told = done(world("update", "vendor", "--to", "1.4", "--edit", **variables), 1)
-        assert "is a series" in told.err and "one.spatch" in told.err and tree(folder) == before
+        assert tree(folder) == before
         told = done(world("update", "vendor", "--to", "1.2", "--to", "1.3", "--drop-upstream", "--json", **variables))
         assert json.loads(told.out)["dropped"] == ["one"]
         patchset = load_patchset(folder, "")
@@ -260,6 +261,38 @@ def test_update_takes_out_what_upstream_has_and_widens_what_holds(world):
         assert not (folder / "one.spatch").exists()
     finally:
         index.close()
+
+
+def test_update_opens_what_drifted_patch_by_patch_and_goes_on_where_it_was(world):
+    checked = OTHER_CODE.replace('ValueError("empty")', 'KeyError("nothing")')
+    two = "Subject: Say what\nAuthor: Zoe\n\n" + diff(EDIT, EDIT.replace('"empty"', 'f"empty: {model!r}"'))
+    code = (
+        "text = path.read_text()\nassert '# sitepatch: ' in text and text.count('# sitepatch: @@') == 1\n"
+        "old, new = ('    return model\\n', '    print(model)\\n    return model\\n')\n"
+        "if '@@ check @@' in text:\n    assert '    print(model)\\n    return model' in text, 'as the patch before makes it'\n"
+        "    assert '# sitepatch: -' in text and '# sitepatch: +' in text, 'both sides'\n"
+        "    {}old, new = ('\"nothing\"', 'f\"nothing: {{model!r}}\"')\npath.write_text(text.replace(old, new))"
+    )
+    with closing(Index()) as index:
+        index.add("demo", "1.4", {**FILES, "demo/m.py": checked})
+        variables = {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "0"}
+        quilt(world, one=ONE, two=two, value=diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py"))
+        folder = run(world, world.cwd).folder
+        words = ("update", "vendor", "--to", "1.4", "--edit")
+        told = done(world(*words, **variables, **editor(world, code.format("sys.exit(1)  # "))), 1)
+        assert "one-1.4.spatch" in told.out and "next: two" in told.out and "ended with exit code 1" in told.err, told.err
+        assert load_patchset(folder, "").variants[1].versions == "==1.4"
+        told = done(world(*words, **variables, **editor(world, code.format(""))))
+        assert "two-1.4.spatch" in told.out and "one-1.4" not in told.out
+        first, second = load_patchset(folder, "").variants
+        assert (first.versions, second.versions, second.series) == ("==1.0", "==1.4", True)
+        names = [patch.hunks[0].origin.rpartition("/")[2] for patch in second.patches]
+        assert names == ["one-1.4.spatch", "two-1.4.spatch", "value.spatch"]
+        assert "Author: Zoe" in (folder / "two-1.4.spatch").read_text()
+        done(world("check", "vendor", "--against", "1.4", **variables))
+        assert "nothing to update" in done(world(*words, **variables, **editor(world, "")), 1).err
+        assert '+        raise KeyError(f"nothing: {model!r}")' in done(world("export", "vendor", "--against", "1.4", **variables)).out
+    done(world("apply", "vendor"))  # the release that is installed
 
 
 # from an address ------------------------------------------------------------------------------------------------------

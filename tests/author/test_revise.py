@@ -104,6 +104,16 @@ def test_files_that_are_not_edited_any_more_or_not_named_stay_and_another_one_co
     assert "--- demo/n.py\n@@ <module> @@" in spatch(world)
 
 
+def test_a_file_of_it_that_is_not_named_is_looked_at_too(world):
+    captured(world, EDIT)
+    world.edit("VALUE = 2\n", "demo/n.py")
+    done(world("capture", "demo/n.py", "--name", "mine", "--adopt", "--pristine", world.wheel))
+    assert "--- demo/m.py\n@@ load @@" in spatch(world) and "--- demo/n.py\n@@ <module> @@" in spatch(world)
+    done(world("status", "--check"))
+    done(world("restore"))
+    assert (world.text(), world.text("demo/n.py")) == (M, FILES["demo/n.py"])
+
+
 def test_a_file_that_another_patchset_changes_too_is_derived_anew(world):
     world.edit(OTHER)
     done(world("capture", "--name", "first", "--adopt"))
