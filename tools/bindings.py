@@ -16,7 +16,7 @@ STATEMENTS = ["print({0})", "x = {0}", "def h():\n    return {0}\nh()", "if {0}:
 MODULE = ["import os", "import re as r", "from os import path", "n = 1", "m = 2", "p: int = 3", "def g(a=0):\n    return a", "class E:\n    n = 4"]
 OUTSIDE = ["os", "r", "path", "n", "m", "p", "g", "E"]
 LOCAL = ["import os", "n = 5", "from os import path", "m = n = 6", "import re as r", "class E:\n    pass"]
-LOCAL += ["def g(a=1):\n    return a", "(m := 10)", "n += 1", "x, *m = (1, 2)", "z = [os for os in (1, 2)]", "with open(path.devnull) as p:\n    pass"]
+LOCAL += ["def g(a=1):\n    return a", "(m := 10)", "n += 1", "x, *m = (1, 2)", "z = [os for os in (1, 2)]", "with open(path.devnull) as p:\n    pass", "n = 7\ndel n"]
 PARAMETERS = ["a=1, b=2", "a=1, *, b=2", "a=1, b: int = 2", "a=1, *b", "a=1, **b"]
 Function = Tuple[str, str, List[str]]  # the qualified name, the indentation, the header and the statements
 

@@ -12,6 +12,7 @@ release, which has the change, nothing may be applied. Releases are fetched with
 from __future__ import annotations
 
 import argparse
+import ast
 import itertools
 import json
 import multiprocessing
@@ -107,7 +108,8 @@ def applied(text: bytes, hunks: Sequence[HunkText]) -> Tuple[Optional[bytes], st
     words = "\n".join(
         f"{answer.state.value} {answer.places} {answer.problem} {answer.hint}".rstrip() for answer in made.answers
     )
-    return (None if any(answer.state is not State.APPLICABLE for answer in made.answers) else made.data), words
+    states = {answer.state for answer in made.answers} - {State.NOT_NEEDED}
+    return (made.data if states == {State.APPLICABLE} else None), words
 
 
 def _at_home(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, str]:
@@ -118,7 +120,7 @@ def _at_home(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, str]:
 
 
 def _upstream(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, bool]:
-    states = {answer.state for answer in rewrite(edit.upstream, hunks, {}).answers}
+    states = {answer.state for answer in rewrite(edit.upstream, hunks, {}).answers} - {State.NOT_NEEDED}
     said = {frozenset([State.APPLICABLE]): "applied", frozenset([State.UPSTREAM]): "upstream"}
     return said.get(frozenset(states), "refused"), peers.verbatim(edit)
 
@@ -133,6 +135,8 @@ def _cell(edit: Edit, version: str, text: bytes, hunks: Sequence[HunkText]) -> C
         expected, made = text, {tool: text if each is None else each for tool, each in made.items()}  # it is there already
     answers = {tool: _judged(each, judge, expected) for tool, each in made.items()}
     ours = made["sitepatch"]
+    if ours is not None and State.NOT_NEEDED.value in message:  # a docstring that is another one there stays as it is
+        answers["sitepatch"] = _judged(_undocumented(ours), judge, _undocumented(expected))
     return Cell(version, judge, answers, message, changes.unified(text, ours, edit.path) if ours is not None else "")
 
 
@@ -156,6 +160,12 @@ def _judged(made: Optional[bytes], judge: str, expected: bytes) -> str:
     if judge != "nobody" and _equal(made, expected):
         return "right"
     return "wrong" if judge in ("definition", "lines") else "unjudged"
+
+
+def _undocumented(text: bytes) -> bytes:
+    """A text with its docstrings emptied, and without comments and layout."""
+    tree = parsed(text)
+    return text if tree is None else ast.unparse(changes.without_docstrings(tree)).encode()
 
 
 def _equal(one: bytes, other: bytes) -> bool:

@@ -422,7 +422,8 @@ def wrong(made: Program, expected: str, data: bytes, hunks: Tuple[HunkText, ...]
     """What is wrong with the result, "" for nothing."""
     states = [each.state for each in result.answers]
     gone = next((each.problem for each in result.answers if each.problem.endswith("nothing binds it there any more")), "")
-    if gone and gone.split("`")[1] not in lost_names(made.before, made.after):
+    name = gone.split("`")[1] if gone else ""
+    if gone and name not in lost_names(made.before, made.after) and not re.search(rf"\bdel\b.*\b{name}\b", made.after):
         return f"all names are bound: {gone}"
     if made.runs and result.splices and bindings.broken(made.after):
         return "a function reads what is not bound, and nothing says so"

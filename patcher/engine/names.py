@@ -36,13 +36,14 @@ class NameUse(NamedTuple):
     """The names of a file: bound by its `module`, and of some statements `lost`, which nothing binds.
 
     `outer` are (qualified name of a function, name) that a function reads from outside of it, `early` those of its own that it
-    reads before it binds them.
+    reads before it binds them, `deleted` those that it, or the module (""), reads below their `del`.
     """
 
     module: Set[str]
     lost: Set[str]
     outer: Set[Tuple[str, str]]
     early: Set[Tuple[str, str]]
+    deleted: Set[Tuple[str, str]]
 
 
 class Broken(NamedTuple):
@@ -57,7 +58,7 @@ def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameU
     """How the statements at some lines (first, last; sorted) use names; None where nobody can know."""
     if source.tree is None or _is_dynamic(source):
         return None
-    use = NameUse(_bound(source.tree.body), set(), set(), set())
+    use = NameUse(_bound(source.tree.body), set(), set(), set(), {("", name.id) for name in _deleted(source.tree.body)})
     known = _known(source, use.module)
     lines = [(first - 1, last + 1) for first, last in lines]  # whatever function is near afterwards is near now
     for name, scopes, _ in _near(source.tree.body, lines):
@@ -67,6 +68,7 @@ def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameU
         own = _own(function)
         use.outer.update((path, name.id) for name in _own_reads(function) if name.id not in own)
         use.early.update((path, name.id) for name in _early(function))
+        use.deleted.update((path, name.id) for name in _deleted(function.body))
     return use
 
 
@@ -92,7 +94,10 @@ def broken(
     for name, scopes, _ in near:
         if not (name.id in known or name.id in before.lost or any(name.id in scope for scope in scopes)):
             found.add(Broken(name.lineno, name.id, ""))
-    for path, function in _functions_near(after.tree.body, lines):
+    functions = [*_functions_near(after.tree.body, lines)]
+    for path, body in [("", after.tree.body), *((path, function.body) for path, function in functions)]:
+        found.update(Broken(name.lineno, name.id, "") for name in _deleted(body) if (path, name.id) not in before.deleted)
+    for path, function in functions:
         own = _own(function)
         names = {name for where, name in before.outer if where == path and name in own}
         reads = [name for name in _own_reads(function) if name.id in names and not _is_bound_above(function, name)]
@@ -168,6 +173,29 @@ def _early(function: _Function) -> List[ast.Name]:
         if at_once and (read.lineno, read.col_offset) < first.get(read.id, (0, 0)):
             early.append(read)
     return early
+
+
+def _deleted(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
+    """The names that a scope reads below a `del` of them in one block, where no statement between may bind them."""
+    if not any(isinstance(node, ast.Delete) for node in _statements(body)):
+        return
+    gone: Set[str] = set()
+    for node in body:
+        bound = _bound([node])
+        simple = not hasattr(node, "body")
+        for read, scopes, path in _reads(node, [], "") if gone else ():
+            if read.id in gone and not scopes and not path and (simple or read.id not in bound):
+                yield read
+        gone -= bound
+        gone |= {
+            target.id
+            for target in getattr(node, "targets", ())
+            if isinstance(node, ast.Delete) and isinstance(target, ast.Name)
+        }
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for part in [node, *getattr(node, "handlers", []), *getattr(node, "cases", [])]:
+                for field in ("body", "orelse", "finalbody"):
+                    yield from _deleted(getattr(part, field, []))
 
 
 def _own_reads(function: _Function) -> Iterator[ast.Name]:

@@ -23,6 +23,33 @@ CASES = {
         "def f(a: int, b: bool = 2, c: str = ''):\n    return a\n",
         "@@ f @@\n-def f(..., b: int = 1, ...):\n+def f(..., b: bool = 2, ...):\n",
     ),
+    "an insertion is beside either neighbour, whose annotation is left open": (
+        "class A:\n    x: int | None = None\n\n    def f(self):\n        return 1\n",
+        "class A:\n    x: int | None = None\n    y = 1\n\n    def f(self):\n        return 1\n",
+        "@@ A @@\n x = None\n+y = 1\n@@ or @@\n+y = 1\n def f(...):\n     ...\n",
+    ),
+    "an import is where the edit has it, else where it may be": (
+        "import re\nfrom lib import b\n",
+        "import re\nimport os\nfrom lib import b\n",
+        "@@ <module> @@\n import re\n+import os\n@@ or @@\n+import os\n ...\n",
+    ),
+    "each part of a docstring is one hunk, where the docstring has it": (
+        'def f(a):\n    """F.\n\n    a: one\n    b: it\n    c: is\n    d: two\n    """\n    return a\n',
+        'def f(a):\n    """F.\n\n    a: two\n    b: it\n    c: is\n    d: three\n    e: four\n    """\n    return a\n',
+        "@@ f @@ in-string when-present\n-    a: one\n+    a: two\n\n"
+        "@@ f @@ in-string when-present\n-    d: two\n+    d: three\n+    e: four\n",
+    ),
+    "a line of a docstring that stands there twice has the one above it": (
+        'def f(a):\n    """F.\n\n    a: one\n    int\n    c: is\n    int\n    d: two\n    """\n    return a\n',
+        'def f(a):\n    """F.\n\n    a: one\n    str\n    c: is\n    int\n    d: three\n    """\n    return a\n',
+        "@@ f @@ in-string when-present\n-    a: one\n-    int\n+    a: one\n+    str\n\n"
+        "@@ f @@ in-string when-present\n-    d: two\n+    d: three\n",
+    ),
+    "a comment inside changed code that has no place is left": (
+        "def f(a):\n    a.b.read()\n    return a\n",
+        "def f(a):\n    a.b.read(\n        # why\n        one=a.b.c, two=a.b.d, three=a.c.d,\n    )\n    return a\n",
+        "@@ f @@\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n return a\n",
+    ),
     "decorators stay in their order": (
         "@first(0)\n@second(1)\ndef f(a):\n    return a\n",
         "@first(0)\n@second(2)\ndef f(a):\n    return a\n",
@@ -51,7 +78,7 @@ CASES = {
     "what a neighbour shares with the new code is written": (
         "def f(path):\n    file = open(path)\n    try:\n        send(path)\n    finally:\n        drop(file.name)\n",
         "def f(path):\n    file = open(path)\n    try:\n        send(path)\n    finally:\n        file.close()\n        drop(file.name)\n",
-        "@@ f @@\n+file.close()\n drop(file.name)\n",
+        "@@ f @@\n+file.close()\n drop(file.name)\n@@ or @@\n finally:\n+    file.close()\n     ...\n",
     ),
     "what is wrapped stands where it stood": (
         "def f(a):\n    b = get(a)\n    parts = split(b)\n    return parts\n",
@@ -81,13 +108,15 @@ CASES = {
     "a helper that a class calls while it is imported stays above it": (
         "import os\n\n\nclass A:\n    x = os.name\n",
         "import os\n\n\ndef _h(a):\n    return a\n\n\nclass A:\n    x = _h(os.name)\n",
-        "@@ <module> @@\n+def _h(a):\n+    return a\n+\n+\n class A:\n     ...\n\n@@ A @@\n-os.name\n+_h(os.name)\n",
+        "@@ <module> @@\n+def _h(a):\n+    return a\n+\n+\n class A:\n     ...\n"
+        "@@ or @@\n import os\n+\n+\n+def _h(a):\n+    return a\n\n@@ A @@\n-os.name\n+_h(os.name)\n",
     ),
     "a helper that the module calls through a method while it is imported stays above it": (
         "class A:\n    def f(self, a):\n        return str(a)\n\n\nX = A().f(1)\n",
         "class A:\n    def f(self, a):\n        return _h(str(a))\n\n\ndef _h(a):\n    return a\n\n\nX = A().f(1)\n",
         "@@ A.f @@\n def f(...):\n-    return str(...)\n+    return _h(str(...))\n\n"
-        "@@ <module> @@\n class A:\n     ...\n+\n+\n+def _h(a):\n+    return a\n",
+        "@@ <module> @@\n class A:\n     ...\n+\n+\n+def _h(a):\n+    return a\n"
+        "@@ or @@\n+def _h(a):\n+    return a\n+\n+\n X = $V\n",
     ),
     "an import does not go above another one of the same name": (
         "import os\nfrom lib import time\n",

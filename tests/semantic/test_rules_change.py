@@ -288,6 +288,8 @@ RULE_16 = {
     "the middle one of a line goes, and the line break stays": lists("old(a, b,\n        c)", "-x = old(a, b, c)\n+x = old(a, c)\n", "old(a,\n        c)"),
     "above the comments of the first, below a blank line": lists("old(\n\n        # one\n        a,\n    )", "-old(a)\n+old(c, a)\n", "old(\n\n        c,\n        # one\n        a,\n    )"),
     "keywords that change places in the hunk": lists("old(k=1,  # k\n        j=2)", "-old(j=$J, k=$K)\n+old(k=$K, j=None)\n", "old(k=1,  # k\n        j=None)"),
+    "a keyword below others that change places": lists("old(a=1, b=2)", "-old(a=1, b=2)\n+old(b=2, a=1, c=3)\n", "old(a=1, b=2, c=3)"),
+    "a keyword above others that change places": lists("old(a=1, b=2)", "-old(a=1, b=2)\n+old(c=3, b=2, a=1)\n", "old(c=3, a=1, b=2)"),
     "keywords of any name that change places": lists("old(k=1, j=2)", "-old($A=1, $B=2)\n+old($B=3, $A=1)\n", "old(j=3, k=1)"),
     "the whole list": lists("[1, 2]", "-[1, 2]\n+[3, 4]\n", "[3, 4]"),
     "a starred element alone": inside("x = A[*b]", "-x = A[*$X]\n+x = A[*$X.y]\n", "x = A[*b.y]"),

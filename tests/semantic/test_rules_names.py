@@ -124,6 +124,15 @@ BROKEN = {  # name: (code, scope, hunk, the problem, "" where every name that st
     "what an inserted function reads, bound below": ("def f(a):\n    print(a)\n    n = 1\n    return n\n", "f", " print(a)\n+def g():\n+    return n\n", ""),
     "what an inserted lambda reads, bound below": ("def f(a):\n    print(a)\n    n = 1\n    return n\n", "f", " print(a)\n+g = lambda: n\n", ""),
     "a read above its binding that was there before": ("def f(a):\n    print(n)\n    x = 1\n    n = 1\n", "f", "-x = 1\n+x = 2\n", ""),
+    "an inserted `del` of what is read below": ("def f(a):\n    y = 1\n    print(a)\n    return y\n", "f", " print(a)\n+del y\n", "nothing binds it there any more"),
+    "an inserted `del` of what is bound again below": ("def f(a):\n    y = 1\n    print(a)\n    y = 2\n    return y\n", "f", " print(a)\n+del y\n", ""),
+    "an inserted `del` of what the next statement changes": ("def f(a):\n    y = 1\n    print(a)\n    y = y + 1\n", "f", " print(a)\n+del y\n", "nothing binds it there any more"),
+    "an inserted `del` of what an `if` binds below": ("def f(a):\n    y = 1\n    print(a)\n    if a:\n        y = 2\n        print(y)\n", "f", " print(a)\n+del y\n", ""),
+    "an inserted `del` in another branch": ("def f(a):\n    y = 1\n    if a:\n        print(a)\n    else:\n        print(y)\n", "f", " print(a)\n+del y\n", ""),
+    "an inserted `del` in the same branch": ("def f(a):\n    y = 1\n    try:\n        pass\n    except E:\n        print(a)\n        print(y)\n", "f", " print(a)\n+del y\n", "nothing binds it there any more"),
+    "an inserted `del` of what the module reads below": ("y = 1\nx = 2\nprint(y)\n", "<module>", " x = 2\n+del y\n", "nothing binds it there any more"),
+    "a read below a `del` that was there before": ("def f(a):\n    y = 1\n    del y\n    x = 1\n    return y\n", "f", "-x = 1\n+x = 2\n", ""),
+    "an inserted `del` of an element": ("def f(a):\n    y = [1]\n    print(a)\n    return y\n", "f", " print(a)\n+del y[0]\n", ""),
     "a `+=` that was wrong before": ("def f(a):\n    print(a)\n    n += 1\n", "f", "-print(a)\n+print(a, 1)\n", ""),
 }  # fmt: skip
 

@@ -22,14 +22,16 @@ class Candidates:
     def __init__(self, before: Text, after: Text) -> None:
         self.changes, self.runs = changes, runs = Changes(before, after), Runs(before, after)
         self.makers = {"change": changes.change, "header": changes.header, "clause": changes.clause, "run": runs.run}
+        self.makers["text"] = changes.text
 
     def of(self, difference: Difference) -> Iterator[Candidate]:
         """The candidates for one difference, each once."""
         seen: Set[str] = set()
+        is_doc = bool(difference.pairs) and difference.pairs[0][0].field() == "doc"  # releases write them in different ways
         for candidate in self.makers[difference.kind](difference):
             if candidate.text not in seen and any(tag != " " for tag, _ in candidate.lines):
                 seen.add(candidate.text)
-                yield candidate
+                yield candidate._replace(optional=is_doc)
 
     def both(self, insertion: Difference, header: Difference) -> Iterator[Candidate]:
         """Candidates for an insertion and a change of the header directly below it; none for other differences."""

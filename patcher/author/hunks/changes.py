@@ -91,6 +91,12 @@ class Changes:
             little = inside and simple and len(distinctive_words([old])) < 2
             yield from alone_and_around(self.before, difference.place, statement, little=little)
 
+    def text(self, difference: Difference) -> Iterator[Candidate]:
+        """The candidate for one of several parts of a string: its lines, which stand there once."""
+        old = self.before.text[slice(*difference.span)].split("\n")
+        lines = (*tagged("-", old), *tagged("+", difference.text.split("\n")))
+        yield Candidate(difference.place.scope, lines, Message("the part of the string that changed"), in_string=True)
+
     def opened(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for an assignment of another value that leave the old one open; none for other differences.
 

@@ -20,8 +20,8 @@ _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
 class Candidate(NamedTuple):
     """A hunk that may make a difference; `form` describes it to the user in a few words.
 
-    `everywhere` is `count=all`. With `elsewhere` it inserts its code in another place than the edit did. `others` are further
-    forms of the hunk, for releases in which it is not found.
+    `everywhere` is `count=all`, `optional` is `when-present`. With `elsewhere` it inserts its code in another place than the
+    edit did. `others` are further forms of the hunk, for releases in which it is not found.
     """
 
     scope: str
@@ -31,6 +31,15 @@ class Candidate(NamedTuple):
     elsewhere: bool = False
     in_string: bool = False
     others: Tuple[Candidate, ...] = ()
+    optional: bool = False
+
+    @property
+    def sides(self) -> Tuple[int, int]:
+        """How many lines of code it needs above its change, and below; without the header of its own definition."""
+        own = re.compile(rf"@|((async )?(def|class) {self.scope.rpartition('.')[2]}\b)")
+        needed = [tag == " " and line.strip() not in ("", "...") and not own.match(line) for tag, line in self.lines]
+        at = next((number for number, (tag, _) in enumerate(self.lines) if tag != " "), 0)
+        return sum(needed[:at]), sum(needed[at:])
 
     @property
     def text(self) -> str:
@@ -40,7 +49,7 @@ class Candidate(NamedTuple):
         return "".join([self._written(self.scope), *further])
 
     def _written(self, scope: str) -> str:
-        flags = " count=all" * self.everywhere + " in-string" * self.in_string
+        flags = " count=all" * self.everywhere + " in-string" * self.in_string + " when-present" * self.optional
         escaped = [line if tag == "+" or self.in_string else _DOLLAR.sub(r"\\x24", line) for tag, line in self.lines]
         body = "".join(f"{tag if line else tag.strip()}{line}\n" for (tag, _), line in zip(self.lines, escaped))
         return f"@@ {scope} @@{flags}\n{body}"

@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.spans import Text, clause_gap, gap
+from patcher.author.hunks.strings import changed_lines
 from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, Value, index_of, same
 from patcher.engine.rewrite.align import best_pairs
 from patcher.engine.rewrite.layout import header_end
@@ -51,8 +52,9 @@ class Difference(NamedTuple):
     """One difference.
 
     Attributes:
-        kind: `change` (of a statement or clause), `header` (of a `def` or `class`), `run` (of a block's statements, `deleted`
-            become `inserted`), or `clause` (some clauses of a statement become others).
+        kind: `change` (of a statement or clause), `text` (of one of several parts of a string), `header` (of a `def` or
+            `class`), `run` (of a block's statements, `deleted` become `inserted`), or `clause` (some clauses of a statement
+            become others).
         blocks: the blocks that hold it, before and after the edit.
         old: the range of statements of the block before the edit.
         new: the range of statements of the block after the edit.
@@ -156,7 +158,10 @@ class _Comparison:
     def statement(self, blocks: Pair, i: int, j: int) -> Iterator[Difference]:
         pair = old, new = blocks[0].statements()[i], blocks[1].statements()[j]
         if old.kind != new.kind or old.kind not in COMPOUND:
-            yield self.change(blocks, i, j, pair)
+            whole = self.change(blocks, i, j, pair)
+            parts = changed_lines(self.before, self.after, *whole.pairs[-1])
+            each = [whole._replace(kind="text", span=span, text=text, start=start) for span, text, start in parts]
+            yield from each or [whole]
             return
         if old.kind in DEFINITIONS:
             if any(not same(value, new.fields[key]) for key, value in old.fields.items() if key != "body"):

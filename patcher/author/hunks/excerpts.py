@@ -237,8 +237,10 @@ def forms(text: Text, node: Node, suffix: str = "", *, literals: bool = False) -
             found.append(Form(tuple(verbatim(text, node)), Message("all of it")))
         return found
     value = node.fields.get("value")
+    typed = node.kind == "Assign" and isinstance(value, Node) and node.fields.get("annotation") is not None
+    bare = [untyped(node)] if typed and not literals else []
     if isinstance(value, Node) and node.kind in ("Assign", "AugAssign") and value.kind not in ("Name", "Integer"):
-        lines = excerpt(text, node.begin, node.outer_end, [(value.outer_start, value.outer_end, f"$V{suffix}")])
+        lines = excerpt(text, node.begin, node.outer_end, [*bare, (value.outer_start, value.outer_end, f"$V{suffix}")])
         found.append(Form(tuple(on_one_line(lines)), Message("its value left open")))
     calls = [
         part
@@ -253,7 +255,7 @@ def forms(text: Text, node: Node, suffix: str = "", *, literals: bool = False) -
         if len(args) > 1 and args[0].kind == "String" and not literals:
             lines = excerpt(text, node.begin, node.outer_end, [left_open(args[1:])])
             found.append(Form(tuple(on_one_line(lines)), Message("its first argument")))
-    found.append(Form(tuple(on_one_line(verbatim(text, node))), Message("all of it")))
+    found.append(Form(tuple(on_one_line(excerpt(text, node.begin, node.outer_end, bare))), Message("all of it")))
     return found
 
 

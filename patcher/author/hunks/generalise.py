@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, compress
+from operator import mul
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, LeftOut, Rejected
@@ -15,7 +16,7 @@ from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
 from patcher.engine.names import unbound
-from patcher.engine.node import COMPOUND, SyntaxProblem
+from patcher.engine.node import COMPOUND, DEFINITIONS, SyntaxProblem
 from patcher.errors import PatchError
 from patcher.message import Message, joined
 from patcher.model import SOURCE
@@ -23,6 +24,7 @@ from patcher.text.lines import line_edits
 
 _AHEAD = 6  # candidates that are tried after the first that works, as one of them may prove more
 _MOST = 60  # candidates that are tried for one difference
+_LONG = 40  # lines of an insertion, above which it is written once
 _ROUNDS = 12  # times that conflicting hunks are replaced by their next candidates
 
 
@@ -158,7 +160,7 @@ class _Choice:
         """The best candidate with further forms for releases in which it does not hold; none where that is no better."""
         if not works:
             return []
-        best = works[0]
+        best = self.at_either_neighbour(works, group)
         for other in works[1:]:
             adds = any(now and not before for before, now in zip(best.held, other.held))
             if adds and not best.candidate.elsewhere and not other.candidate.elsewhere:
@@ -169,6 +171,22 @@ class _Choice:
                 tried = self.trial.of(candidate, group)
                 best = tried if tried.holds > best.holds else best
         return [best] if best.candidate.others else []
+
+    def at_either_neighbour(self, works: Sequence[Tried], group: Tuple[Difference, ...]) -> Tried:
+        """The best candidate; for an insertion also beside the other neighbour, for an import beside one and else anywhere."""
+        best, (difference, *_) = works[0], group
+        if self.trial.others or difference.kind != "run" or difference.deleted or len(best.candidate.lines) > _LONG:
+            return best  # other releases say which forms are needed
+        near = [each for each in works if any(each.candidate.sides)]
+        first, others = best, [each for each in near if not any(map(mul, each.candidate.sides, best.candidate.sides))]
+        if best.candidate.elsewhere and near and difference.inserted[0].kind not in DEFINITIONS:
+            first, others = next((each for each in near if each.exact), near[0]), [best]
+        if not any(first.candidate.sides) or not others:
+            return best
+        other = min(others, key=lambda each: (not each.exact, len(each.candidate.lines))).candidate
+        words = Message("{form}; where that is not found: {other}", form=first.candidate.form, other=other.form)
+        tried = self.trial.of(first.candidate._replace(others=(other,), form=words), group)
+        return best if tried.problem or tried.holds < best.holds else tried
 
     # all of them together -------------------------------------------------------------------------------------------------
     def combined(self, parts: List[_Part]) -> Tuple[List[_Part], bytes]:

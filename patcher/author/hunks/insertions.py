@@ -10,7 +10,7 @@ from typing import Iterator, List, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, in_headers, with_context
 from patcher.author.hunks.differences import Difference, kept_in
-from patcher.author.hunks.excerpts import Form, Hole, excerpt, forms, tagged, verbatim
+from patcher.author.hunks.excerpts import Form, Hole, excerpt, forms, tagged, uncommented, verbatim
 from patcher.author.hunks.names import distinctive_words, mentioned_during_import, names_bound, names_in, read_during_import
 from patcher.author.hunks.spans import Text
 from patcher.engine.node import COMPOUND, DEFINITIONS, STATEMENTS, Node, Value, same
@@ -33,11 +33,14 @@ class Runs:
             yield from self._wrapped(difference)
         if difference.deleted:
             deleted = [line for node in difference.deleted for line in verbatim(self.before, node)]
-            lines = (*tagged("-", deleted), *tagged("+", self.inserted(difference, below=True)))
+            inserted = self.inserted(difference, below=True)
+            bare = [line for line in uncommented(inserted) if line]  # a comment inside changed code may have no place
+            new = [inserted] if bare == inserted else [inserted, bare]
+            whole = [
+                Fragment((*tagged("-", deleted), *tagged("+", lines)), Message("the code that goes")) for lines in new
+            ]
             little = len(distinctive_words(difference.deleted)) < 2
-            yield from alone_and_around(
-                self.before, difference.place, [Fragment(lines, Message("the code that goes"))], little=little
-            )
+            yield from alone_and_around(self.before, difference.place, whole, little=little)
         else:
             yield from self._insertion(difference)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import List, Optional, Tuple
 
 from patcher.author.hunks.spans import Text
@@ -10,6 +11,7 @@ from patcher.engine.node import Node
 from patcher.text.lines import common_ends, line_edits
 
 _LITERAL = re.compile(r"([A-Za-z]{0,3})('''|\"\"\"|'|\")(.*)\2\Z", re.DOTALL)
+_MOST_ABOVE = 4  # lines above a change in a string
 _FEWEST = 2  # words of a line that name a place
 
 
@@ -40,6 +42,38 @@ def changed_part(before: Text, after: Text, old: Node, new: Node) -> Optional[Tu
         above = int(i1 == i2 or j1 == j2 or not "".join(deleted[i1:i2]).strip())
         return deleted[i1 - above : i2], inserted[j1 - above : j2]
     return _words(deleted[i1], inserted[j1]) if i2 - i1 == j2 - j1 == 1 else None  # a line that begins or ends at the quotes
+
+
+def changed_lines(before: Text, after: Text, old: Node, new: Node) -> List[Tuple[Tuple[int, int], str, int]]:
+    """The parts of a string that changed, each as lines that stand in it once: the span, what replaces it, and its start.
+
+    None where it is one part, or they cannot be told apart.
+    """
+    one, other = (_inside(*side) if side[1].kind == "String" else None for side in ((before, old), (after, new)))
+    if one is None or other is None or one[0] != other[0] or "\r" in one[1] + other[1]:
+        return []
+    deleted, inserted = one[1].split("\n"), other[1].split("\n")
+    offsets = [
+        list(accumulate([node.start + len(one[0]), *(len(line) + 1 for line in lines)]))
+        for node, lines in ((old, deleted), (new, inserted))
+    ]
+    parts: List[Tuple[Tuple[int, int], str, int]] = []
+    last = 1
+    for i1, i2, j1, j2 in line_edits(deleted, inserted):
+        above = next((more for more in range(_MOST_ABOVE) if _is_once(deleted, i1 - more, i2)), _MOST_ABOVE)
+        if i1 - above < last or i2 == len(deleted) or above == _MOST_ABOVE:
+            return []
+        rows = inserted[j1 - above : j2]
+        span = offsets[0][i1 - above], offsets[0][i2] - 1
+        parts.append((span, "\n".join(rows), offsets[1][j1 - above]))
+        last = i2
+    return parts if len(parts) > 1 else []
+
+
+def _is_once(lines: List[str], start: int, end: int) -> bool:
+    """Whether these lines name a place in a string: they are in it once, and more than a blank."""
+    part = lines[max(0, start) : end]
+    return bool("".join(part).strip()) and "\n".join(lines).count("\n".join(part)) == 1
 
 
 def _words(old: str, new: str) -> Optional[Tuple[List[str], List[str]]]:

@@ -42,7 +42,10 @@ def align(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[Li
 
 
 def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[List[NodePair], List[Gap]]:
-    """Like `align`; keyword arguments pair by name wherever they stand, since their order does not matter."""
+    """Like `align`; keyword arguments pair by name wherever they stand, since their order does not matter.
+
+    One that is inserted goes below all that the after side has above it.
+    """
     names = {keyword(node): node for node in before if keyword(node)}
     moved = [(names[keyword(node)], node) for node in after if keyword(node) in names]
     in_order = _best(hunk, before, after)
@@ -50,7 +53,16 @@ def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -
         return align(hunk, before, after)
     olds, news = {id(old) for old, _ in moved}, {id(new) for _, new in moved}
     rest = align(hunk, [node for node in before if id(node) not in olds], [node for node in after if id(node) not in news])
-    return [*rest[0], *moved], rest[1]
+    pairs = [*rest[0], *moved]
+
+    def below_all_above(gap: Gap) -> Gap:
+        if not (gap.inserted and keyword(gap.inserted[0])):
+            return gap
+        at = index_of(after, gap.inserted[0])
+        above = (pair for pair in pairs if index_of(after, pair[1]) < at)
+        return gap._replace(above=max(above, key=lambda pair: index_of(before, pair[0]), default=None))
+
+    return pairs, list(map(below_all_above, rest[1]))
 
 
 class Alignment(NamedTuple):
