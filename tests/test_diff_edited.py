@@ -85,7 +85,7 @@ def test_what_was_edited_is_shown_apart_from_what_a_patchset_changed(world):
     assert done(world("diff", "--stat")).out.splitlines()[2:4] == ["edited by hand", " demo/m.py | 1 +"]
     done(world("diff", "--html", "page.html"))
     page = whole((world.cwd / "page.html").read_bytes())
-    assert page.text("h2") == "mine 1.0 fix, appliedRemarksChanged by patchsetsEdited by hand"
+    assert page.text("h2") == "Changed by patchsetsEdited by handmine 1.0 fix, appliedRemarks"
 
 
 @pytest.mark.parametrize("where", ["a backup", "the wheel"])

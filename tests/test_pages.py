@@ -169,6 +169,13 @@ def test_the_first_change_of_a_review_is_above_its_reasons():
     assert "<details><summary>1 file</summary>" in page, "the list of files is folded"
 
 
+def test_a_review_of_what_does_not_fit_says_so_above_its_reasons():
+    lost = Answer("p", "m.py", "f", State.NOT_FOUND, (), "`f` is gone", "")
+    page = review.review_page("t", DiffOutcome(ENV, answers=(lost,)), [Reason(WHY, {}, False)]).decode()
+    assert '<p class="summary">nothing differs</p>' in page and "<code>f</code> is gone" in page
+    assert page.index('id="remarks"') < page.index('id="reasons"')
+
+
 def test_releases_in_which_nothing_fails_are_folded():
     page = releases_page().decode()
     failed, folded = page.partition("<details><summary>pkg: 36 releases in which nothing fails</summary>")[::2]

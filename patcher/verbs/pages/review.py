@@ -50,7 +50,7 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
         reasons: the patchsets that make the difference.
     """
     given = Anchors()
-    places = [given.name(name) for name in ("reasons", "remarks")]
+    places = {name: given.name(name) for name in ("reasons", "remarks")}
     files: List[_File] = []
     for diff in outcome.applied:
         by = Message("changed by {patchsets}", patchsets=", ".join(diff.patchsets))
@@ -60,13 +60,13 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
         files.append(_file(diff, _PLANNED, by, given))
     files += [_file(edit.diff, _EDITED, _compared(edit), given, "edited:") for edit in outcome.edits if edit.diff]
     layout = HunkLayout(min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True)
-    below = [[*map(_why, reasons)], [*_remarks(outcome)]]
-    titles = Message("reasons"), Message("remarks")
-    links = [link(place, localized(title)) for place, title, parts in zip(places, titles, below) if parts]
+    below = [(Message("reasons"), [*map(_why, reasons)]), (Message("remarks"), [*_remarks(outcome)])]
+    below = [(title, parts) for title, parts in (reversed(below) if outcome.failed else below) if parts]
+    links = [link(places[title], localized(title)) for title, _ in below]
     body = [_summary(outcome, files), _where(outcome, files, links), *_contents(files)]
     body += [_SWITCH, tag("label", Message("one column"), for_="one")] if files else []
     body += [tag("div", *_sections(files, layout), class_="files" if len(files) <= _LISTED else "files many")]
-    body += [tag("div", *parts, id=place) for place, parts in zip(places, below) if parts]
+    body += [tag("div", *parts, id=places[title]) for title, parts in below]
     return html_document(title, body, ("review", "code"), script=bool(files))
 
 
@@ -88,7 +88,8 @@ def _summary(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
     parts += [Message("{files} edited by hand", files=count(len(outcome.edits), "file"))] if outcome.edits else []
     diffs = [file.view.diff for file in files]
     size = counts(sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs))
-    return tag("p", joined(", ", parts) or Message("nothing differs"), " ", size, class_="summary")
+    what = localized(joined(", ", parts)) if parts else localized(Message("nothing differs"))
+    return tag("p", what, *([" ", size] if diffs else []), class_="summary")
 
 
 def _where(outcome: DiffOutcome, files: Sequence[_File], links: Sequence[Html]) -> Html:
