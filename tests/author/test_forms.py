@@ -45,6 +45,11 @@ CASES = {
         "@@ f @@ in-string when-present\n-    a: one\n-    int\n+    a: one\n+    str\n\n"
         "@@ f @@ in-string when-present\n-    d: two\n+    d: three\n",
     ),
+    "an insertion between a comment and its statement is below that comment": (
+        "def f(a):\n    b = 1\n    # why\n    if a.b:\n        return b\n",
+        "def f(a):\n    b = 1\n    # why\n    print(b)\n    if a.b:\n        return b\n",
+        "@@ f @@\n # why\n+print(b)\n if a.b:\n     ...\n",
+    ),
     "a comment inside changed code that has no place is left": (
         "def f(a):\n    a.b.read()\n    return a\n",
         "def f(a):\n    a.b.read(\n        # why\n        one=a.b.c, two=a.b.d, three=a.c.d,\n    )\n    return a\n",
