@@ -266,23 +266,24 @@ def _bodies(node: ast.If) -> List[List[ast.stmt]]:
 
 
 def _redefinitions(source: Source) -> Iterator[Tuple[str, int]]:
-    """The qualified name and line of each undecorated `def` that replaces an earlier one in the same body.
+    """The qualified name and line of each undecorated `def` or `class` that replaces an earlier one in the same body.
 
-    Not counted where a statement between the two reads the name: the earlier one is still used then.
+    Not counted where a statement or a base class between the two reads the name: the earlier one is still used then.
     """
     waiting: List[Tuple[str, List[ast.stmt]]] = [("", source.tree.body if source.tree is not None else [])]
     while waiting:
         prefix, body = waiting.pop()
-        others: List[ast.stmt] = []
-        seen: Dict[str, int] = {}  # the number of other statements above the last `def`
+        others: List[ast.AST] = []
+        seen: Dict[str, int] = {}  # the number of other statements and base classes above the last one
         for node in body:
             if isinstance(node, ast.ClassDef):
                 waiting.append((f"{prefix}{node.name}.", node.body))
-            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.decorator_list:
+                others += node.bases
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not node.decorator_list:
                 if node.name in seen and not any(_names(each, node.name) for each in others[seen[node.name] :]):
                     yield prefix + node.name, node.lineno
                 seen[node.name] = len(others)
-            else:
+            elif not isinstance(node, ast.ClassDef):
                 others.append(node)
 
 

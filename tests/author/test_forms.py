@@ -45,6 +45,17 @@ CASES = {
         "@@ f @@ in-string when-present\n-    a: one\n-    int\n+    a: one\n+    str\n\n"
         "@@ f @@ in-string when-present\n-    d: two\n+    d: three\n",
     ),
+    "parts of a docstring that need the same line are one hunk": (
+        'def f(a):\n    """F.\n\n    a: one\n    int\n    c: is\n    int\n    """\n    return a\n',
+        'def f(a):\n    """F.\n\n    a: two\n    int\n    b: it\n    c: is\n    int\n    """\n    return a\n',
+        '@@ f @@ when-present\n-"""F.\n-\n-    a: one\n-    int\n-    c: is\n-    int\n-    """\n'
+        '+"""F.\n+\n+    a: two\n+    int\n+    b: it\n+    c: is\n+    int\n+    """\n',
+    ),
+    "an insertion between a comment and its statement is below that comment": (
+        "def f(a):\n    b = 1\n    # why\n    if a.b:\n        return b\n",
+        "def f(a):\n    b = 1\n    # why\n    print(b)\n    if a.b:\n        return b\n",
+        "@@ f @@\n # why\n+print(b)\n if a.b:\n     ...\n",
+    ),
     "a comment inside changed code that has no place is left": (
         "def f(a):\n    a.b.read()\n    return a\n",
         "def f(a):\n    a.b.read(\n        # why\n        one=a.b.c, two=a.b.d, three=a.c.d,\n    )\n    return a\n",

@@ -398,6 +398,24 @@ RULE_20 = {
         "x = A(\n        1,\n    )", "-x = A(1)\n+x = A(\n+    1,\n+    2,  # two\n+)\n", State.CONFLICT, "a comment inside the new code has no place there",
     ),
     "a comment on a line of several statements has no place": stays("x = a; c()", "-x = a\n+x = b  # n\n", State.CONFLICT, "no place for the comment"),
+    "an insertion below the comment of the statement below": Changed(
+        "def f(a):\n    b()\n\n    # why\n    c(a)\n", " # why\n+print(a)\n c(a)\n", "def f(a):\n    b()\n\n    # why\n    print(a)\n    c(a)\n",
+    ),
+    "an insertion between two comments": Changed(
+        "def f(a):\n    # one\n    # two\n    c(a)\n", " # one\n+print(a)\n c(a)\n", "def f(a):\n    # one\n    print(a)\n    # two\n    c(a)\n",
+    ),
+    "an insertion below a comment below the statement above": Changed(
+        "def f(a):\n    b()\n\n    # why\n    c(a)\n", " b()\n # why\n+print(a)\n", "def f(a):\n    b()\n\n    # why\n    print(a)\n    c(a)\n",
+    ),
+    "an insertion below a comment that the file does not have": Changed(
+        "def f(a):\n    b()\n    # so\n    c(a)\n", " # why\n+print(a)\n c(a)\n", "def f(a):\n    b()\n    print(a)\n    # so\n    c(a)\n",
+    ),
+    "an insertion below a statement and a comment that the file does not have": Changed(
+        "def f(a):\n    b()\n    # so\n    c(a)\n", " b()\n # why\n+print(a)\n", "def f(a):\n    b()\n    print(a)\n    # so\n    c(a)\n",
+    ),
+    "an insertion below a comment that stands elsewhere": Changed(
+        "def f(a):\n    b()\n    c(a)\n    # why\n    e()\n", " b()\n # why\n+print(a)\n", "def f(a):\n    b()\n    print(a)\n    c(a)\n    # why\n    e()\n",
+    ),
     "comments on context lines are not looked at": beside(" x = a  # another\n+print(x)\n", "# trailing\n", "# trailing\n    print(x)\n"),
     "comments on removed lines are not looked at": beside("-y = b  # another\n", "    y = b\n", ""),
     "in an expression hunk": Refused("-old(1)\n+max(1)  # why\n", "a comment in an expression hunk has no place to go: write the whole statement", "# why"),

@@ -49,8 +49,12 @@ class Runs:
 
         With `below` they are inserted above the statement below and its comments, else below the statement above.
         """
+        return self._with_comments(difference, below, bare)[1]
+
+    def _with_comments(self, difference: Difference, below: bool, bare: bool = False) -> Tuple[List[str], List[str]]:
+        """The comments that the file has directly above the inserted code; and the lines as `inserted` has them."""
         if not difference.inserted:
-            return []
+            return [], []
         text, start, end = self.after, difference.inserted[0].begin, difference.inserted[-1].outer_end
         above = _between(text, text.code_before(start), start)
         shown = excerpt(text, start, end)
@@ -73,9 +77,9 @@ class Runs:
         while foot and following and foot[-1] == following[-1]:
             foot, following = foot[:-1], following[:-1]
         known = max(at for at in range(len(foot) + 1) if foot[:at] == above[:at] and "" not in foot[at - 1 : at])
-        above = above[known:]  # comments that are there already are not inserted again
-        lines = [*above, *shown, *("" for line in following if not line)]
-        return [line for line in lines if line] if bare else lines
+        # comments that are there already are not inserted again
+        lines = [*above[known:], *shown, *("" for line in following if not line)]
+        return list(filter(None, above[:known])), [line for line in lines if line] if bare else lines
 
     def _insertion(self, difference: Difference) -> Iterator[Candidate]:
         yield from self._elsewhere(difference)
@@ -95,7 +99,12 @@ class Runs:
         ]
         ordered.sort(key=lambda each: each[2])
         near: List[Fragment] = []
+        comments, beneath = self._with_comments(difference, True)
         for form, lower, _ in ordered:
+            if lower and comments:  # between a comment and the statement below it
+                words = Message("below the comment above it, {words}", words=form.words)
+                lines = (*tagged(" ", comments), *tagged("+", beneath), *tagged(" ", form.lines))
+                near.append(Fragment(lines, words, False, True))
             for lines in inserted[lower]:
                 context = tagged(" ", form.lines)
                 beside = "beside the statement below, {words}" if lower else "beside the statement above, {words}"

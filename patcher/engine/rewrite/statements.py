@@ -235,7 +235,7 @@ def _insert_after(
     edits: Edits, gap: Gap, code: Node, parent: Optional[Node], *, at: Optional[int] = None, indent: Optional[str] = None
 ) -> None:
     edits.check_own_lines(code, parent)
-    at = lines_end(edits.lines, code) if at is None else at
+    at = _below_comments(edits, gap, lines_end(edits.lines, code)) if at is None else at
     _add_lines(edits, gap, at, edits.lines.indent(code.begin) if indent is None else indent)
 
 
@@ -247,14 +247,37 @@ def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
     edits.add(at, at, text)
 
 
+def _named_comments(edits: Edits, gap: Gap) -> List[str]:
+    """The comments on context lines directly above an insertion: where the file has one there, it goes below (rule 18)."""
+    side, row = edits.hunk.after, _rows(edits, gap)[0] - 1
+    found: List[str] = []
+    while row >= 0 and side.numbers[row] in side.context and side.lines.row(row).lstrip()[:1] in ("", "#"):
+        found.append(side.lines.row(row).strip())
+        row -= 1
+    return list(filter(None, found))
+
+
+def _below_comments(edits: Edits, gap: Gap, at: int) -> int:
+    """`at`, or the offset below the last comment there that the hunk names above what it inserts."""
+    named, end = _named_comments(edits, gap), at
+    while named and end < len(edits.text):
+        line, end = edits.text[end : edits.lines.end(end)].strip(), edits.lines.end(end)
+        if line[:1] not in ("", "#"):
+            break
+        at = end if line in named else at
+    return at
+
+
 def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -> None:
     edits.check_own_lines(code, parent)
     at = edits.lines.start(code.begin)
-    indent = edits.lines.indent(code.begin)
+    indent, named = edits.lines.indent(code.begin), _named_comments(edits, gap)
     while at and gap.inserted[0].kind != "Decorator":  # above the comments directly over it
         above = edits.lines.start(at - 1)
         line = edits.text[above:at]
         if not (line.startswith(indent + "#")) or line.startswith("#!") or (above == 0 and "coding" in line):
+            break
+        if line.strip() in named:
             break
         at = above
     _add_lines(edits, gap, at, indent)
