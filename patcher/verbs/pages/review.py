@@ -49,16 +49,16 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
         outcome: what differs.
         reasons: the patchsets that make the difference.
     """
-    given = Anchors()
-    places = [given.name(name) for name in ("reasons", "remarks")]
+    names = Anchors()
+    places = [names.name(name) for name in ("reasons", "remarks")]
     files: List[_File] = []
     for diff in outcome.applied:
         by = Message("changed by {patchsets}", patchsets=", ".join(diff.patchsets))
-        files.append(_file(diff, _CHANGED, by, given))
+        files.append(_file(diff, _CHANGED, by, names))
     for diff in outcome.planned:
         by = Message("would be changed by {patchsets}", patchsets=", ".join(diff.patchsets))
-        files.append(_file(diff, _PLANNED, by, given))
-    files += [_file(edit.diff, _EDITED, _compared(edit), given, "edited:") for edit in outcome.edits if edit.diff]
+        files.append(_file(diff, _PLANNED, by, names))
+    files += [_file(edit.diff, _EDITED, _compared(edit), names, "edited:") for edit in outcome.edits if edit.diff]
     layout = HunkLayout(min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True)
     below = [[*map(_why, reasons)], [*_remarks(outcome)]]
     titles = Message("reasons"), Message("remarks")
@@ -70,9 +70,9 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     return html_document(title, body, ("review", "code"), script=bool(files))
 
 
-def _file(diff: FileDiff, heading: str, about: str, given: Anchors, before: str = "") -> _File:
+def _file(diff: FileDiff, heading: str, about: str, names: Anchors, before: str = "") -> _File:
     view = View(diff)
-    return _File(view, heading, about, anchors(diff, view, given, before))
+    return _File(view, heading, about, anchors(diff, view, names, before))
 
 
 def _compared(edit: HandEditDiff) -> str:
@@ -105,27 +105,27 @@ def _list(rows: Sequence[Tuple[str, str]]) -> Html:
 
 
 def _why(reason: Reason) -> Html:
-    one = reason.patchset
+    patchset = reason.patchset
     state = "applied" if reason.applied else Message("not applied yet")
-    rows: List[Tuple[str, str]] = [(FIELDS.get(key, key), _linked(value)) for key, value in one.provenance.items()]
-    rows += [("for", release_ranges(one.variants))]
-    for option in one.options:
+    rows: List[Tuple[str, str]] = [(FIELDS.get(key, key), _linked(value)) for key, value in patchset.provenance.items()]
+    rows += [("for", release_ranges(patchset.variants))]
+    for option in patchset.options:
         value = option_text(reason.options.get(option.name, option.default))
         about = localized(Message("{help} (default {option_text})", help=option.help, option_text=option_text(option.default)))
         rows.append(("option", join(tag("code", f"{option.name}={value}"), " ", about)))
-    rows += [("from", str(one.source)), ("digest", tag("code", one.digest))]
-    first, _, table = reason.checked.partition("\n")
+    rows += [("from", str(patchset.source)), ("digest", tag("code", patchset.digest))]
+    proof, _, table = reason.checked.partition("\n")
     checked = (
-        tag("details", tag("summary", Message("proven on {first}", first=first)), tag("pre", lines(table))) if first else ""
+        tag("details", tag("summary", Message("proven on {first}", first=proof)), tag("pre", lines(table))) if proof else ""
     )
-    heading = tag("h2", f"{one.name} {one.version} ", tag("small", f"{one.kind}, {state}"))
-    prose = tag("div", tag("p", one.summary, class_="summary"), *_prose(one.prose))
+    heading = tag("h2", f"{patchset.name} {patchset.version} ", tag("small", f"{patchset.kind}, {state}"))
+    prose = tag("div", tag("p", patchset.summary, class_="summary"), *_prose(patchset.prose))
     return tag("section", heading, prose, tag("div", _list(rows), checked), class_="why")
 
 
-def _prose(text: str) -> Iterator[Html]:
+def _prose(prose: str) -> Iterator[Html]:
     """The paragraphs of a patchset's prose; all but the first ones can be unfolded."""
-    parts = [part.strip("\n") for part in re.split(r"\n[ \t]*\n", text) if part.strip()]
+    parts = [part.strip("\n") for part in re.split(r"\n[ \t]*\n", prose) if part.strip()]
     paragraphs = [html for part in parts for html in _paragraph(part)]
     yield from paragraphs[:_PROSE]
     if paragraphs[_PROSE:]:
