@@ -95,19 +95,19 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
 
 
 def _about(
-    text: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
+    query: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
 ) -> Tuple[List[Patchset], List[Tuple[Symptom, str]]]:
     """What a text is about: an error message that a symptom's pattern matches, or words that are all in a description.
 
     Args:
-        text: what was pasted or typed; upper and lower case are the same.
+        query: what was pasted or typed; upper and lower case are the same.
         patchsets: of which name, summary, prose and symptoms are looked at.
         general: symptoms that no patchset cures.
 
     Returns:
         the patchsets, and the symptoms that the text is about, each with the name of the patchset that cures it ("": none).
     """
-    words = text.lower().split()
+    words = query.lower().split()
 
     def about(*texts: str) -> bool:
         content = "\n".join(texts).lower()
@@ -115,7 +115,7 @@ def _about(
 
     def shown(symptom: Symptom) -> bool:
         texts = symptom.name, *symptom.patterns, symptom.meaning, symptom.advice
-        return any(matches_pattern(pattern, text) for pattern in symptom.patterns) or about(*texts)
+        return any(matches_pattern(pattern, query) for pattern in symptom.patterns) or about(*texts)
 
     symptoms = [(symptom, patchset.name) for patchset in patchsets for symptom in patchset.symptoms if shown(symptom)]
     cured = {name for _, name in symptoms}
