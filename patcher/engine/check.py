@@ -273,17 +273,17 @@ def _redefinitions(source: Source) -> Iterator[Tuple[str, int]]:
     waiting: List[Tuple[str, List[ast.stmt]]] = [("", source.tree.body if source.tree is not None else [])]
     while waiting:
         prefix, body = waiting.pop()
-        statements: List[ast.stmt] = []
+        others: List[ast.stmt] = []
         seen: Dict[str, int] = {}  # the number of other statements above the last `def`
         for node in body:
             if isinstance(node, ast.ClassDef):
                 waiting.append((f"{prefix}{node.name}.", node.body))
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.decorator_list:
-                if node.name in seen and not any(_names(statement, node.name) for statement in statements[seen[node.name] :]):
+                if node.name in seen and not any(_names(each, node.name) for each in others[seen[node.name] :]):
                     yield prefix + node.name, node.lineno
-                seen[node.name] = len(statements)
+                seen[node.name] = len(others)
             else:
-                statements.append(node)
+                others.append(node)
 
 
 def _names(node: ast.AST, name: str) -> bool:

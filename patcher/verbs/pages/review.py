@@ -49,16 +49,16 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
         outcome: what differs.
         reasons: the patchsets that make the difference.
     """
-    names = Anchors()
-    places = [names.name(name) for name in ("reasons", "remarks")]
+    given = Anchors()
+    places = [given.name(name) for name in ("reasons", "remarks")]
     files: List[_File] = []
     for diff in outcome.applied:
         by = Message("changed by {patchsets}", patchsets=", ".join(diff.patchsets))
-        files.append(_file(diff, _CHANGED, by, names))
+        files.append(_file(diff, _CHANGED, by, given))
     for diff in outcome.planned:
         by = Message("would be changed by {patchsets}", patchsets=", ".join(diff.patchsets))
-        files.append(_file(diff, _PLANNED, by, names))
-    files += [_file(edit.diff, _EDITED, _compared(edit), names, "edited:") for edit in outcome.edits if edit.diff]
+        files.append(_file(diff, _PLANNED, by, given))
+    files += [_file(edit.diff, _EDITED, _compared(edit), given, "edited:") for edit in outcome.edits if edit.diff]
     layout = HunkLayout(min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True)
     below = [[*map(_why, reasons)], [*_remarks(outcome)]]
     titles = Message("reasons"), Message("remarks")
