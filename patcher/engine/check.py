@@ -66,7 +66,7 @@ def check_result(
     Returns:
         the answers of `matched`; those of the hunks that a failed check concerns become a conflict.
     """
-    answers = [each.answer for each in matched]
+    answers = [match.answer for match in matched]
     problem = ""
     redefined = Counter(name for name, _ in _redefinitions(source))
     lines = [(source.lines.number(source.character(s.start)), source.lines.number(source.character(s.end))) for s in splices]
@@ -90,12 +90,12 @@ def check_result(
     if problem:
         return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
     checked: List[HunkAnswer] = []
-    every = [(edit, change) for each in matched for change in each.changes for edit in change.edits]
-    for each in matched:
-        answer, hint = each.answer, ""
+    all_edits = [(edit, change) for match in matched for change in match.changes for edit in change.edits]
+    for match in matched:
+        answer, hint = match.answer, ""
         try:
-            problem = _second_change(result, each.hunk, rewritten) or _check_hunk(result, each, every, offsets)
-            hint = _NESTED if each.form.text.expected != 1 else ""
+            problem = _second_change(result, match.hunk, rewritten) or _check_hunk(result, match, all_edits, offsets)
+            hint = _NESTED if match.form.text.expected != 1 else ""
         except (SyntaxProblem, TooManySteps) as error:
             problem = Message("the result cannot be read for checking: {error}", error=error)
         except Conflict as error:
@@ -105,12 +105,12 @@ def check_result(
     unread = broken(use, result, lines, injected)
     if unread:
         line, lost, function = unread[0]
-        what = Message(
+        cause = Message(
             "`{lost}` is read in line {line} of the result, and nothing binds it there any more", lost=lost, line=line
         )
         hint = Message("keep what binds it, or change what reads it in the same patchset")
         if function:
-            what = Message(
+            cause = Message(
                 "`{lost}` is a local of `{function}` now, and line {line} of the result reads it before it is bound",
                 lost=lost,
                 function=function[1:],
@@ -118,15 +118,15 @@ def check_result(
             )
             hint = Message("give it another name")
         checked = [
-            answer._replace(state=State.CONFLICT, problem=what, hint=hint) if answer.splices else answer for answer in checked
+            answer._replace(state=State.CONFLICT, problem=cause, hint=hint) if answer.splices else answer for answer in checked
         ]
     missing = unbound(source, result, inserted, injected)
     if missing:
         names = joined(", ", (Message("`{item.name}` (line {item.line} of the result)", item=item) for item in missing))
-        text = Message("the inserted code reads names that nothing binds there: {names}", names=names)
+        cause = Message("the inserted code reads names that nothing binds there: {names}", names=names)
         hint = Message("import them in the inserted code, or list injected names in the variant (`names = […]`)")
         checked = [
-            answer._replace(state=State.CONFLICT, problem=text, hint=hint) if answer.splices else answer for answer in checked
+            answer._replace(state=State.CONFLICT, problem=cause, hint=hint) if answer.splices else answer for answer in checked
         ]
     return checked
 
@@ -147,8 +147,8 @@ class _OffsetMap:
 
 def _second_change(result: Source, hunk: Hunk, rewritten: Rewritten) -> str:
     """The problem where applying the hunk to the result would change it again, else ""."""
-    form, found = find_form(result, hunk)
-    for place in found.todo:
+    form, places = find_form(result, hunk)
+    for place in places.todo:
         edits = rewritten(result, form, place, place.matches[0])
         if any(result.text[edit.start : edit.end] != edit.text for edit in edits):
             line = result.lines.number(place.start)
@@ -156,7 +156,7 @@ def _second_change(result: Source, hunk: Hunk, rewritten: Rewritten) -> str:
     return ""
 
 
-def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, MatchEdits]], offsets: _OffsetMap) -> str:
+def _check_hunk(result: Source, matched: Matched, all_edits: Sequence[Tuple[Edit, MatchEdits]], offsets: _OffsetMap) -> str:
     """The problem where the after side of a hunk does not match at each place that was changed, else ""."""
     hunk = matched.form
     if not matched.changes or not (hunk.after.written if hunk.text.in_string else hunk.after.nodes):
@@ -169,11 +169,11 @@ def _check_hunk(result: Source, matched: Matched, every: Sequence[Tuple[Edit, Ma
         start = offsets.to(byte(min([match.start, *(edit.start for edit in inside)])))
         end = offsets.to(byte(max([match.end, *(edit.end for edit in inside)])), end=True)
         if not any(
-            place.start < end and start < place.end and any(_same_names(change, other, every) for other in place.matches)
+            place.start < end and start < place.end and any(_same_names(change, after, all_edits) for after in place.matches)
             for place in places
         ):
             line = result.lines.number(start)
-            foreign = (edit for edit, other in every if all(other is not own for own in matched.changes))
+            foreign = (edit for edit, owner in all_edits if all(owner is not own_change for own_change in matched.changes))
             shared = next((edit for edit in foreign if edit.start < match.end and match.start < edit.end), None)
             if shared is not None:
                 where = offsets.source.lines.number(shared.start)
@@ -197,12 +197,12 @@ def _after_side_places(result: Source, hunk: Hunk) -> List[MatchRange]:
     return [place for block in blocks for place in side_places(hunk, hunk.after, block, matcher)]
 
 
-def _same_names(change: MatchEdits, after: Match, every: Sequence[Tuple[Edit, MatchEdits]]) -> bool:
+def _same_names(change: MatchEdits, after: Match, all_edits: Sequence[Tuple[Edit, MatchEdits]]) -> bool:
     """Whether the metavariables are bound to the same code in the result, leaving out code that another change edits."""
     for name, node in after.names.items():
         old = change.match.names[name]
-        edited = (other for edit, other in every if old.start <= edit.start and edit.end <= old.end)
-        if not same(old, node) and all(other is change for other in edited):
+        edited = (owner for edit, owner in all_edits if old.start <= edit.start and edit.end <= old.end)
+        if not same(old, node) and all(owner is change for owner in edited):
             return False
     return True
 
@@ -236,14 +236,14 @@ def _defined_twice(result: Source, before: Counter[str]) -> str:
 
 def _equal_branches(result: Source, matched: Sequence[Matched], inserted: Sequence[Tuple[int, int]]) -> str:
     """The problem where all branches of an inserted `if` are equal that are written otherwise: upstream has one of them."""
-    after = [top for each in matched if each.changes for top in each.form.after.nodes]
+    after = [top for match in matched if match.changes for top in match.form.after.nodes]
     written = [_branches(node) for top in after for node in top.walk() if node.kind == "If"]
-    if not any(written) or any(branches and all(same(branches[0], other) for other in branches) for branches in written):
+    if not any(written) or any(branches and all(same(branches[0], branch) for branch in branches) for branches in written):
         return ""
     for node in ast.walk(result.tree) if result.tree is not None else ():
         if isinstance(node, ast.If) and len({ast.dump(ast.Module(body, [])) for body in _bodies(node)}) == 1:
             start = result.lines.starts[node.lineno - 1] + node.col_offset  # only blanks stand before it
-            if any(first <= start < last for first, last in inserted):
+            if any(begin <= start < end for begin, end in inserted):
                 line = node.lineno
                 return Message(
                     "all branches of the `if` in line {line} of the result would be equal: upstream has one of them", line=line
@@ -254,15 +254,15 @@ def _equal_branches(result: Source, matched: Sequence[Matched], inserted: Sequen
 def _branches(node: Node) -> List[Node]:
     """The bodies of an `if` with an `else`; none without one."""
     clauses = node.items("clauses")
-    return [each.node("body") for each in (node, *clauses)] if clauses and clauses[-1].kind == "Else" else []
+    return [clause.node("body") for clause in (node, *clauses)] if clauses and clauses[-1].kind == "Else" else []
 
 
 def _bodies(node: ast.If) -> List[List[ast.stmt]]:
     """`_branches`, in the tree of the interpreter."""
-    bodies, rest = [node.body], node.orelse
-    while len(rest) == 1 and isinstance(rest[0], ast.If):
-        bodies, rest = [*bodies, rest[0].body], rest[0].orelse
-    return [*bodies, rest] if rest else []
+    bodies, orelse = [node.body], node.orelse
+    while len(orelse) == 1 and isinstance(orelse[0], ast.If):
+        bodies, orelse = [*bodies, orelse[0].body], orelse[0].orelse
+    return [*bodies, orelse] if orelse else []
 
 
 def _redefinitions(source: Source) -> Iterator[Tuple[str, int]]:
@@ -293,17 +293,17 @@ def _names(node: ast.AST, name: str) -> bool:
 
 def _statements_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:
     """The statements at or beside the given lines, and `__future__` imports: to compile a whole file or class costs much."""
-    found: List[ast.stmt] = []
+    statements: List[ast.stmt] = []
     for node in body:
-        first, last = lines_of(node)
+        start, end = lines_of(node)
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"  # has to be above the others
-        if future or meets(lines, first - 1, last + 1):
+        if future or meets(lines, start - 1, end + 1):
             if isinstance(node, ast.ClassDef):
                 inside = _statements_near(node.body, lines) or node.body[:1]
                 node = copy(node)
                 node.body = inside
-            found.append(node)
-    return found
+            statements.append(node)
+    return statements
 
 
 def _compile_error(body: List[ast.stmt]) -> str:
@@ -318,11 +318,11 @@ def _compile_error(body: List[ast.stmt]) -> str:
     return ""
 
 
-def _syntax_error(text: str) -> str:
+def _syntax_error(code: str) -> str:
     """The interpreter's own message; "" where the text is only nested too deeply for it."""
     try:
-        check_for_ast(text)
-        ast.parse(text)
+        check_for_ast(code)
+        ast.parse(code)
     except (SyntaxError, ValueError) as error:
         digits = "Exceeds the limit" in str(error)  # that message advises to change a setting of the interpreter
         return Message("a number has more digits than Python reads; write it in hexadecimal") if digits else str(error)

@@ -74,8 +74,8 @@ class Converter:
         inner: the same without layout and parentheses, for the nodes of which libcst records it.
     """
 
-    def __init__(self, text: str, shift: int, outer: Ranges, inner: Ranges) -> None:
-        self.text, self.shift, self.outer, self.inner = text, shift, outer, inner
+    def __init__(self, source: str, shift: int, outer: Ranges, inner: Ranges) -> None:
+        self.text, self.shift, self.outer, self.inner = source, shift, outer, inner
 
     def convert(self, node: Any) -> Value:
         """The value of a field: a node, a list of nodes, a string, or None."""
@@ -94,18 +94,18 @@ class Converter:
         if name in _NUMBERS or name == "Name":
             return self.make(name, node, value=node.value)
         if name in FIELDS:
-            made = self.make(
+            piece = self.make(
                 RENAMED.get(name, name), node, **{key: self.convert(getattr(node, key, None)) for key in FIELDS[name]}
             )
-            if made.kind in _TO_LAST_PART:
-                made.outer_start = made.start
-                made.end = made.outer_end = max((child.outer_end for child in made.children()), default=made.end)
-            return self.shaped(made)
+            if piece.kind in _TO_LAST_PART:
+                piece.outer_start = piece.start
+                piece.end = piece.outer_end = max((child.outer_end for child in piece.children()), default=piece.end)
+            return self.shaped(piece)
         if hasattr(node, "_get_token") or name in ("NotIn", "IsNot", "NotEqual", "Asynchronous"):
-            made = self.make("Operator", node)
-            made.fields["value"], length = without_layout(self.text[made.start - self.shift : made.end - self.shift])
-            made.end = made.outer_end = made.start + length
-            return made
+            piece = self.make("Operator", node)
+            piece.fields["value"], length = without_layout(self.text[piece.start - self.shift : piece.end - self.shift])
+            piece.end = piece.outer_end = piece.start + length
+            return piece
         raise SyntaxProblem(f"a piece of syntax ({name}) that this version does not know")
 
     def make(self, kind: str, node: Any, **fields: Value) -> Node:
@@ -113,8 +113,8 @@ class Converter:
         outer = self.outer[id(node)]
         start, end = self.inner.get(id(node), outer)
         if id(node) not in self.inner:
-            text = self.text[start:end]
-            start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
+            code = self.text[start:end]
+            start, end = start + len(code) - len(code.lstrip()), end - len(code) + len(code.rstrip())
         if not getattr(node, "lpar", ()):
             outer = (start, end)
         return Node(kind, (outer[0] + self.shift, start + self.shift, end + self.shift, outer[1] + self.shift), **fields)
@@ -211,31 +211,31 @@ class Converter:
 
     def on_FormattedStringExpression(self, node: Any) -> Node:
         spec = None if node.format_spec is None else [self.one(part) for part in node.format_spec]
-        made = self.make("FExpr", node, expression=self.one(node.expression), conversion=node.conversion, debug="", spec=spec)
+        field = self.make("FExpr", node, expression=self.one(node.expression), conversion=node.conversion, debug="", spec=spec)
         if node.equal:  # the text around it is part of what is shown
-            inner = made.node("expression")
-            before = self.text[made.start + 1 - self.shift : inner.outer_start - self.shift]
-            after = self.text[inner.outer_end - self.shift : made.end - self.shift]
-            made.fields["debug"] = before + after[: len(after) - len(after.partition("=")[2].lstrip())]
-        return made
+            inner = field.node("expression")
+            before = self.text[field.start + 1 - self.shift : inner.outer_start - self.shift]
+            after = self.text[inner.outer_end - self.shift : field.end - self.shift]
+            field.fields["debug"] = before + after[: len(after) - len(after.partition("=")[2].lstrip())]
+        return field
 
     # statements -------------------------------------------------------------------------------------------------------
     def statements(self, body: Any) -> Node:
         """A `Block` of the given libcst statements; several on one line become several."""
-        found: List[Node] = []
+        statements: List[Node] = []
         for line in body:
             small = type(line).__name__ in ("SimpleStatementLine", "SimpleStatementSuite")
-            found += [self.one(part) for part in (line.body if small else [line])]
-        start, end = (found[0].begin, found[-1].outer_end) if found else (self.shift, self.shift)
-        return Node("Block", (start, start, end, end), doc=None, body=found)
+            statements += [self.one(part) for part in (line.body if small else [line])]
+        start, end = (statements[0].begin, statements[-1].outer_end) if statements else (self.shift, self.shift)
+        return Node("Block", (start, start, end, end), doc=None, body=statements)
 
     def on_IndentedBlock(self, node: Any) -> Node:
         return self.statements(node.body)
 
     def on_SimpleStatementSuite(self, node: Any) -> Node:
-        made = self.statements([node])
-        made.name = "inline"
-        return made
+        block = self.statements([node])
+        block.name = "inline"
+        return block
 
     def on_AnnAssign(self, node: Any) -> Node:
         target, annotation, value = self.one(node.target), self.one(node.annotation), self.convert(node.value)
@@ -251,32 +251,32 @@ class Converter:
         test, body = self.one(node.test), self.one(node.body)
         clauses: List[Node] = []
         if node.orelse is not None:
-            rest = self.one(node.orelse)
-            rest.kind = "Elif" if rest.kind == "If" else rest.kind
-            clauses = [rest, *rest.items("clauses")]
-            rest.fields.pop("clauses", None)
-            rest.end = rest.outer_end = rest.node("body").end
-        made = self.make("If", node, test=test, body=body, clauses=clauses)
-        made.end = made.outer_end = (clauses or [body])[-1].end
-        return made
+            clause = self.one(node.orelse)
+            clause.kind = "Elif" if clause.kind == "If" else clause.kind
+            clauses = [clause, *clause.items("clauses")]
+            clause.fields.pop("clauses", None)
+            clause.end = clause.outer_end = clause.node("body").end
+        statement = self.make("If", node, test=test, body=body, clauses=clauses)
+        statement.end = statement.outer_end = (clauses or [body])[-1].end
+        return statement
 
 
 # strings: their value is what is compared, however they are written (format rule 8) -----------------------------------
-def _string_value(text: str) -> str:
+def _string_value(literal: str) -> str:
     """A string literal's type and value as one text; the indentation of one written on several lines is left out (rule 8)."""
     try:
-        value = ast.literal_eval(text)
+        value = ast.literal_eval(literal)
     except (ValueError, SyntaxError):
-        return text
-    if isinstance(value, str) and "\n" in text:
-        first, newline, rest = value.partition("\n")
-        value = first + newline + dedent(rest)
+        return literal
+    if isinstance(value, str) and "\n" in literal:
+        head, newline, tail = value.partition("\n")
+        value = head + newline + dedent(tail)
     return repr(value)
 
 
-def _f_string_text(text: str, prefix: str) -> str:
+def _f_string_text(content: str, prefix: str) -> str:
     """The value of the text part of an f-string."""
-    plain = text.replace("{{", "{").replace("}}", "}")
+    plain = content.replace("{{", "{").replace("}}", "}")
     for quotes in ('"""', "'''"):
         with suppress(ValueError, SyntaxError):
             return str(ast.literal_eval(f"{prefix}{quotes}{plain}{quotes}"))
@@ -290,11 +290,11 @@ def _merge_texts(parts: List[Node]) -> List[Node]:
         if part.kind == "FExpr":
             merged.append(part)
             continue
-        text = str(part.fields["value"])
-        text = str(ast.literal_eval(text)) if part.kind == "String" else text
+        content = str(part.fields["value"])
+        content = str(ast.literal_eval(content)) if part.kind == "String" else content
         start = part.start
         if merged and merged[-1].kind == "FText":
-            last = merged.pop()
-            start, text = last.start, f"{last.fields['value']}{text}"
-        merged.append(Node("FText", (start, start, part.end, part.end), value=text))
+            previous = merged.pop()
+            start, content = previous.start, f"{previous.fields['value']}{content}"
+        merged.append(Node("FText", (start, start, part.end, part.end), value=content))
     return merged

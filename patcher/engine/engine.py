@@ -50,24 +50,24 @@ def rewrite(
     try:
         return _rewritten(Source(data), compiled, injected)
     except RecursionError:
-        text = Message("the code is nested too deeply to be read, or a hunk is too long to be matched")
+        message = Message("the code is nested too deeply to be read, or a hunk is too long to be matched")
     except SyntaxProblem as problem:
         where = Message(" (line {line})", line=problem.line) if problem.line else ""
-        text = Message("the file cannot be read as Python: {message}{where}", message=problem.message, where=where)
+        message = Message("the file cannot be read as Python: {message}{where}", message=problem.message, where=where)
     finally:
         if collects:
             gc.enable()
-    return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=text) for hunk in compiled))
+    return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=message) for hunk in compiled))
 
 
 def _rewritten(source: Source, compiled: Sequence[Hunk], injected: Sequence[str]) -> Rewrite:
     matched = [_answered(source, hunk) for hunk in compiled]
-    answers = [each.answer for each in matched]
+    answers = [match.answer for match in matched]
     if not any(answer.state.failed for answer in answers):
         answers, splices = _merge(source, matched)
         if splices and not any(answer.state.failed for answer in answers):
             new = apply_splices(source.data, splices)
-            matched = [each._replace(answer=answer) for each, answer in zip(matched, answers)]
+            matched = [match._replace(answer=answer) for match, answer in zip(matched, answers)]
             answers = check_result(source, new, matched, splices, injected, rewritten)
             if not any(answer.state.failed for answer in answers):
                 return Rewrite(new, tuple(splices), tuple(answers))
@@ -83,8 +83,8 @@ def answer_alone(source: Source, hunk: HunkText, options: Mapping[str, OptionVal
     """
     if hunk.plain:
         return rewrite_text(source.data, [hunk]).answers[0]
-    each = _answered(source, compile_hunks([hunk], options)[0])
-    return each.answer if each.answer.state.failed else _merge(source, [each])[0][0]
+    match = _answered(source, compile_hunks([hunk], options)[0])
+    return match.answer if match.answer.state.failed else _merge(source, [match])[0][0]
 
 
 class FitScore(NamedTuple):
@@ -106,19 +106,19 @@ def fit_score(data: bytes, hunks: Sequence[HunkText], options: Mapping[str, Opti
         PatchError: a hunk is wrong in itself.
     """
     missing = matched = scopes = 0
-    for text in hunks if hunks[0].plain else ():
-        state = rewrite_text(data, [text]).answers[0].state
+    for hunk_text in hunks if hunks[0].plain else ():
+        state = rewrite_text(data, [hunk_text]).answers[0].state
         matched += not state.failed and state is not State.NOT_NEEDED
         missing -= state.failed
     for hunk in compile_hunks(hunks, options):
         try:
-            form, found = find_form(Source(data), hunk)
+            form, places = find_form(Source(data), hunk)
         except (SyntaxProblem, TooManySteps, RecursionError):
-            form, found = hunk, FoundPlaces([], [], 0, 0)
-        here = bool(found.todo or found.done)
-        matched += here
-        missing -= not here and not hunk.text.when_present
-        scopes += bool(found.scopes) and form.text.scope != "<module>"
+            form, places = hunk, FoundPlaces([], [], 0, 0)
+        present = bool(places.todo or places.done)
+        matched += present
+        missing -= not present and not hunk.text.when_present
+        scopes += bool(places.scopes) and form.text.scope != "<module>"
     return FitScore(missing, matched, scopes)
 
 
@@ -130,15 +130,15 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
     seen: Dict[Tuple[str, str, str], int] = {}
     for hunk in hunks if len(hunks) > 1 else ():
         if hunk.form != "expression":
-            found = set(insertion_anchors(hunk))
-            before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes)) if found else ""
-            for anchor in found:
-                first = seen.setdefault((hunk.text.scope, before, anchor), hunk.text.line)
-                if first != hunk.text.line:
+            anchors = set(insertion_anchors(hunk))
+            before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes)) if anchors else ""
+            for anchor in anchors:
+                first_line = seen.setdefault((hunk.text.scope, before, anchor), hunk.text.line)
+                if first_line != hunk.text.line:
                     reject(
                         hunk.text.origin,
                         hunk.text.line,
-                        Message("inserts at the same place as the hunk in line {first}: write one", first=first),
+                        Message("inserts at the same place as the hunk in line {first}: write one", first=first_line),
                     )
 
 
@@ -146,29 +146,29 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
 def _answered(source: Source, hunk: Hunk) -> Matched:
     """Match a hunk by itself, and make the edits of the form that counts."""
     try:
-        form, found = find_form(source, hunk)
-        unchanged = _counted(source, form, found)
-        answer, changes = (unchanged, []) if unchanged is not None else _changed(source, form, found.todo)
+        form, places = find_form(source, hunk)
+        unchanged = _counted(source, form, places)
+        answer, changes = (unchanged, []) if unchanged is not None else _changed(source, form, places.todo)
         return Matched(hunk, form, answer._replace(hunk=hunk.text), changes)
     except SyntaxProblem as problem:
-        text = problem.message
+        message = problem.message
     except TooManySteps:
-        text = Message(
+        message = Message(
             "the pattern can be laid over this code in too many ways to try: write more of what stands between the `...`"
         )
-    return Matched(hunk, hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=text))
+    return Matched(hunk, hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=message))
 
 
-def _counted(source: Source, hunk: Hunk, found: FoundPlaces) -> Optional[HunkAnswer]:
+def _counted(source: Source, hunk: Hunk, places: FoundPlaces) -> Optional[HunkAnswer]:
     """The answer where nothing is to change, or not as many places as expected; None where it is to be applied."""
-    total = len(found.todo) + len(found.done)
+    total = len(places.todo) + len(places.done)
     count = hunk.text.expected
     if total == 0 and hunk.text.when_present:
         return HunkAnswer(hunk.text, State.NOT_NEEDED)
     if total == 0 or total < count:
         from patcher.engine.explain.nearest import not_found  # only where something went wrong
 
-        answer = not_found(source, hunk, found)
+        answer = not_found(source, hunk, places)
         if hunk.others and not total:
             problem = Message(
                 "none of the {number} forms of this hunk is found; the first one: {problem}",
@@ -178,7 +178,7 @@ def _counted(source: Source, hunk: Hunk, found: FoundPlaces) -> Optional[HunkAns
             answer = answer._replace(problem=problem)
         return answer._replace(gone=all(already_deleted(source, form, find_hunk(source, form)) for form in hunk.forms))
     if count and total > count:
-        where = sorted(source.lines.number(place.start) for place in [*found.todo, *found.done])
+        where = sorted(source.lines.number(place.start) for place in [*places.todo, *places.done])
         problem = Message(
             "found {total} places in `{scope}` (lines {lines}), expected {count}",
             total=total,
@@ -187,8 +187,8 @@ def _counted(source: Source, hunk: Hunk, found: FoundPlaces) -> Optional[HunkAns
             count=count,
         )
         hint = Message("write more of the code around the place, or say `count=all`")
-        return HunkAnswer(hunk.text, State.AMBIGUOUS, _lines(source, found.todo), problem=problem, hint=hint)
-    return None if found.todo else HunkAnswer(hunk.text, State.UPSTREAM, _lines(source, found.done))
+        return HunkAnswer(hunk.text, State.AMBIGUOUS, _lines(source, places.todo), problem=problem, hint=hint)
+    return None if places.todo else HunkAnswer(hunk.text, State.UPSTREAM, _lines(source, places.done))
 
 
 def _lines(source: Source, places: Sequence[MatchRange]) -> Tuple[int, ...]:
@@ -226,9 +226,9 @@ def _choices(source: Source, hunk: Hunk, place: MatchRange) -> List[List[Edit]]:
     """The different edits that the matches of a place would make."""
     choices: List[List[Edit]] = []
     for match in place.matches[: MAX_MATCHES - 1]:
-        made = rewritten(source, hunk, place, match)
-        if made not in choices:
-            choices.append(made)
+        edits = rewritten(source, hunk, place, match)
+        if edits not in choices:
+            choices.append(edits)
     return choices
 
 
@@ -244,17 +244,17 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
 
     Lines for an inner block and lines for the block around it have one order at one place: the inner block's are first.
     """
-    answers = [each.answer for each in matched]
-    every = [(edit, index) for index, each in enumerate(matched) for change in each.changes for edit in change.edits]
-    inner_first = sorted(_without_empty_blocks(every), key=lambda item: _depth(item[0]), reverse=True)
+    answers = [match.answer for match in matched]
+    edits = [(edit, index) for index, match in enumerate(matched) for change in match.changes for edit in change.edits]
+    inner_first = sorted(_without_empty_blocks(edits), key=lambda item: _depth(item[0]), reverse=True)
     ordered = _without_blank_lines(source, sorted(inner_first, key=_range))
-    for (left, one), (right, other) in zip(ordered, ordered[1:]):
-        same_anchor = left.start == right.start and left.end == left.start and right.end == right.start and one != other
+    for (left, above), (right, below) in zip(ordered, ordered[1:]):
+        same_anchor = left.start == right.start and left.end == left.start and right.end == right.start and above != below
         if right.start < left.end or (same_anchor and _depth(left) == _depth(right)):
             line = source.lines.number(right.start)
-            text = Message("two changes of this patchset meet at line {line}: write one hunk for both", line=line)
+            message = Message("two changes of this patchset meet at line {line}: write one hunk for both", line=line)
             answers = [
-                answer._replace(state=State.CONFLICT, problem=text) if index in (one, other) else answer
+                answer._replace(state=State.CONFLICT, problem=message) if index in (above, below) else answer
                 for index, answer in enumerate(answers)
             ]
             return answers, []
@@ -280,37 +280,37 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
 
 def _depth(edit: Edit) -> Tuple[int, bool]:
     """The indentation of the whole lines that an edit inserts, -1 for none, and whether they are a clause."""
-    whole = edit.text.endswith(("\n", "\r")) or edit.text.startswith(("\n", "\r"))  # the latter after the end of a file
-    code = next((line for line in edit.text.splitlines() if whole and line.strip()), "")
+    is_lines = edit.text.endswith(("\n", "\r")) or edit.text.startswith(("\n", "\r"))  # the latter after the end of a file
+    code = next((line for line in edit.text.splitlines() if is_lines and line.strip()), "")
     inside = code.lstrip()
     return (len(code) - len(inside) if code else -1), bool(re.match(r"(elif|else|except|finally)\b", inside))
 
 
-def _without_empty_blocks(every: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
+def _without_empty_blocks(edits: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
     """Where all statements of a block are deleted, by whichever hunks, the last becomes `pass` (rule 15)."""
     deleted: Dict[Tuple[int, int], List[Removed]] = {}
-    for edit, _ in every:
+    for edit, _ in edits:
         if edit.removed is not None and edit.removed.block is not None:
             deleted.setdefault(edit.removed.block, []).append(edit.removed)
-    last = {max(removed) for (_, count), removed in deleted.items() if len(removed) == count}
-    return [(Edit(e.removed.start, e.removed.end, "pass") if e.removed in last else e, i) for e, i in every]
+    block_ends = {max(removed) for (_, count), removed in deleted.items() if len(removed) == count}
+    return [(Edit(e.removed.start, e.removed.end, "pass") if e.removed in block_ends else e, i) for e, i in edits]
 
 
 def _without_blank_lines(source: Source, ordered: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
     """Of the blank lines above, between and below deleted lines, by whichever hunks, the longest run stays (rule 19)."""
-    text, lines = source.text, source.lines
+    code, lines = source.text, source.lines
     blank: List[Tuple[Edit, int]] = []
     runs: List[Tuple[int, int]] = []
-    for (edit, index), (following, _) in zip(ordered, [*ordered[1:], (Edit(len(text), len(text), ""), 0)]):
+    for (edit, index), (following, _) in zip(ordered, [*ordered[1:], (Edit(len(code), len(code), ""), 0)]):
         if edit.removed is not None:
             start, end = edit.start, edit.end
-            while start and not text[lines.start(start - 1) : start].strip(" \t\r\n"):
+            while start and not code[lines.start(start - 1) : start].strip(" \t\r\n"):
                 start = lines.start(start - 1)
-            while end < following.start and not text[end : lines.end(end)].strip(" \t\r\n"):
+            while end < following.start and not code[end : lines.end(end)].strip(" \t\r\n"):
                 end = lines.end(end)
             runs += [(edit.end, end)] if runs else [(start, edit.start), (edit.end, end)]
             if end < following.start or following.removed is None:
-                longest = max(reversed(runs), key=lambda run: (run[1] == len(text), len(text[slice(*run)].splitlines())))
+                longest = max(reversed(runs), key=lambda run: (run[1] == len(code), len(code[slice(*run)].splitlines())))
                 blank += [(Edit(*run, ""), index) for run in runs if run != longest]
                 runs = []
     return sorted([*ordered, *blank], key=_range)
@@ -320,8 +320,8 @@ def _range(item: Tuple[Edit, int]) -> Tuple[int, int]:
     return item[0].start, item[0].end
 
 
-def _trimmed(text: str, edit: Edit) -> Edit:
+def _trimmed(code: str, edit: Edit) -> Edit:
     """The edit without the common prefix and suffix of the old and the new text."""
-    old, new = text[edit.start : edit.end], edit.text
+    old, new = code[edit.start : edit.end], edit.text
     head, tail = common_ends(old, new)
     return Edit(edit.start + head, edit.end - tail, new[head : len(new) - tail])

@@ -23,32 +23,32 @@ class StringPart(NamedTuple):
     text: str
 
 
-def string_parts(text: str, ranges: Sequence[Tuple[int, int]]) -> List[StringPart]:
+def string_parts(code: str, ranges: Sequence[Tuple[int, int]]) -> List[StringPart]:
     """The text of every string literal in some ranges, without the `{…}` of f-strings."""
-    found: List[StringPart] = []
+    parts: List[StringPart] = []
     for start, end in ranges:
-        for token in tokens(text[start:end]):
+        for token in tokens(code[start:end]):
             opened = _OPENED.match(token.text)
             if opened is not None:
-                begin, last = opened.end(), len(token.text) - len(opened.group(1))
+                begin, closing = opened.end(), len(token.text) - len(opened.group(1))
                 literal = (start + token.start, start + token.end)
-                for field in [*fields(token), (token.start + last, 0)]:
+                for field in [*fields(token), (token.start + closing, 0)]:
                     stop = field[0] - token.start
-                    found.append(StringPart(literal[0] + begin, literal, token.text[begin:stop]))
+                    parts.append(StringPart(literal[0] + begin, literal, token.text[begin:stop]))
                     begin = field[1] - token.start
-    return found
+    return parts
 
 
-def text_places(text: str, ranges: Sequence[Tuple[int, int]], side: Side) -> List[MatchRange]:
+def text_places(code: str, ranges: Sequence[Tuple[int, int]], side: Side) -> List[MatchRange]:
     """Where the text of a side occurs in the string literals of some ranges; any line break matches any other."""
     pattern = re.compile(r"(?:\r\n|\r|\n)".join(map(re.escape, side.written.split("\n"))))
-    found: List[MatchRange] = []
-    for part in string_parts(text, ranges) if side.written else ():
+    places: List[MatchRange] = []
+    for part in string_parts(code, ranges) if side.written else ():
         for match in pattern.finditer(part.text):
             start, end = part.start + match.start(), part.start + match.end()
-            first, last = part.literal
-            found.append(MatchRange(start, end, [Node("String", (first, first, last, last))], (Match(start, end, {}, {}),)))
-    return found
+            begin, stop = part.literal
+            places.append(MatchRange(start, end, [Node("String", (begin, begin, stop, stop))], (Match(start, end, {}, {}),)))
+    return places
 
 
 def text_edit(lines: Lines, hunk: Hunk, place: MatchRange) -> Edit:
@@ -57,12 +57,12 @@ def text_edit(lines: Lines, hunk: Hunk, place: MatchRange) -> Edit:
     Raises:
         Conflict: the literal would end elsewhere, or have other code in its braces.
     """
-    first, last = place.siblings[0].start, place.siblings[0].end
+    begin, end = place.siblings[0].start, place.siblings[0].end
     new = hunk.after.written.replace("\n", lines.broken_as(place.start).newline)
-    old = lines.text[first:last]
-    made = tokens(old[: place.start - first] + new + old[place.end - first :])
-    before, after = tokens(old)[0], made[0]
-    if len(made) != 1 or _fixed_parts(before) != _fixed_parts(after):
+    old = lines.text[begin:end]
+    new_tokens = tokens(old[: place.start - begin] + new + old[place.end - begin :])
+    before, after = tokens(old)[0], new_tokens[0]
+    if len(new_tokens) != 1 or _fixed_parts(before) != _fixed_parts(after):
         line = lines.number(place.start)
         raise Conflict(
             Message(
@@ -76,4 +76,4 @@ def _fixed_parts(token: Token) -> Tuple[object, ...]:
     """What must not change in a literal: its prefix and quotes, and the fields of an f-string."""
     opened = _OPENED.match(token.text)
     in_braces = [token.text[start:end] for start, end in fields(token)]
-    return opened.group() if opened else "", in_braces, [each.text for each in expressions(token)]
+    return opened.group() if opened else "", in_braces, [expression.text for expression in expressions(token)]

@@ -53,113 +53,113 @@ class LogicalLine(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def tokens(text: str) -> Tuple[Token, ...]:
-    """Every token of `text`; the tokens cover it without gaps. Cached, since a side of a hunk is read several times."""
-    return tuple(scan(text, 0))
+def tokens(code: str) -> Tuple[Token, ...]:
+    """Every token of `code`; the tokens cover it without gaps. Cached, since a side of a hunk is read several times."""
+    return tuple(scan(code, 0))
 
 
-def scan(text: str, start: int) -> Iterator[Token]:
+def scan(code: str, start: int) -> Iterator[Token]:
     """The tokens from an offset on, one at a time."""
-    while start < len(text):
-        token = _token(text, start)
+    while start < len(code):
+        token = _token(code, start)
         yield token
         start = token.end
 
 
-def _token(text: str, start: int) -> Token:
-    opened = _F_STRING.match(text, start)
-    end = _f_string(text, opened, [], 0) if opened else 0
+def _token(code: str, start: int) -> Token:
+    opened = _F_STRING.match(code, start)
+    end = _f_string(code, opened, [], 0) if opened else 0
     if end:
-        return Token("string", text[start:end], start, end)
-    found = _TOKEN.match(text, start)
-    assert found is not None  # any character is a token
-    return Token(str(found.lastgroup), found.group(), start, found.end())
+        return Token("string", code[start:end], start, end)
+    match = _TOKEN.match(code, start)
+    assert match is not None  # any character is a token
+    return Token(str(match.lastgroup), match.group(), start, match.end())
 
 
-def without_layout(text: str) -> Tuple[str, int]:
+def without_layout(code: str) -> Tuple[str, int]:
     """A text with one blank for what is no code between its parts, none around them, and the offset past the last part."""
-    found = [*scan(f"{text}\n", 0)]
-    words = "".join(" " if token.kind in LAYOUT else token.text for token in found).split()
-    return " ".join(words), max(token.end for token in found if token.kind not in LAYOUT)
+    parts = [*scan(f"{code}\n", 0)]
+    words = "".join(" " if token.kind in LAYOUT else token.text for token in parts).split()
+    return " ".join(words), max(token.end for token in parts if token.kind not in LAYOUT)
 
 
 def expressions(token: Token) -> List[Token]:
     """The tokens of the expressions in the braces of an f-string, also of f-strings nested in them; [] for other tokens."""
-    return [each for each in _inside(token) if each.kind != "field"]
+    return [part for part in _inside(token) if part.kind != "field"]
 
 
 def fields(token: Token) -> List[Tuple[int, int]]:
     """The character range of each outermost `{…}` of an f-string; [] for other tokens."""
-    return [(each.start, each.end) for each in _inside(token) if each.kind == "field"]
+    return [(part.start, part.end) for part in _inside(token) if part.kind == "field"]
 
 
 def _inside(token: Token) -> List[Token]:
-    found: List[Token] = []
+    parts: List[Token] = []
     opened = _F_STRING.match(token.text) if token.kind == "string" else None
-    if opened and _f_string(token.text, opened, found, 0):
-        return [each._replace(start=each.start + token.start, end=each.end + token.start) for each in found]
+    if opened and _f_string(token.text, opened, parts, 0):
+        return [part._replace(start=part.start + token.start, end=part.end + token.start) for part in parts]
     return []
 
 
-def _f_string(text: str, opened: Match[str], found: List[Token], depth: int) -> int:
-    """The offset past an f-string, 0 where it is not closed. The tokens of its expressions are added to `found`."""
+def _f_string(code: str, opened: Match[str], parts: List[Token], depth: int) -> int:
+    """The offset past an f-string, 0 where it is not closed. The tokens of its expressions are added to `parts`."""
     quote, at = opened.group(2), opened.end()
-    while 0 < at < len(text) and depth < _MAX_NESTED:
-        if text.startswith(quote, at):
+    while 0 < at < len(code) and depth < _MAX_NESTED:
+        if code.startswith(quote, at):
             return at + len(quote)
-        if text[at] == "\\" and text[at + 1 : at + 2] not in ("{", "}"):
+        if code[at] == "\\" and code[at + 1 : at + 2] not in ("{", "}"):
             at += 2
-        elif text[at] in "\r\n" and len(quote) == 1:
+        elif code[at] in "\r\n" and len(quote) == 1:
             return 0
-        elif text[at] == "{" and text[at + 1 : at + 2] != "{":
-            begin, at = at, _field(text, at + 1, found, depth)
+        elif code[at] == "{" and code[at + 1 : at + 2] != "{":
+            begin, at = at, _field(code, at + 1, parts, depth)
             if not depth:
-                found.append(Token("field", text[begin:at], begin, at))
+                parts.append(Token("field", code[begin:at], begin, at))
         else:
-            at += 2 if text[at] == "{" else 1
+            at += 2 if code[at] == "{" else 1
     return 0
 
 
-def _field(text: str, at: int, found: List[Token], depth: int) -> int:
+def _field(code: str, at: int, parts: List[Token], depth: int) -> int:
     """The offset past the `}` of a replacement field (with the fields in its format spec), 0 where it is not closed."""
     brackets = 0
-    while at < len(text):
-        opened = _F_STRING.match(text, at)
+    while at < len(code):
+        opened = _F_STRING.match(code, at)
         if opened:
-            end = _f_string(text, opened, found, depth + 1)
+            end = _f_string(code, opened, parts, depth + 1)
             if not end:
                 return 0
-            token = Token("string", text[at:end], at, end)
+            token = Token("string", code[at:end], at, end)
         else:
-            token = _token(text, at)
+            token = _token(code, at)
         at = token.end
         if brackets == 0 and token.text == "}":
             return at
-        if brackets == 0 and token.text in (":", ":=", "!") and text[token.start : at + 1] != "!=":
-            while 0 < at < len(text) and text[at] != "}":
-                at = _field(text, at + 1, found, depth) if text[at] == "{" else at + 1
-            return at + 1 if 0 < at < len(text) else 0
+        if brackets == 0 and token.text in (":", ":=", "!") and code[token.start : at + 1] != "!=":
+            while 0 < at < len(code) and code[at] != "}":
+                at = _field(code, at + 1, parts, depth) if code[at] == "{" else at + 1
+            return at + 1 if 0 < at < len(code) else 0
         brackets += depth_of(token)
-        found.append(token)
+        parts.append(token)
     return 0
 
 
-def find_outside(text: str, start: int, operator: str) -> int:
+def find_outside(code: str, start: int, operator: str) -> int:
     """The offset of an operator at or after `start`, outside of strings and comments.
 
     Raises:
         ValueError: there is none.
     """
-    for token in scan(text, start):
+    for token in scan(code, start):
         if token.kind == "op" and token.text == operator:
             return token.start
     raise ValueError(operator)
 
 
-def breaks_line(text: str) -> bool:
-    """Whether `text` has a line break outside of its brackets and strings."""
+def breaks_line(code: str) -> bool:
+    """Whether `code` has a line break outside of its brackets and strings."""
     depth = 0
-    for token in tokens(text):
+    for token in tokens(code):
         depth += depth_of(token)
         if token.kind == "newline" and depth <= 0:
             return True
@@ -172,11 +172,11 @@ class Lines:
     `newline` is the line break of the first one.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        breaks = [found.span() for found in re.finditer(r"\r\n|\r|\n", text)]
+    def __init__(self, code: str) -> None:
+        self.text = code
+        breaks = [match.span() for match in re.finditer(r"\r\n|\r|\n", code)]
         self.starts = [0, *(end for _, end in breaks)]
-        self.newline = text[slice(*breaks[0])] if breaks else "\n"
+        self.newline = code[slice(*breaks[0])] if breaks else "\n"
 
     def broken_as(self, offset: int) -> Lines:
         """These lines, with the line break of the line of `offset` as `newline`, or of the first where that line has none."""
@@ -212,38 +212,38 @@ class Lines:
         return self.starts[number] if number < len(self.starts) else len(self.text)
 
 
-def meets(ranges: Sequence[Tuple[int, int]], first: int, last: int) -> bool:
-    """Whether one of some ranges (of numbers, both ends included) has a number from `first` to `last`.
+def meets(ranges: Sequence[Tuple[int, int]], low: int, high: int) -> bool:
+    """Whether one of some ranges (of numbers, both ends included) has a number from `low` to `high`.
 
     The ranges have to be sorted and must not overlap: they are searched by bisection.
     """
-    index = bisect_left(ranges, (last + 1, -1))
-    return index > 0 and ranges[index - 1][1] >= first
+    index = bisect_left(ranges, (high + 1, -1))
+    return index > 0 and ranges[index - 1][1] >= low
 
 
-def lines_in_strings(text: str) -> List[int]:
-    """The offsets of line starts that lie inside a multi-line string of `text`."""
+def lines_in_strings(code: str) -> List[int]:
+    """The offsets of line starts that lie inside a multi-line string of `code`."""
     inside: List[int] = []
-    for token in tokens(text):
+    for token in tokens(code):
         if token.kind == "string":
-            inside += [token.start + found.end() for found in re.finditer(r"\r\n|\r|\n", token.text)]
+            inside += [token.start + line_break.end() for line_break in re.finditer(r"\r\n|\r|\n", token.text)]
     return inside
 
 
-def logical_lines(text: str) -> List[LogicalLine]:
-    """The logical lines of `text`, without blank and comment-only ones."""
+def logical_lines(code: str) -> List[LogicalLine]:
+    """The logical lines of `code`, without blank and comment-only ones."""
     lines: List[LogicalLine] = []
-    depth, first, last, line_start = 0, None, None, 0
-    for token in [*tokens(text), Token("newline", "", len(text), len(text))]:
-        if token.kind == "newline" and (depth == 0 or token.start == len(text)):
-            if first is not None and last is not None:
-                indent = text[line_start : first.start]
-                lines.append(LogicalLine(first.start, last.end, indent, first.text, last.text == ":"))
-            first = last = None
+    depth, head, tail, line_start = 0, None, None, 0
+    for token in [*tokens(code), Token("newline", "", len(code), len(code))]:
+        if token.kind == "newline" and (depth == 0 or token.start == len(code)):
+            if head is not None and tail is not None:
+                indent = code[line_start : head.start]
+                lines.append(LogicalLine(head.start, tail.end, indent, head.text, tail.text == ":"))
+            head = tail = None
             line_start = token.end
         elif token.kind not in LAYOUT:
-            first = first or token
-            last = token
+            head = head or token
+            tail = token
             depth += depth_of(token)
     return lines
 

@@ -59,14 +59,14 @@ def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameU
     if source.tree is None or _is_dynamic(source):
         return None
     use = NameUse(_bound(source.tree.body), set(), set(), set(), {("", name.id) for name in _deleted(source.tree.body)})
-    known = _known(source, use.module)
-    lines = [(first - 1, last + 1) for first, last in lines]  # whatever function is near afterwards is near now
+    bound_names = _known(source, use.module)
+    lines = [(start - 1, end + 1) for start, end in lines]  # whatever function is near afterwards is near now
     for name, scopes, _ in _near(source.tree.body, lines):
-        if not (name.id in known or any(name.id in scope for scope in scopes)):
+        if not (name.id in bound_names or any(name.id in scope for scope in scopes)):
             use.lost.add(name.id)
     for path, function in _functions_near(source.tree.body, lines):
-        own = _own(function)
-        use.outer.update((path, name.id) for name in _own_reads(function) if name.id not in own)
+        local_names = _own(function)
+        use.outer.update((path, name.id) for name in _own_reads(function) if name.id not in local_names)
         use.early.update((path, name.id) for name in _early(function))
         use.deleted.update((path, name.id) for name in _deleted(function.body))
     return use
@@ -86,24 +86,24 @@ def broken(
     if before is None or after.tree is None or _is_dynamic(after):
         return []
     module = _bound(after.tree.body)
-    known, gone = _known(after, module) | set(injected), before.module - module
-    found = set()
+    bound_names, gone = _known(after, module) | set(injected), before.module - module
+    breaks = set()
     near = [*_near(after.tree.body, lines)]
     if any(re.search(rf"\b{name}\b", after.text) for name in gone):
         near += [read for node in after.tree.body for read in _reads(node, [], "") if read[0].id in gone]
     for name, scopes, _ in near:
-        if not (name.id in known or name.id in before.lost or any(name.id in scope for scope in scopes)):
-            found.add(Broken(name.lineno, name.id, ""))
+        if not (name.id in bound_names or name.id in before.lost or any(name.id in scope for scope in scopes)):
+            breaks.add(Broken(name.lineno, name.id, ""))
     functions = [*_functions_near(after.tree.body, lines)]
     for path, body in [("", after.tree.body), *((path, function.body) for path, function in functions)]:
-        found.update(Broken(name.lineno, name.id, "") for name in _deleted(body) if (path, name.id) not in before.deleted)
+        breaks.update(Broken(name.lineno, name.id, "") for name in _deleted(body) if (path, name.id) not in before.deleted)
     for path, function in functions:
-        own = _own(function)
-        names = {name for where, name in before.outer if where == path and name in own}
+        local_names = _own(function)
+        names = {name for where, name in before.outer if where == path and name in local_names}
         reads = [name for name in _own_reads(function) if name.id in names and not _is_bound_above(function, name)]
         reads += [name for name in _early(function) if (path, name.id) not in before.early]
-        found.update(Broken(name.lineno, name.id, path) for name in reads)
-    return sorted(found)
+        breaks.update(Broken(name.lineno, name.id, path) for name in reads)
+    return sorted(breaks)
 
 
 def _is_dynamic(source: Source) -> bool:
@@ -114,10 +114,10 @@ def _is_dynamic(source: Source) -> bool:
 
 def _known(source: Source, module: Set[str]) -> Set[str]:
     """The names that any function of a file can read: of its module, of builtins, and what functions make global."""
-    known = {*_ALWAYS, *module}
+    names = {*_ALWAYS, *module}
     for line in re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", source.text, re.MULTILINE):
-        known |= set(re.findall(r"\w+", line))
-    return known
+        names |= set(re.findall(r"\w+", line))
+    return names
 
 
 def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
@@ -131,8 +131,8 @@ def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> Iterato
 
 
 def _is_near(node: ast.stmt, lines: Sequence[Tuple[int, int]]) -> bool:
-    first, last = lines_of(node)
-    return meets(lines, first - 1, last + 1)
+    start, end = lines_of(node)
+    return meets(lines, start - 1, end + 1)
 
 
 def _functions_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> Iterator[Tuple[str, _Function]]:
@@ -162,15 +162,15 @@ def _said(function: _Function) -> Set[str]:
 def _early(function: _Function) -> List[ast.Name]:
     """The names of its own that a function reads, or changes by `+=` and the like, above every statement that binds them."""
     elsewhere = _parameters(function.args) | _said(function)
-    first: Dict[str, Tuple[int, int]] = {}
+    bindings: Dict[str, Tuple[int, int]] = {}
     for node in function.body:
         for name in _bound([node], (ast.AugAssign,)) - elsewhere:
-            first.setdefault(name, (node.lineno, node.col_offset))
+            bindings.setdefault(name, (node.lineno, node.col_offset))
     targets = (node.target for node in _statements(function.body) if isinstance(node, ast.AugAssign))
-    early = [target for target in targets if isinstance(target, ast.Name) and target.id not in {*first, *elsewhere}]
+    early = [target for target in targets if isinstance(target, ast.Name) and target.id not in {*bindings, *elsewhere}]
     for read, scopes, path in (read for node in function.body for read in _reads(node, [], "")):
         at_once = not scopes and not path  # what is inside of a function or a lambda is read when that is called
-        if at_once and (read.lineno, read.col_offset) < first.get(read.id, (0, 0)):
+        if at_once and (read.lineno, read.col_offset) < bindings.get(read.id, (0, 0)):
             early.append(read)
     return early
 
@@ -232,33 +232,33 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
         return _unseen(after, spans, injected)
     if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
-    known = _known(after, _bound(after.tree.body)) | set(injected)
-    lines = [(after.lines.number(start), after.lines.number(last)) for start, last in spans]
-    found: List[Unbound] = []
+    bound_names = _known(after, _bound(after.tree.body)) | set(injected)
+    lines = [(after.lines.number(start), after.lines.number(end)) for start, end in spans]
+    missing: List[Unbound] = []
     read_before: Dict[str, Set[str]] = {}
     for node in after.tree.body:
         for name, scopes, path in _reads(node, [], "", lines):
             offset = after._offset(name.lineno, name.col_offset)
-            bound = name.id in known or any(name.id in scope for scope in scopes)
+            bound = name.id in bound_names or any(name.id in scope for scope in scopes)
             if not bound and meets(spans, offset, offset):
                 if path not in read_before:
                     read_before[path] = _read_before(before, path)
                 if name.id not in read_before[path]:
-                    found.append(Unbound(name.lineno, name.id))
-    return sorted(set(found))
+                    missing.append(Unbound(name.lineno, name.id))
+    return sorted(set(missing))
 
 
 def _unseen(after: Source, spans: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
     """`unbound` where the running interpreter is too old for the file's syntax: names that occur nowhere else in it."""
-    known, found = {*_ALWAYS, *injected}, set()
+    bound_names, missing = {*_ALWAYS, *injected}, set()
     for node in after.whole().walk():
         if node.kind == "Name":
             name = str(node.fields["value"])
             if not meets(spans, node.start, node.start) or _binds(node):
-                known.add(name)
+                bound_names.add(name)
             elif node.field() not in ("attr", "arg", "annotation"):
-                found.add(Unbound(after.lines.number(node.start), name))
-    return [] if "*" in known else sorted(item for item in found if item.name not in known)
+                missing.add(Unbound(after.lines.number(node.start), name))
+    return [] if "*" in bound_names else sorted(item for item in missing if item.name not in bound_names)
 
 
 def _binds(node: Node) -> bool:
@@ -308,19 +308,19 @@ def _for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
     )
 
 
-def _bound_by(whole: ast.AST) -> Set[str]:
+def _bound_by(tree: ast.AST) -> Set[str]:
     """The names that a statement, without the statements inside it, or an expression binds."""
     names: Set[str] = set()
-    todo: List[ast.AST] = [whole]
+    todo: List[ast.AST] = [tree]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
             names.add(node.id)
         elif type(node).__name__ in ("ExceptHandler", "MatchAs", "MatchStar", "MatchMapping"):
             names.update(filter(None, [getattr(node, "name", None), getattr(node, "rest", None)]))
-        own = {id(node.target)} if isinstance(node, ast.comprehension) else set()  # bound inside the comprehension only
+        targets = {id(node.target)} if isinstance(node, ast.comprehension) else set()  # bound inside the comprehension only
         parts = ast.iter_child_nodes(node)
-        todo += [child for child in parts if id(child) not in own and not isinstance(child, (ast.stmt, *_FUNCTIONS))]
+        todo += [child for child in parts if id(child) not in targets and not isinstance(child, (ast.stmt, *_FUNCTIONS))]
     return names
 
 
@@ -340,7 +340,7 @@ def _reads(
     if lines is not None and isinstance(node, ast.stmt) and not meets(lines, *lines_of(node)):
         return
     parameters = getattr(node, "type_params", None)
-    scopes = [*scopes, {each.name for each in parameters}] if parameters else scopes
+    scopes = [*scopes, {parameter.name for parameter in parameters}] if parameters else scopes
     if isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Load):
             yield node, scopes, path
@@ -354,25 +354,25 @@ def _reads(
         if near is not None and isinstance(node, ast.stmt) and not _is_near(node, near):
             return
         body: List[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
-        own = _parameters(arguments)
-        own |= _bound_by(node.body) if isinstance(node, ast.Lambda) else _bound(node.body)
+        scope = _parameters(arguments)
+        scope |= _bound_by(node.body) if isinstance(node, ast.Lambda) else _bound(node.body)
         name = f"{path}.{node.name}" if not isinstance(node, ast.Lambda) else path
         for child in body:
-            yield from _reads(child, [*_from_functions(scopes), own], name, lines)
+            yield from _reads(child, [*_from_functions(scopes), scope], name, lines)
     elif isinstance(node, ast.ClassDef):
         for child in [*node.decorator_list, *node.bases, *node.keywords]:
             yield from _reads(child, scopes, path, lines)
-        own = _ClassNames(_bound(node.body))
+        scope = _ClassNames(_bound(node.body))
         for child in node.body:
-            yield from _reads(child, [*scopes, own], f"{path}.{node.name}", lines, near=near)
+            yield from _reads(child, [*scopes, scope], f"{path}.{node.name}", lines, near=near)
     elif isinstance(node, _COMPREHENSIONS):
-        own = set().union(*(_bound_by(generator.target) for generator in node.generators))
-        first = node.generators[0].iter  # evaluated outside
-        yield from _reads(first, scopes, path, lines)
+        scope = set().union(*(_bound_by(generator.target) for generator in node.generators))
+        iterable = node.generators[0].iter  # evaluated outside
+        yield from _reads(iterable, scopes, path, lines)
         for child in ast.iter_child_nodes(node):
             for part in ast.iter_child_nodes(child) if isinstance(child, ast.comprehension) else [child]:
-                if part is not first:
-                    yield from _reads(part, [*_from_functions(scopes), own], path, lines)
+                if part is not iterable:
+                    yield from _reads(part, [*_from_functions(scopes), scope], path, lines)
     else:
         for child in node.orelse if _for_type_checkers(node) else ast.iter_child_nodes(node):
             if isinstance(node, (ast.AnnAssign, ast.arg)) and child is node.annotation:

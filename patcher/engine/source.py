@@ -150,8 +150,8 @@ class Source:
                 body = getattr(node, field, None)
                 body = body if isinstance(body, list) else []
                 for child in body:
-                    found = None if node is self.tree else (self._start(body[0]), len(body))
-                    self._blocks.setdefault(self._start(child), found)
+                    extent = None if node is self.tree else (self._start(body[0]), len(body))
+                    self._blocks.setdefault(self._start(child), extent)
         return self._blocks.get(start)
 
     def bodies(self) -> List[Tuple[int, int]]:
@@ -162,9 +162,9 @@ class Source:
 
     def _body(self, node: ast.stmt) -> int:
         """Where the body of a definition begins, behind the indentation of its first statement."""
-        first: ast.stmt = node.body[0]  # type: ignore[attr-defined]
-        decorated = getattr(first, "decorator_list", [])
-        return self.text.index("@", self._start(first)) if decorated else self._offset(first.lineno, first.col_offset)
+        child: ast.stmt = node.body[0]  # type: ignore[attr-defined]
+        decorated = getattr(child, "decorator_list", [])
+        return self.text.index("@", self._start(child)) if decorated else self._offset(child.lineno, child.col_offset)
 
     def scopes(self, scope: str, identifiers: Sequence[FrozenSet[str]], *, bodies: bool) -> List[Node]:
         """The blocks to search for a hunk.
@@ -196,14 +196,14 @@ class Source:
 
     def _slice(self, start: int, end: int) -> Node:
         if (start, end) not in self._slices:
-            text = self.text[start:end]
-            self._slices[start, end] = parse_source(text, offset=start, newline=self.lines.newline, indent=self.indent)
+            code = self.text[start:end]
+            self._slices[start, end] = parse_source(code, offset=start, newline=self.lines.newline, indent=self.indent)
         return self._slices[start, end]
 
     def _offset(self, line: int, column: int) -> int:
         start = self.lines.starts[line - 1]
-        text = self.text[start : self.lines.end(start)]
-        return start + len(text.encode("utf-8")[:column].decode("utf-8", "ignore"))
+        content = self.text[start : self.lines.end(start)]
+        return start + len(content.encode("utf-8")[:column].decode("utf-8", "ignore"))
 
     def _module(self, identifiers: Sequence[FrozenSet[str]], bodies: bool) -> Node:
         if self.tree is None:
@@ -211,8 +211,8 @@ class Source:
         statements: List[Node] = []
         for group in _groups(self.tree.body):
             start, end = self._start(group[0]), self._end(group[-1])
-            text = self.text[start:end]
-            if any(all(name in text for name in names) for names in identifiers):
+            code = self.text[start:end]
+            if any(all(name in code for name in names) for names in identifiers):
                 if (start, bodies) not in self._statements:
                     self._statements[start, bodies] = self._top_level(group, start, end, bodies)
                 statements += self._statements[start, bodies]
@@ -226,33 +226,33 @@ class Source:
     def _opaque(self, node: ast.stmt) -> Node:
         start = self._offset(node.lineno, node.col_offset)
         end = self._offset(cast(int, node.end_lineno), cast(int, node.end_col_offset))
-        made = Node("Opaque", (start, start, end, end))
+        opaque = Node("Opaque", (start, start, end, end))
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            made.name = "future"
+            opaque.name = "future"
         elif isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
-            made.name = "text"
-        return made
+            opaque.name = "text"
+        return opaque
 
     def _top_level(self, group: List[ast.stmt], start: int, end: int, bodies: bool) -> List[Node]:
         node = group[0]
         defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         if defines and not bodies:
             cut = self._body(node)
-            made = parse_source(self.text[start:cut] + "pass", offset=start, newline=self.lines.newline).items("body")
-            last = self._opaque(node)
-            hidden = Node("Opaque", (cut, cut, last.end, last.end))
-            block = made[0].node("body")
+            statements = parse_source(self.text[start:cut] + "pass", offset=start, newline=self.lines.newline).items("body")
+            opaque = self._opaque(node)
+            hidden = Node("Opaque", (cut, cut, opaque.end, opaque.end))
+            block = statements[0].node("body")
             block.fields["body"], block.fields["doc"] = [hidden], None
-            for part in (block, made[0]):
-                part.end = part.outer_end = last.end
-            return made
+            for part in (block, statements[0]):
+                part.end = part.outer_end = opaque.end
+            return statements
         return parse_source(self.text[start:end], offset=start, newline=self.lines.newline, indent=self.indent).items("body")
 
 
 def lines_of(node: ast.stmt) -> Tuple[int, int]:
     """The first and the last line of a statement, its decorators included."""
-    first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
-    return first, cast(int, node.end_lineno)
+    start = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
+    return start, cast(int, node.end_lineno)
 
 
 def in_scope(name: str, scope: str) -> bool:

@@ -89,30 +89,30 @@ class _Position:
         self.state.inner[id(self.node)] = (self.start, self.state.offset)
 
 
-def parse_source(text: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ") -> Node:
+def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ") -> Node:
     """Parse module text (or an indented part of one) into a `Block`.
 
     Args:
-        text: source text; an indented part begins at the start of a line.
-        offset: the character offset of `text` in its file, which is added to every span.
+        code: source text; an indented part begins at the start of a line.
+        offset: the character offset of `code` in its file, which is added to every span.
         newline: the file's line break, which libcst cannot always detect in a part of a file.
         indent: the file's indentation unit.
 
     Raises:
         SyntaxProblem: not valid Python, or libcst does not reproduce the text byte for byte.
     """
-    text = text[:-1] if text.endswith("\r") else text  # libcst takes a lone CR for a line break, but not at the end
+    code = code[:-1] if code.endswith("\r") else code  # libcst takes a lone CR for a line break, but not at the end
     # An indented part gets a header: dedenting it would change its multi-line strings.
-    scaffold = f"if 1:{newline}" if text[:1] in (" ", "\t") else ""
+    scaffold = f"if 1:{newline}" if code[:1] in (" ", "\t") else ""
     config = cst.PartialParserConfig(default_newline=newline, default_indent=indent)
     enabled = gc.isenabled()
     gc.disable()  # a third of the time would go to collections that find nothing
     try:
-        check_depth(text)
-        module = cst.parse_module(scaffold + text, config)
+        check_depth(code)
+        module = cst.parse_module(scaffold + code, config)
         state = _Recorder(module.default_newline, module.default_indent)
         module._codegen(state)
-        if "".join(state.tokens) != scaffold + text:
+        if "".join(state.tokens) != scaffold + code:
             raise SyntaxProblem(
                 Message("the parser does not give this text back byte for byte (a form feed or an odd line break?)")
             )
@@ -121,15 +121,15 @@ def parse_source(text: str, *, offset: int = 0, newline: str = "\n", indent: str
             if len(body) != 1 or body[0].orelse is not None:
                 raise SyntaxProblem(Message("a part of the code is indented less than its first line"))
             body = body[0].body.body
-        converter = Converter(scaffold + text, offset - len(scaffold), state.outer, state.inner)
+        converter = Converter(scaffold + code, offset - len(scaffold), state.outer, state.inner)
         block = converter.statements(body)
     except RecursionError:
         raise SyntaxProblem(Message("the code is nested too deeply to be read")) from None
     except cst.ParserSyntaxError as error:
-        found = _ERROR.match(error.message)
-        assert found is not None  # any text is an error
-        words = Message("unexpected code") if found["words"].startswith("expected one of ") else found["words"]
-        raise SyntaxProblem(words, max(0, int(found["line"] or 0) - bool(scaffold)), int(found["column"] or 0)) from None
+        match = _ERROR.match(error.message)
+        assert match is not None  # any text is an error
+        words = Message("unexpected code") if match["words"].startswith("expected one of ") else match["words"]
+        raise SyntaxProblem(words, max(0, int(match["line"] or 0) - bool(scaffold)), int(match["column"] or 0)) from None
     except cst.CSTValidationError as error:  # accepted by libcst's parser, and refused by its nodes: `"a" b"b"`
         raise SyntaxProblem(str(error)) from None
     finally:
@@ -142,35 +142,35 @@ def parse_source(text: str, *, offset: int = 0, newline: str = "\n", indent: str
 
 
 # limits: libcst would overflow the stack on text that nests deeper, or take hours ---------------------------------------
-def check_depth(text: str) -> None:
+def check_depth(code: str) -> None:
     """Refuse a text that is nested too deeply, or has too long a chain of operators, attributes, calls or `elif`.
 
     Raises:
         SyntaxProblem: it is, with its line.
     """
-    if len(text) <= _MAX_BRACKETS and "case" not in text:
+    if len(code) <= _MAX_BRACKETS and "case" not in code:
         return
     around: List[int] = []  # how deep the code around each open bracket is
     base = chain = 0  # how deep the innermost bracket is, and what is chained in it
     elifs: Dict[str, int] = {}
     indent, starts, in_case = "", True, False
-    for found in _PART.finditer(text):
-        part = found.group()
-        first = part[0]
-        if first in "=#\\":
+    for match in _PART.finditer(code):
+        part = match.group()
+        letter = part[0]
+        if letter in "=#\\":
             pass
-        elif first in "([{":
+        elif letter in "([{":
             around.append(base)
             around.append(chain + 1)
             base, chain = base + chain + 1, 0
-        elif first in ")]}":
+        elif letter in ")]}":
             chain, base = (around.pop(), around.pop()) if around else (0, 0)
-        elif first in ",;":
+        elif letter in ",;":
             chain = 0
-        elif first in "\r\n":
+        elif letter in "\r\n":
             if not around:
                 indent, chain, in_case = part[1:], 0, False
-        elif first == ":":
+        elif letter == ":":
             in_case = in_case and bool(around)
         elif part == "case":
             in_case = not around
@@ -179,21 +179,21 @@ def check_depth(text: str) -> None:
             in_case = in_case and part != "if"
             if starts and part in ("if", "elif"):
                 elifs[indent] = elifs.get(indent, 0) + 1 if part == "elif" else 0
-        starts = first in "\r\n"
+        starts = letter in "\r\n"
         deep = max(base + chain + (_inside(part) if "{" in part[1:] else 0), elifs.get(indent, 0))
         if deep > _MAX_CHAIN or len(around) > 2 * (_MAX_IN_CASE if in_case else _MAX_BRACKETS):
-            line = len(re.findall(r"\r\n|\r|\n", text[: found.start()])) + 1
+            line = len(re.findall(r"\r\n|\r|\n", code[: match.start()])) + 1
             raise SyntaxProblem(Message("the code is nested too deeply to be read"), line)
 
 
-def check_for_ast(text: str) -> None:
+def check_for_ast(code: str) -> None:
     """`check_depth` for a whole file that `ast.parse` is to read; only where that does not check the depth itself.
 
     Raises:
         SyntaxProblem: see `check_depth`.
     """
-    if sys.version_info < (3, 11) and len(text) > _DANGEROUS:
-        check_depth(text)
+    if sys.version_info < (3, 11) and len(code) > _DANGEROUS:
+        check_depth(code)
 
 
 def _inside(string: str) -> int:

@@ -53,15 +53,15 @@ class _Text:
 
 def rewrite_text(data: bytes, hunks: Sequence[HunkText]) -> Rewrite:
     """Apply all hunks for a file that are no syntax, or none of them; arguments and result are those of `engine.rewrite`."""
-    text = _Text(data)
-    answers = [_added(data, hunk) if hunk.scope == ADDED else answer_text(text, hunk) for hunk in hunks]
+    file = _Text(data)
+    answers = [_added(data, hunk) if hunk.scope == ADDED else answer_text(file, hunk) for hunk in hunks]
     owned = sorted((splice, index) for index, answer in enumerate(answers) for splice in answer.splices)
-    for (left, first), (right, second) in zip(owned, owned[1:]):
+    for (left, left_hunk), (right, right_hunk) in zip(owned, owned[1:]):
         if right.start < left.end or right[:2] == left[:2]:
             problem = Message(
-                "two changes of this patchset meet at line {line}: write one hunk for both", line=_line(text, right)
+                "two changes of this patchset meet at line {line}: write one hunk for both", line=_line(file, right)
             )
-            for index in (first, second):
+            for index in (left_hunk, right_hunk):
                 answers[index] = answers[index]._replace(state=State.CONFLICT, problem=problem)
     if any(answer.state.failed for answer in answers):
         return Rewrite(data, (), tuple(answer._replace(splices=()) for answer in answers))
@@ -69,8 +69,8 @@ def rewrite_text(data: bytes, hunks: Sequence[HunkText]) -> Rewrite:
     return Rewrite(apply_splices(data, splices), splices, tuple(answers))
 
 
-def _line(text: _Text, splice: Splice) -> int:
-    return text.data.count(b"\n", 0, splice.start) + 1
+def _line(file: _Text, splice: Splice) -> int:
+    return file.data.count(b"\n", 0, splice.start) + 1
 
 
 def _added(data: bytes, hunk: HunkText) -> HunkAnswer:
@@ -83,9 +83,9 @@ def _added(data: bytes, hunk: HunkText) -> HunkAnswer:
     return HunkAnswer(hunk, State.CONFLICT, problem=STANDS_THERE, hint=Message("give the file of the patchset another name"))
 
 
-def answer_text(text: _Text, hunk: HunkText) -> HunkAnswer:
+def answer_text(file: _Text, hunk: HunkText) -> HunkAnswer:
     """The answer for a hunk of lines by itself; its splices are those of the one place."""
-    matches = [_match(text, form) for form in hunk.forms]
+    matches = [_match(file, form) for form in hunk.forms]
     match = next((match for match in matches if match.todo or match.done), matches[0])
     places = [*match.todo, *match.done]
     if len(places) > 1:
@@ -96,13 +96,13 @@ def answer_text(text: _Text, hunk: HunkText) -> HunkAnswer:
             hunk, State.AMBIGUOUS, _numbers(places), problem=problem, hint=Message("write more of the lines around the place")
         )
     if match.todo:
-        return HunkAnswer(hunk, State.APPLICABLE, _numbers(match.todo), tuple(_splices(text, match.form, match.todo[0])))
+        return HunkAnswer(hunk, State.APPLICABLE, _numbers(match.todo), tuple(_splices(file, match.form, match.todo[0])))
     if match.done:
         return HunkAnswer(hunk, State.UPSTREAM, _numbers(match.done))
     if hunk.when_present:
         return HunkAnswer(hunk, State.NOT_NEEDED)
-    gone = all(_tags(form) == {"-"} and len(_layings(text, _side(form, "+"))) == 1 for form in hunk.forms)
-    return HunkAnswer(hunk, State.NOT_FOUND, problem=_nearest(text, hunk), gone=gone)
+    gone = all(_tags(form) == {"-"} and len(_layings(file, _side(form, "+"))) == 1 for form in hunk.forms)
+    return HunkAnswer(hunk, State.NOT_FOUND, problem=_nearest(file, hunk), gone=gone)
 
 
 def _tags(hunk: HunkText) -> Set[str]:
@@ -130,29 +130,29 @@ def _side(hunk: HunkText, tag: str) -> List[str]:
     return [line for kind, line, _ in hunk.lines if kind in (" ", tag)]
 
 
-def _match(text: _Text, form: HunkText) -> _Match:
-    todo, done = _layings(text, _side(form, "-")), _layings(text, _side(form, "+"))
+def _match(file: _Text, form: HunkText) -> _Match:
+    todo, applied = _layings(file, _side(form, "-")), _layings(file, _side(form, "+"))
     if _tags(form) == {"+"}:  # what is inserted may stand beside the place already
-        todo = [laying for laying in todo if not any(_within(laying, whole) for whole in done)]
+        todo = [laying for laying in todo if not any(_within(laying, outer) for outer in applied)]
     elif todo or _tags(form) == {"-"}:  # what stays stands there before, too
-        done = []
-    return _Match(form, todo, done)
+        applied = []
+    return _Match(form, todo, applied)
 
 
-def _within(part: _Laying, whole: _Laying) -> bool:
-    return whole[0] <= part[0] and part[-1] <= whole[-1]
+def _within(part: _Laying, outer: _Laying) -> bool:
+    return outer[0] <= part[0] and part[-1] <= outer[-1]
 
 
-def _layings(text: _Text, side: Sequence[str]) -> List[_Laying]:
+def _layings(file: _Text, side: Sequence[str]) -> List[_Laying]:
     """Where a side lies, at most `_MOST` ways."""
-    lines = [None if line.strip() == _RUN else text.encoded(line).rstrip() for line in side]
-    found: List[_Laying] = []
+    lines = [None if line.strip() == _RUN else file.encoded(line).rstrip() for line in side]
+    layings: List[_Laying] = []
     if any(lines):
-        for laying in _laid(text.bare, lines, 0, anywhere=True):
-            found.append(laying)
-            if len(found) == _MOST:
+        for laying in _laid(file.bare, lines, 0, anywhere=True):
+            layings.append(laying)
+            if len(layings) == _MOST:
                 break
-    return found
+    return layings
 
 
 def _laid(bare: Sequence[bytes], lines: Sequence[Optional[bytes]], start: int, *, anywhere: bool) -> Iterator[_Laying]:
@@ -160,8 +160,8 @@ def _laid(bare: Sequence[bytes], lines: Sequence[Optional[bytes]], start: int, *
     if not lines:
         yield ()
     elif lines[0] is None:
-        for others in _laid(bare, lines[1:], start, anywhere=True):
-            yield (start, *others)
+        for following in _laid(bare, lines[1:], start, anywhere=True):
+            yield (start, *following)
     else:
         piece = lines[: next((index for index, line in enumerate(lines) if line is None), len(lines))]
         for at in range(start, len(bare) - len(piece) + 1) if anywhere else (start,):
@@ -169,8 +169,8 @@ def _laid(bare: Sequence[bytes], lines: Sequence[Optional[bytes]], start: int, *
                 after = at + len(piece)
                 if not _there(bare, lines[len(piece) :], after):
                     return  # nor further down
-                for others in _laid(bare, lines[len(piece) :], after, anywhere=False):
-                    yield (*range(at, after), *others)
+                for following in _laid(bare, lines[len(piece) :], after, anywhere=False):
+                    yield (*range(at, after), *following)
 
 
 def _there(bare: Sequence[bytes], lines: Sequence[Optional[bytes]], start: int) -> bool:
@@ -185,25 +185,25 @@ def _there(bare: Sequence[bytes], lines: Sequence[Optional[bytes]], start: int) 
     return True
 
 
-def _nearest(text: _Text, hunk: HunkText) -> str:
+def _nearest(file: _Text, hunk: HunkText) -> str:
     """What the first line is that keeps a hunk from being found, at the place where most of its lines stand."""
-    lines = [text.encoded(line).rstrip() for line in _side(hunk, "-") if line.strip() != _RUN]
-    shown = next((line for line in lines if line and line not in text.bare), b"")
+    lines = [file.encoded(line).rstrip() for line in _side(hunk, "-") if line.strip() != _RUN]
+    shown = next((line for line in lines if line and line not in file.bare), b"")
     if shown:
-        return Message("no line of the file is `{line}`", line=shown.decode(text.encoding).strip())
-    at = max(range(len(text.bare) or 1), key=lambda at: sum(map(eq, text.bare[at : at + len(lines)], lines)))
+        return Message("no line of the file is `{line}`", line=shown.decode(file.encoding).strip())
+    at = max(range(len(file.bare) or 1), key=lambda at: sum(map(eq, file.bare[at : at + len(lines)], lines)))
     return Message("its lines stand in the file, but not one below the other: the nearest place is line {line}", line=at + 1)
 
 
 # rewriting ------------------------------------------------------------------------------------------------------------
-def _splices(text: _Text, form: HunkText, laying: _Laying) -> Iterator[Splice]:
+def _splices(file: _Text, form: HunkText, laying: _Laying) -> Iterator[Splice]:
     """The change of each row of lines that are deleted and inserted."""
     index, at = 0, laying[0]
     new: List[str] = []
     start: Optional[int] = None
     for tag, line in [*((tag, line) for tag, line, _ in form.lines), (" ", None)]:
         if tag == " " and start is not None:
-            yield _splice(text, start, at, new)
+            yield _splice(file, start, at, new)
             start, new = None, []
         if line is None:
             return
@@ -216,15 +216,15 @@ def _splices(text: _Text, form: HunkText, laying: _Laying) -> Iterator[Splice]:
             index += 1
 
 
-def _splice(text: _Text, start: int, end: int, new: Sequence[str]) -> Splice:
+def _splice(file: _Text, start: int, end: int, new: Sequence[str]) -> Splice:
     """Replace the lines `[start, end)`; the last line of a file keeps an end, or none, as it was."""
-    data = b"".join(text.encoded(line) + text.end for line in new)
-    low, high = text.starts[start], text.starts[end]
-    if text.open and end == len(text.lines):
-        data = data[: len(data) - len(text.end)] if data else data
+    data = b"".join(file.encoded(line) + file.end for line in new)
+    low, high = file.starts[start], file.starts[end]
+    if file.open and end == len(file.lines):
+        data = data[: len(data) - len(file.end)] if data else data
         if start == end:  # below a line without an end
-            data = text.end + data
+            data = file.end + data
         elif not data and start:  # the line above becomes the last one
-            above = text.lines[start - 1]
+            above = file.lines[start - 1]
             low -= len(above) - len(above.rstrip(b"\r\n"))
     return Splice(low, high, data)

@@ -29,9 +29,9 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
-def is_url(text: str) -> bool:
+def is_url(address: str) -> bool:
     """Whether a text is a URL of http or https."""
-    return urlsplit(text).scheme.lower() in _SCHEMES and "://" in text
+    return urlsplit(address).scheme.lower() in _SCHEMES and "://" in address
 
 
 def download(url: str, digest: str = "") -> bytes:

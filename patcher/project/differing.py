@@ -31,8 +31,8 @@ def lock_differences(lock: Lock, current: Lock, *, complete: bool = True) -> Lis
     for name in sorted({*pinned} & {*requested}):
         optional = requested[name].optional
         if optional != pinned[name].optional:
-            how = Message("is optional, and in the lock it is not" if optional else "is not optional, and in the lock it is")
-            differences.append(Message("{name} {how}", name=name, how=how))
+            note = Message("is optional, and in the lock it is not" if optional else "is not optional, and in the lock it is")
+            differences.append(Message("{name} {how}", name=name, how=note))
     for target in current.targets:
         release, files = release_of(target[0]), _by_path(target)
         builds = [candidate for candidate in lock.targets if release_of(candidate[0]) == release]

@@ -32,12 +32,12 @@ _HELP = {
 def store_error(site: str, error: OSError, after: str = "") -> StoreError:
     """Return the StoreError for a system call that failed; `after` says how the run ended."""
     help_text = _HELP.get(error.errno or 0, "")
-    what = (
+    place = (
         Message("{filename}: {error}", filename=error.filename, error=Message.whole(error.strerror))
         if str(error.filename or "").startswith(site)
         else Message("{site}: {error}", site=site, error=error)
     )
-    return StoreError(what, joined("; ", (text for text in (after, help_text) if text)))
+    return StoreError(place, joined("; ", (sentence for sentence in (after, help_text) if sentence)))
 
 
 def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
@@ -45,29 +45,29 @@ def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) ->
 
     Those in `moved` are to be replaced by their pristine copies, which have the right owners already.
     """
-    found: List[str] = []
+    problems: List[str] = []
     try:
         with site.sub(HOME) as home:
-            found += _unwritable(home)
+            problems += _unwritable(home)
             for name in ("receipts", "pristine", "patchsets"):
                 with suppress(FileNotFoundError), home.sub(name) as folder:
-                    found += _unwritable(folder)
+                    problems += _unwritable(folder)
     except FileNotFoundError:
-        found += _unwritable(site)
+        problems += _unwritable(site)
     except StoreError as error:
-        found.append(error.message)
+        problems.append(error.message)
     for path in paths:
         problem = path_problem(path)
         try:
             if not problem:
-                found += _target_problems(site, path, moved=path in moved)
+                problems += _target_problems(site, path, moved=path in moved)
         except StoreError as error:
-            found.append(error.message)
+            problems.append(error.message)
         except OSError as error:
             problem = str(error)
         if problem:
-            found.append(Message("{path}/{file}: {problem}", path=site.path, file=path, problem=problem))
-    return list(dict.fromkeys(found))
+            problems.append(Message("{path}/{file}: {problem}", path=site.path, file=path, problem=problem))
+    return list(dict.fromkeys(problems))
 
 
 def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
@@ -104,13 +104,14 @@ def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
 def _target_problems(site: Folder, path: str, *, moved: bool) -> List[str]:
     name = path.rpartition("/")[2]
     with site.holder(path) as folder:
-        found = _unwritable(folder)
+        problems = _unwritable(folder)
         if not folder.has(name):
-            return found if moved else [*found, Message("{path}/{name}: there is no such file", path=folder.path, name=name)]
+            missing = Message("{path}/{name}: there is no such file", path=folder.path, name=name)
+            return problems if moved else [*problems, missing]
         if folder.mounted(name):
-            found.append(Message("{path}/{name}: {place}", path=folder.path, name=name, place=MOUNTED))
+            problems.append(Message("{path}/{name}: {place}", path=folder.path, name=name, place=MOUNTED))
         elif not os.access(name, os.R_OK, dir_fd=folder.fd):
-            found.append(
+            problems.append(
                 Message(
                     "{path}/{name}: user {uid} may not read it, or its link leads nowhere",
                     path=folder.path,
@@ -119,7 +120,7 @@ def _target_problems(site: Folder, path: str, *, moved: bool) -> List[str]:
                 )
             )
         elif not folder.link(name) and _immutable(folder, name):
-            found.append(
+            problems.append(
                 Message(
                     "{path}/{name}: the file is immutable; take that away with chattr -i or chflags",
                     path=folder.path,
@@ -129,10 +130,10 @@ def _target_problems(site: Folder, path: str, *, moved: bool) -> List[str]:
         else:
             # protected_hardlinks (proc(5)): the file of another user gets a second name from those who may write to it
             may_link = os.access(name, os.R_OK | os.W_OK, dir_fd=folder.fd)
-            found += _sticky(folder, name) or ([] if moved and may_link else _not_mine(folder, name))
+            problems += _sticky(folder, name) or ([] if moved and may_link else _not_mine(folder, name))
         with suppress(FileNotFoundError), folder.sub("__pycache__") as cache:
-            found += _unwritable(cache)
-    return found
+            problems += _unwritable(cache)
+    return problems
 
 
 def _not_mine(folder: Folder, name: str) -> List[str]:
@@ -141,19 +142,19 @@ def _not_mine(folder: Folder, name: str) -> List[str]:
     A read-only file is no problem: as with every installer it is its directory that has to be writable, and the new file
     is as read-only as the old one.
     """
-    info, mine = os.stat(name, dir_fd=folder.fd), os.geteuid()
-    if not mine or folder.link(name):  # what a link leads to is left as it is
+    info, user = os.stat(name, dir_fd=folder.fd), os.geteuid()
+    if not user or folder.link(name):  # what a link leads to is left as it is
         return []
-    if info.st_uid != mine:
+    if info.st_uid != user:
         who = Message(
-            "user {owner}, and user {mine} may not give it back to them; run this as that user", owner=info.st_uid, mine=mine
+            "user {owner}, and user {mine} may not give it back to them; run this as that user", owner=info.st_uid, mine=user
         )
         return [Message("{path}/{name}: belongs to {who}", path=folder.path, name=name, who=who)]
     if info.st_gid not in {os.getegid(), *os.getgroups()}:
         who = Message(
             "group {group}, of which user {mine} is no member; run this as a member of that group",
             group=info.st_gid,
-            mine=mine,
+            mine=user,
         )
         return [Message("{path}/{name}: belongs to {who}", path=folder.path, name=name, who=who)]
     return []
@@ -161,11 +162,11 @@ def _not_mine(folder: Folder, name: str) -> List[str]:
 
 def _sticky(folder: Folder, name: str) -> List[str]:
     """Return why the name itself cannot be given to a new file, though its directory can be written: one text, or none."""
-    here, owner, mine = os.fstat(folder.fd), os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid, os.geteuid()
-    if not here.st_mode & stat.S_ISVTX or mine in (0, here.st_uid, owner):
+    directory, owner, user = os.fstat(folder.fd), os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid, os.geteuid()
+    if not directory.st_mode & stat.S_ISVTX or user in (0, directory.st_uid, owner):
         return []
     who = Message(
-        "user {owner}, and in a sticky directory user {mine} may not replace it; run this as that user", owner=owner, mine=mine
+        "user {owner}, and in a sticky directory user {mine} may not replace it; run this as that user", owner=owner, mine=user
     )
     return [Message("{path}/{name}: belongs to {who}", path=folder.path, name=name, who=who)]
 

@@ -65,7 +65,7 @@ def plan_work(
         if count > 1:
             problems.append(Message("{path}: {count} changes for one file", path=path, count=count))
     # A pristine copy that one file alone needs becomes that file; one that twins share has to be copied.
-    needed = Counter(one.pristine for one in receipts.values())
+    needed = Counter(record.pristine for record in receipts.values())
     needed.update(change.receipt.pristine for change in changes if change.receipt)
     works: List[Work] = []
     kind = StoreError
@@ -96,22 +96,22 @@ def _check_target(site: Folder, change: Change) -> None:
     problem = receipt.path_problem(path)
     if problem:
         raise StoreError("{path}: {problem}", path=path, problem=problem)
-    now = link = ""
+    current = link = ""
     try:
         with site.holder(path) as folder:
-            now, link = folder.digest(name), folder.link(name)
+            current, link = folder.digest(name), folder.link(name)
             if folder.mounted(name):  # what it hides is neither replaced nor forgotten
                 raise StoreError("{path}: {place}", path=path, place=permission.MOUNTED)
     except FileNotFoundError:
         pass  # the package is not there: no file
-    if now != change.old:
+    if current != change.old:
         raise OutdatedError(
-            "{path}: has changed since the plan was made" if now else "{path}: is not there any more", path=path
+            "{path}: has changed since the plan was made" if current else "{path}: is not there any more", path=path
         )
     new = change.receipt
-    if not now and change.data is not None and not (new and new.origin == receipt.ADDED_FILE):
+    if not current and change.data is not None and not (new and new.origin == receipt.ADDED_FILE):
         raise StoreError("{path}: is not there, so it can only be restored or forgotten", path=path)
-    if new and link and new.pristine == now and new.link != link:
+    if new and link and new.pristine == current and new.link != link:
         raise StoreError(
             "{path}: is a link to {link}, but its receipt says {recorded}",
             path=path,
@@ -125,15 +125,15 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
     new, digest = change.receipt, sha256(data)
     if new is None:
         return Work(JournalEntry(change.path, PUT, change.old, digest, "", ""), data=data, mtime_ns=change.mtime_ns)
-    text = receipt.encode_receipt(new)
-    receipt.decode(text, receipt.file_name(change.path))  # what could not be read back is not written
+    encoded = receipt.encode_receipt(new)
+    receipt.decode(encoded, receipt.file_name(change.path))  # what could not be read back is not written
     if new.current != digest and not change.merged:
         raise StoreError("{path}: its receipt is for other bytes", path=change.path)
     save = new.pristine == change.old
-    given = change.pristine
-    if given is not None and sha256(given) != new.pristine:
+    pristine = change.pristine
+    if pristine is not None and sha256(pristine) != new.pristine:
         raise StoreError("{path}: its receipt is for other pristine bytes", path=change.path)
-    if given is None and not save and new.origin != receipt.ADDED_FILE:
+    if pristine is None and not save and new.origin != receipt.ADDED_FILE:
         _pristine(home, new)
     for step in new.steps:
         if step.digest not in patchsets and not _has(home, "patchsets", f"{step.digest}.json"):
@@ -143,7 +143,8 @@ def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, 
                 patchset=step.patchset,
                 digest=step.digest,
             )
-    return Work(JournalEntry(change.path, WRITE, change.old, digest, "", sha256(text)), text, data, save=save, given=given)
+    entry = JournalEntry(change.path, WRITE, change.old, digest, "", sha256(encoded))
+    return Work(entry, encoded, data, save=save, given=pristine)
 
 
 def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:

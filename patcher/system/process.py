@@ -127,9 +127,9 @@ def relevant_lines(output: str, own_paths: Sequence[str]) -> str:
     return last_lines(output)
 
 
-def last_lines(text: str) -> str:
+def last_lines(output: str) -> str:
     """The last lines of a text, a dozen."""
-    return "\n".join(text.rstrip().split("\n")[-_LINES:])
+    return "\n".join(output.rstrip().split("\n")[-_LINES:])
 
 
 def kill_group(child: subprocess.Popen[bytes]) -> None:

@@ -143,9 +143,9 @@ class _Side:
         """Mark words as changed, by their offsets from `start` on; to be called in the order of the text."""
         self._marks += [(start + begin, start + stop, "changed") for begin, stop in words if begin < stop]
 
-    def span(self, first: int, last: int) -> Tuple[int, int]:
+    def span(self, top: int, bottom: int) -> Tuple[int, int]:
         """The characters of lines, without the end of the last one."""
-        return self._starts[first - 1], self._starts[last] - 1
+        return self._starts[top - 1], self._starts[bottom] - 1
 
     def has_text(self, number: int) -> bool:
         """Whether a line is not blank."""

@@ -51,8 +51,8 @@ def _of_words(old: str, new: str, edits: Iterable[Tuple[int, str]]) -> List[Word
         count = len(same)
         for side in (0, 1):
             matched = {pair[side] for pair in same}
-            whole = {at for start, end in ranges[side] if matched.issuperset(range(start, end)) for at in range(start, end)}
-            same = [pair for pair in same if pair[side] in whole]
+            touched = {at for start, end in ranges[side] if matched.issuperset(range(start, end)) for at in range(start, end)}
+            same = [pair for pair in same if pair[side] in touched]
     edits_of_words: List[WordEdit] = []
     i = j = 0
     for at, to in [*same, (len(old), len(new))]:

@@ -228,9 +228,9 @@ def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
     """The outcome with the plan, and with what the patchset makes of each file."""
     edits = None if outcome.copy else _hand_edits(outcome.files)
     plan = make_plan(outcome.env, Wanted((requested,), force=edits is not None), edits=edits)
-    made = {(file.site, file.path): file.after for file in plan.files}
+    results = {(file.site, file.path): file.after for file in plan.files}
     files = (
-        edited._replace(made=made.get((edited.file.site, edited.file.path), edited.before.data)) for edited in outcome.files
+        edited._replace(made=results.get((edited.file.site, edited.file.path), edited.before.data)) for edited in outcome.files
     )
     return outcome._replace(files=tuple(files), plan=plan)
 
@@ -295,18 +295,18 @@ def _with_patched(outcome: CaptureOutcome, old: _Old) -> Tuple[Captured, ...]:
     """The edited files, and the others that the patchset is for: each as it is without the patchset, and as it is now."""
     files = {(edited.file.site, edited.file.path): edited for edited in outcome.files}
     for (site, path), assignment in old.assignments.items():
-        now = read_installed(outcome.copy, path) if outcome.copy else None
-        now = read_installed(site, path) if now is None else now
-        known = files.get((site, path))
-        if now is None:
+        current = read_installed(outcome.copy, path) if outcome.copy else None
+        current = read_installed(site, path) if current is None else current
+        captured = files.get((site, path))
+        if current is None:
             continue
-        file = known.file if known else InstalledFile(assignment.located, path, (), now)
+        file = captured.file if captured else InstalledFile(assignment.located, path, (), current)
         if (site, path) in old.without:
-            text, pristine = old.without[site, path]
+            data, pristine = old.without[site, path]
             where = Message("what is there without {name}", name=outcome.name)
-            files[site, path] = Captured(file, Original(text, where, pristine))
-        elif known is None:
-            files[site, path] = Captured(file, Original(now, Message("the installed file"), now))
+            files[site, path] = Captured(file, Original(data, where, pristine))
+        elif captured is None:
+            files[site, path] = Captured(file, Original(current, Message("the installed file"), current))
     return tuple(files.values())
 
 
@@ -321,7 +321,7 @@ def _revised(
     releases, unread = further_releases(also, outcome.packages, events)
     texts = [release.texts for release in releases]
     edits = [edited for edited in outcome.files if edited.before.data != edited.file.data]
-    results = [revise(one.edit, old.assignments.get((one.file.site, one.file.path)), texts) for one in edits]
+    results = [revise(edited.edit, old.assignments.get((edited.file.site, edited.file.path)), texts) for edited in edits]
     draft, gone = Draft(tuple(result.draft for result in results)), sum(len(result.gone) for result in results)
     outcome = outcome._replace(draft=draft, gone=gone, notes=(*outcome.notes, *unread))
     if not (gone or any(file.hunks for file in draft.files)):
@@ -353,15 +353,15 @@ def _homes(old: _Old, files: Sequence[InstalledFile]) -> Dict[str, str]:
         SitepatchError: the patchset is not for the package of a file.
     """
     homes: Dict[str, str] = {}
-    by_package = {one.located.package: one.hunks[-1].origin for one in reversed(list(old.assignments.values()))}
+    by_package = {entry.located.package: entry.hunks[-1].origin for entry in reversed(list(old.assignments.values()))}
     for file in files:
         assignment = old.assignments.get((file.site, file.path))
         home = assignment.hunks[-1].origin if assignment else by_package.get(file.located.package)
         if home is None:
-            text = "{path}: was edited too, and {name} has no hunk for {release}"
+            template = "{path}: was edited too, and {name} has no hunk for {release}"
             hint = Message("name the files that are meant, or capture it under another name")
             name = old.requested.patchset.name
-            raise SitepatchError(text, hint, path=file.path, name=name, release=file.release)
+            raise SitepatchError(template, hint, path=file.path, name=name, release=file.release)
         homes[file.path] = home
     return homes
 
@@ -374,10 +374,10 @@ def _remarks(outcome: CaptureOutcome, folder: Path) -> Iterator[str]:
     for variant in patchset.variants if patchset else ():
         releases = dict.fromkeys(edited.file.located.version for edited in outcome.files)
         if variant.versions not in [f"=={release}" for release in releases]:
-            text = "{package} {versions} stays its range, and only {releases} was tried; all of it with: {how}"
-            how = f"sitepatch check {outcome.name} --against all"
+            template = "{package} {versions} stays its range, and only {releases} was tried; all of it with: {how}"
+            words = f"sitepatch check {outcome.name} --against all"
             yield Message(
-                text, package=variant.package, versions=variant.versions, releases=listed(list(releases), "or"), how=how
+                template, package=variant.package, versions=variant.versions, releases=listed(list(releases), "or"), how=words
             )
     for result in run_cases(patchset, folder) if patchset else ():
         if result.problem:
@@ -404,7 +404,7 @@ def adopt(captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT
         raise SitepatchError("{name}: was not written, so it cannot be applied", name=name)
     dirs = (str(captured.folder.parent), *place.patch_dirs)
     check_sources([name], dirs)
-    how = verify_settings(place, env, verify, [requested.patchset], events)
+    settings = verify_settings(place, env, verify, [requested.patchset], events)
     events.started(env, [requested])
     edits = _hand_edits(captured.files)
 
@@ -417,7 +417,7 @@ def adopt(captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT
         plan = make_plan(env, Wanted((requested,), force=True), edits=edits)
         return Outcome(place._replace(patch_dirs=dirs), env, plan, (name,), (requested,))
 
-    return carry_out(look, env, how, events)
+    return carry_out(look, env, settings, events)
 
 
 def _hand_edits(files: Sequence[Captured]) -> HandEdits:
@@ -429,7 +429,7 @@ def _edited(env: Environment, words: Sequence[str], pristine: str, events: Event
     unproven = bool(words and pristine)
     search = settled(env, lambda: find_changed(env, words, events.progress, unproven=unproven))
     texts = find_originals(search.files, pristine, events.note)
-    files = [Captured(file, text) for file, text in zip(search.files, texts) if file.data != text.data]
+    files = [Captured(file, original) for file, original in zip(search.files, texts) if file.data != original.data]
     if not files:
         problem = Message(
             "nothing was edited; Python files: {search.looked}, each as it was installed or as a patchset made it",
@@ -448,8 +448,8 @@ def _check_apart(files: Sequence[Captured]) -> None:
     twice = sorted({path for path in paths if paths.count(path) > 1})
     if twice:
         sites = listed(list(dict.fromkeys(edited.file.site for edited in files)))
-        text, hint = "{name}: edited in {sites}; Python imports the first", Message("name one with --target")
-        raise SitepatchError(text, hint, name=", ".join(twice), sites=sites)
+        template, hint = "{name}: edited in {sites}; Python imports the first", Message("name one with --target")
+        raise SitepatchError(template, hint, name=", ".join(twice), sites=sites)
 
 
 def _check_unchanged(outcome: CaptureOutcome) -> None:
@@ -520,10 +520,10 @@ def command(
         applied = adopt(outcome, place=console.place, verify=verify, events=console)
         return report_outcome(console, applied, show_applied, **_json(outcome, explain=explain))
     if outcome.ok:
-        more = [] if output is None else ["--output", output]
-        more += [*(["--pristine", pristine] if pristine else []), *(["--partial"] if partial else [])]
-        how = console.command("capture", *words, "--name", name, *more, "--adopt")
-        console.info("put it in the place of the edit with: {how}", how=how)
+        options = [] if output is None else ["--output", output]
+        options += [*(["--pristine", pristine] if pristine else []), *(["--partial"] if partial else [])]
+        line = console.command("capture", *words, "--name", name, *options, "--adopt")
+        console.info("put it in the place of the edit with: {how}", how=line)
     return console.answer(outcome.ok, {"written": False, **_json(outcome, explain=explain)})
 
 
@@ -531,8 +531,8 @@ def report_copies(console: Console, outcome: CaptureOutcome, output: Optional[st
     """Report what was captured of copies, and the command that applies it."""
     _show(console, outcome, explain=explain)
     if outcome.folder:
-        more = [] if output is None else ["--patch-dir", str(outcome.folder.parent)]
-        console.info("apply it with: {how}", how=console.command("apply", outcome.name, *more))
+        options = [] if output is None else ["--patch-dir", str(outcome.folder.parent)]
+        console.info("apply it with: {how}", how=console.command("apply", outcome.name, *options))
     return console.answer(outcome.ok, {"written": False, **_json(outcome, explain=explain)})
 
 
@@ -551,21 +551,21 @@ def _show(console: Console, outcome: CaptureOutcome, *, explain: bool) -> None:
     show_hunks(console, draft, explain=explain)
     console.rows([*left_rows(draft), *release_rows(outcome.releases), *answer_rows(outcome.plan.failed)])
     if folder is None:
-        rest = not draft.complete and any(file.hunks for file in draft.files)
-        more = Message("; --partial makes one of the rest") if rest else ""
-        console.note("no patchset was written{more}", "stopped", more=more)
+        is_partial = not draft.complete and any(file.hunks for file in draft.files)
+        advice = Message("; --partial makes one of the rest") if is_partial else ""
+        console.note("no patchset was written{more}", "stopped", more=advice)
         return
     for path, edited in ((edited.file.path, edited) for edited in outcome.files if edited.made != edited.file.data):
-        text = "{path}: the patchset does not make it byte for byte as it was edited: {what}"
-        console.note(text, path=path, what=_difference(outcome, edited) or Message("see below"))
+        template = "{path}: the patchset does not make it byte for byte as it was edited: {what}"
+        console.note(template, path=path, what=_difference(outcome, edited) or Message("see below"))
         show_diffs(console, [diff_texts("", path, edited.file.data, edited.made)])
     variants = outcome.requested.patchset.variants if outcome.requested else ()
-    what = Message("{hunks} in {folder}", hunks=number_of_hunks(draft), folder=folder)
+    summary = Message("{hunks} in {folder}", hunks=number_of_hunks(draft), folder=folder)
     if outcome.gone:
-        what = Message("{what} in the place of {gone}", what=what, gone=outcome.gone)
+        summary = Message("{what} in the place of {gone}", what=summary, gone=outcome.gone)
     elif not any(file.hunks for file in draft.files):
-        what = Message("{folder}, as it stands", folder=folder)
-    console.info_rows([Row("captured", (Message("{what}, for {ranges}", what=what, ranges=release_ranges(variants)),))])
+        summary = Message("{folder}, as it stands", folder=folder)
+    console.info_rows([Row("captured", (Message("{what}, for {ranges}", what=summary, ranges=release_ranges(variants)),))])
 
 
 def _difference(outcome: CaptureOutcome, edited: Captured) -> str:

@@ -131,7 +131,7 @@ class Console(Events):
 
     def hints(self, texts: Iterable[str]) -> None:
         """Write what can be done, each line once."""
-        self.notes(dict.fromkeys(line for text in texts for line in translated_lines(text)), "hint")
+        self.notes(dict.fromkeys(line for hint in texts for line in translated_lines(hint)), "hint")
 
     def progress(self, done: int, total: int, work: str) -> None:
         """Show on stderr how much is done, of how much (0: nobody knows); not with --quiet or --json."""

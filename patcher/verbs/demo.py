@@ -172,27 +172,27 @@ class Demo:
         self._prove(Message("our change is gone, the edit is there"), file.read_bytes() == pristine + f"{_EDIT}\n".encode())
         self._title(Message("Restore, and compare with before: bytes, mode, mtime."))
         self._do("restore", "-q", "--target", str(new))
-        text = "all {number} files and directories are the same, none more, none less"
-        self._prove(Message(text, number=len(before)), tree(new) == before)
+        template = "all {number} files and directories are the same, none more, none less"
+        self._prove(Message(template, number=len(before)), tree(new) == before)
 
     def _whole(self, site: Path) -> None:
-        here = ["--target", str(site)]
+        target = ["--target", str(site)]
         before = tree(site)
         patches = (patch for variant in find_patchset(NAME, (), ".").patchset.variants for patch in variant.patches)
         files = sorted(path for path in {path for patch in patches for path in patch.paths} if path in before)
         self._step(Message("What is there to apply?"), ["list"])
-        self._step(Message("What would change? Nothing is written for this."), ["diff", NAME, *here])
+        self._step(Message("What would change? Nothing is written for this."), ["diff", NAME, *target])
         self._prove(Message("diff left the directory as it was"), tree(site) == before)
-        self._step(Message("Apply it."), ["apply", NAME, *here])
-        now = tree(site)
-        changed = [path for path, entry in before.items() if path in now and now[path].content != entry.content]
+        self._step(Message("Apply it."), ["apply", NAME, *target])
+        applied = tree(site)
+        changed = [path for path, entry in before.items() if path in applied and applied[path].content != entry.content]
         self._prove(Message("{number} files changed, those of the patchset", number=len(changed)), sorted(changed) == files)
-        self._step(Message("What is applied?"), ["status", *here])
+        self._step(Message("What is applied?"), ["status", *target])
         self._execute(site, files)
         between = tree(site)
-        self._step(Message("Apply it again."), ["apply", NAME, *here])
+        self._step(Message("Apply it again."), ["apply", NAME, *target])
         self._prove(Message("applying again wrote nothing"), tree(site) == between)
-        self._step(Message("Restore it."), ["restore", *here])
+        self._step(Message("Restore it."), ["restore", *target])
         after = tree(site)
         self._title(
             Message("What is left of it?"), f"find {site} -type f -exec sha256sum {{}} + -exec stat -c '%n %a %y' {{}} +"
@@ -201,8 +201,8 @@ class Demo:
             entry = after[path]
             shown = f"sha256 {entry.content[:16]}… mode {entry.mode & 0o7777:o} mtime_ns {entry.mtime_ns}"
             self._prove(Message("{path}: {shown}, as before", path=path, shown=shown), entry == before[path])
-        text = "all {number} files and directories are the same, none more, none less"
-        self._prove(Message(text, number=len(before)), after == before)
+        template = "all {number} files and directories are the same, none more, none less"
+        self._prove(Message(template, number=len(before)), after == before)
 
     def _fetch(self, version: str) -> Path:
         """Put a release of mmengine into a directory, whose path is returned."""
@@ -250,8 +250,8 @@ class Demo:
         self._command(" ".join(["sitepatch", *words]))
         color = [] if self.console.color_option is None else ["--color" if self.console.color_option else "--no-color"]
         code = self.run([*words, *color])
-        text = "exit code of sitepatch {words} is {code}"
-        self._prove(Message(text, words=words[0], code=code), code == 0, show=self.console.verbose or code != 0)
+        template = "exit code of sitepatch {words} is {code}"
+        self._prove(Message(template, words=words[0], code=code), code == 0, show=self.console.verbose or code != 0)
 
     def _title(self, title: str, command: str = "") -> None:
         self.console.out("\n", style(f"# {translated(title)}", bold=True))

@@ -52,19 +52,19 @@ def diagnose(
         UsageError: logs that are not there or may not be read; a run that they do not have.
         SitepatchError: no such environment, where something is to be cured in it.
     """
-    known = KnownSymptoms(place)
+    symptoms = KnownSymptoms(place)
     files = log_files(one_or_more(logs))
     total, size = sum(Path(path).stat().st_size for path in files if path != STDIN), 0
 
-    def progress(more: int) -> None:
+    def progress(piece_size: int) -> None:
         nonlocal size
-        size += more
+        size += piece_size
         is_known = size <= total  # not of standard input, nor of what is packed
         events.progress(size // _MB, -(-total // _MB) if is_known else 0, Message("MB of logs read"))
 
-    read = [_read(path, known.patterns, progress) for path in files]
+    read = [_read(path, symptoms.patterns, progress) for path in files]
     events.progress(1, 1, Message("logs read"))
-    return known.outcome(read, run)
+    return symptoms.outcome(read, run)
 
 
 def follow(logs: Texts = STDIN, *, place: Place = HERE) -> Iterator[DiagnoseOutcome]:
@@ -75,29 +75,29 @@ def follow(logs: Texts = STDIN, *, place: Place = HERE) -> Iterator[DiagnoseOutc
     Raises:
         UsageError: as `diagnose` does; a log that is named is compressed.
     """
-    known, words = KnownSymptoms(place), one_or_more(logs)
+    symptoms, words = KnownSymptoms(place), one_or_more(logs)
     files = log_files(words)
     if STDIN in files:
         if len(files) > 1:
             raise UsageError("--follow: found standard input and files, expected one or the other")
-        reader = LogReader(_STDIN, known.patterns)
+        reader = LogReader(_STDIN, symptoms.patterns)
         while piece := _stdin().read1(PIECE):
             reader.feed(piece)
-            yield known.outcome([reader.log()])
+            yield symptoms.outcome([reader.log()])
         reader.feed(b"", last=True)
-        yield known.outcome([reader.log()])
+        yield symptoms.outcome([reader.log()])
         return
-    packed = {word: how for word, how in zip(words, map(packed_by, words)) if how}
-    for word, how in packed.items():
+    packed = {word: packer for word, packer in zip(words, map(packed_by, words)) if packer}
+    for word, packer in packed.items():
         hint = Message("it does not grow: leave --follow out")
-        raise UsageError("--follow: found what {how} has compressed: {word}", hint, how=how, word=word)
+        raise UsageError("--follow: found what {how} has compressed: {word}", hint, how=packer, word=word)
     tails: Dict[str, Tail] = {}
     while True:
         for path in log_files(words):  # a directory may have more of them now
             if path not in tails and not packed_by(path):
-                tails[path] = Tail(path, known.patterns)
+                tails[path] = Tail(path, symptoms.patterns)
         if any(list(map(Tail.read, tails.values()))):
-            yield known.outcome([tail.log() for tail in tails.values()])
+            yield symptoms.outcome([tail.log() for tail in tails.values()])
         time.sleep(_PAUSE)
 
 
@@ -171,7 +171,7 @@ def command(
     _show_cure(console, outcome)
     if outcome.ok:
         mentions = outcome.mentions if console.verbose else outcome.mentions[:_FEW]
-        console.rows([Row("also in the text", (f"{each.log}:{each.line}",), (Verbatim(each.text),)) for each in mentions])
+        console.rows([Row("also in the text", (f"{place.log}:{place.line}",), (Verbatim(place.text),)) for place in mentions])
     return console.answer(outcome.ok, _outcome_json(console, outcome))
 
 
@@ -181,12 +181,12 @@ def _report_growing(console: Console, logs: Texts) -> int:
     outcome, reports, ok, has_ended = None, 0, True, False
     try:
         for outcome in follow(logs, place=console.place):
-            failures = [each for each in outcome.failures if (each.time, each.rank) not in seen]
-            unexplained = [each for each in outcome.unexplained if (each.text, each.at) not in seen]
-            findings = [each for each in outcome.findings if (each.symptom.name, None) not in seen]
-            seen.update((each.time, each.rank) for each in failures)
-            seen.update((each.text, each.at) for each in unexplained)
-            seen.update((each.symptom.name, None) for each in findings)
+            failures = [failure for failure in outcome.failures if (failure.time, failure.rank) not in seen]
+            unexplained = [error for error in outcome.unexplained if (error.text, error.at) not in seen]
+            findings = [finding for finding in outcome.findings if (finding.symptom.name, None) not in seen]
+            seen.update((failure.time, failure.rank) for failure in failures)
+            seen.update((error.text, error.at) for error in unexplained)
+            seen.update((finding.symptom.name, None) for finding in findings)
             console.rows(_outcome_rows(failures, unexplained, findings))
             if findings:
                 _show_cure(console, outcome)
@@ -209,15 +209,15 @@ def _report_trial(console: Console, size: int, backend: str, timeout: float) -> 
     from patcher.diagnosis.ranks import trial_json  # with subprocess
     from patcher.verbs.trial import rank_rows, start_ranks
 
-    ranks, verdict, found = start_ranks(size, backend=backend, timeout=timeout, place=console.place, events=console)
-    console.notes((error.brief for error in found.broken), "broken")
+    ranks, verdict, outcome = start_ranks(size, backend=backend, timeout=timeout, place=console.place, events=console)
+    console.notes((error.brief for error in outcome.broken), "broken")
     console.notes(dict.fromkeys(remark for rank in ranks for remark in rank.remarks))
     console.rows(rank_rows(ranks, verdict))
-    console.rows(_finding_rows(found.findings))
+    console.rows(_finding_rows(outcome.findings))
     console.rows([Row("ok" if verdict.ok else "failed", (verdict.text,), tuple(hint_lines(verdict.hint)))])
-    if found.cure:
-        _show_cure(console, found)
-    return console.answer(verdict.ok, {**_outcome_json(console, found), "trial": trial_json(ranks, verdict, timeout)})
+    if outcome.cure:
+        _show_cure(console, outcome)
+    return console.answer(verdict.ok, {**_outcome_json(console, outcome), "trial": trial_json(ranks, verdict, timeout)})
 
 
 # as text --------------------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ _WAITED = Message("it waited for another rank, and is a victim: look for the one
 
 def _outcome_rows(failures: Iterable[Failure], unexplained: Iterable[Sighting], findings: Sequence[FoundSymptom]) -> List[Row]:
     """A row for each rank that failed first, or each error that nothing explains, between known causes and consequences."""
-    causes, consequences = ([each for each in findings if each.symptom.follows == follows] for follows in (False, True))
+    causes, consequences = ([item for item in findings if item.symptom.follows == follows] for follows in (False, True))
     errors = [*map(_failure_row, failures), *map(_unexplained_row, unexplained)]
     return [*_finding_rows(causes), *errors, *_finding_rows(consequences)]
 
@@ -251,8 +251,8 @@ def _failure_row(failure: Failure) -> Row:
     where = f"{failure.log}:{failure.line}"
     error: List[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
     if failure.late:
-        text = "torchrun saw rank {failure.rank} fail first, on {failure.host}, {failure.time}: it waited in vain"
-        saw = Message(text, failure=failure)
+        template = "torchrun saw rank {failure.rank} fail first, on {failure.host}, {failure.time}: it waited in vain"
+        saw = Message(template, failure=failure)
         return Row("late", (ranks(failure.late), where), (saw, *error, *hint_lines(_LATE)))
     details = list(error)
     if not failure.named:
@@ -261,11 +261,11 @@ def _failure_row(failure: Failure) -> Row:
         details += [Message("it was ended by {signal}", signal=failure.signal)] if failure.signal and not failure.error else []
         details.append(Message("torchrun saw rank {rank} fail first, which waited for this one", rank=failure.victim))
     elif failure.signal:
-        text = "torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}"
-        details.append(Message(text, failure=failure))
+        template = "torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}"
+        details.append(Message(template, failure=failure))
     else:
-        text = "torchrun saw it fail first: exit code {failure.exitcode}, on {failure.host}, {failure.time}"
-        details.append(Message(text, failure=failure))
+        template = "torchrun saw it fail first: exit code {failure.exitcode}, on {failure.host}, {failure.time}"
+        details.append(Message(template, failure=failure))
     if failure.error_file:
         details.append(Message("its error file: {error_file}", error_file=failure.error_file))
     elif not (failure.error or failure.signal):
@@ -281,9 +281,9 @@ def _finding_rows(findings: Iterable[FoundSymptom]) -> List[Row]:
 
 def _finding_row(finding: FoundSymptom) -> Row:
     symptom, fit, patchset = finding.symptom, finding.fit, finding.patchset
-    which = [ranks(finding.ranks)] if finding.ranks else []
+    rank_words = [ranks(finding.ranks)] if finding.ranks else []
     lines = [count(finding.number, "line")] if finding.number > 1 else []
-    where = joined(", ", [f"{finding.log}:{finding.line}", *which, *lines])
+    where = joined(", ", [f"{finding.log}:{finding.line}", *rank_words, *lines])
     cure = ""
     if fit and patchset:
         does = Message("shown by {name}" if patchset.kind == "debug" else "cured by {name}", name=patchset.name)
@@ -317,10 +317,10 @@ def _show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
 
 def _show_wrap(console: Console, wrap: Wrap) -> None:
     console.out(titled(heading(wrap)))
-    (head, last), *lines = table(wrap)
-    console.out(style(f"{head}  {last}", dim=True))
-    for text, verdict in lines:
-        console.out(text, "  ", _styled(verdict))
+    (head, column), *lines = table(wrap)
+    console.out(style(f"{head}  {column}", dim=True))
+    for cells, verdict in lines:
+        console.out(cells, "  ", _styled(verdict))
     console.out()
     for conclusion in wrap.conclusions:
         console.out(_styled(conclusion.code), "  ", _indented(translated(sentence(conclusion)), len(conclusion.code) + 2))
@@ -335,9 +335,9 @@ def _styled(verdict: str) -> Styled:
     return style(verdict, fg="green" if verdict == READY else "yellow" if verdict in DOUBTS else "red")
 
 
-def _indented(text: str, indent: int) -> str:
+def _indented(paragraph: str, indent: int) -> str:
     """Text in lines of at most 100 columns, all but the first two columns in; the first begins at column `indent`."""
-    return "\n  ".join(wrapped("." * indent + text, WIDTH - 2))[indent:]
+    return "\n  ".join(wrapped("." * indent + paragraph, WIDTH - 2))[indent:]
 
 
 def _show_damage(console: Console, logs: Sequence[Log]) -> None:
@@ -350,8 +350,8 @@ def _show_damage(console: Console, logs: Sequence[Log]) -> None:
             ("cut-short", Message("{number} {were} not read: {places}", number=number, were=were, places=_places(logs)))
         )
     damage += [("unread", Message("{log.name}: {log.problem}", log=log)) for log in logs if log.problem]
-    for word, text in damage:
-        console.out(style(term(word), fg="red"), "  ", _indented(translated(text), width(term(word)) + 2))
+    for word, description in damage:
+        console.out(style(term(word), fg="red"), "  ", _indented(translated(description), width(term(word)) + 2))
 
 
 def _places(logs: Sequence[Log]) -> str:
@@ -384,7 +384,7 @@ def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
             {"error": error.text, **{name: getattr(error, name) for name in ("at", "ranks", "log", "line", "about")}}
             for error in outcome.unexplained
         ],
-        "mentions": [{"log": each.log, "line": each.line, "text": each.text} for each in outcome.mentions],
+        "mentions": [{"log": mention.log, "line": mention.line, "text": mention.text} for mention in outcome.mentions],
         "findings": [_finding_json(finding) for finding in outcome.findings],
         "cure": _cure(console, outcome),
         "runs": len(outcome.runs),

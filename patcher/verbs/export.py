@@ -123,8 +123,8 @@ def export(
         return ExportOutcome(plan, written=tuple(_wheels(env, files, folder, one_or_more(wheels), events)))
     if is_series(requested[0].patchset):
         return _series(plan, env, requested[0], output)
-    text = patch(requested[0], files)
-    return ExportOutcome(plan, written=_written({Path(output): text})) if output else ExportOutcome(plan, text)
+    diff = patch(requested[0], files)
+    return ExportOutcome(plan, written=_written({Path(output): diff})) if output else ExportOutcome(plan, diff)
 
 
 def _changed(plan: Plan) -> List[PatchedFile]:
@@ -140,8 +140,8 @@ def _changed(plan: Plan) -> List[PatchedFile]:
     ]
     if not files:
         states = dict.fromkeys(answer.state.value for answer in plan.answers) or (State.NOT_NEEDED.value,)
-        text = "nothing to export: no file would change here ({states})"
-        raise SitepatchError(text, states=joined(", ", map(Message, states)))
+        template = "nothing to export: no file would change here ({states})"
+        raise SitepatchError(template, states=joined(", ", map(Message, states)))
     return files
 
 
@@ -167,9 +167,9 @@ def _released(requested: Sequence[Requested], against: str, events: Events) -> T
     folders = {key: folder for key, folder in releases.items() if isinstance(folder, Path)}
     if len(folders) != 1:
         failed = [(key, error) for key, error in releases.items() if isinstance(error, SitepatchError)]
-        several = Message("found {folders}", folders=", ".join(" ".join(key) for key in folders))
+        ambiguity = Message("found {folders}", folders=", ".join(" ".join(key) for key in folders))
         problems = (Message("{release}: {error.message}", release=" ".join(key), error=error) for key, error in failed)
-        problem = several if folders else joined("\n", problems)
+        problem = ambiguity if folders else joined("\n", problems)
         raise SitepatchError("--against {against}: {problem}", "name one release", against=against, problem=problem)
     (((_, version), folder),) = folders.items()
     variant = choose_variant(variants, version) or variants[-1]
@@ -186,14 +186,14 @@ def _series(plan: Plan, env: Environment, requested: Requested, output: Optional
     changed: Dict[str, List[LayerFile]] = {name: [] for name in patch_names(requested.patchset)}
     pristine = {(file.site, file.path): file.before for file in plan.files}
     for (site, path), (assignment,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items():
-        text = pristine[site, path]
+        source = pristine[site, path]
         for layer in layers_of(assignment.hunks):
-            after = REWRITER.rewrite(text, assignment._replace(hunks=layer)).data
-            before = None if layer[0].scope == ADDED else text
-            changed[patch_name(layer[0].origin)] += [LayerFile(path, before, after)] if after != text else []
-            text = after
-    texts = {name: text for name, text in requested.patchset.files.items() if name.endswith(".spatch")}
-    heads = {patch_name(name): read_head(parse_spatch(text, name)[0]) for name, text in texts.items()}
+            after = REWRITER.rewrite(source, assignment._replace(hunks=layer)).data
+            before = None if layer[0].scope == ADDED else source
+            changed[patch_name(layer[0].origin)] += [LayerFile(path, before, after)] if after != source else []
+            source = after
+    texts = {name: spatch for name, spatch in requested.patchset.files.items() if name.endswith(".spatch")}
+    heads = {patch_name(name): read_head(parse_spatch(spatch, name)[0]) for name, spatch in texts.items()}
     names = [name for name, files in changed.items() if files]
     idle = [Message("{name} changes nothing there and is left out", name=name) for name in changed if name not in names]
     plan = plan._replace(notes=(*plan.notes, *idle))
@@ -202,22 +202,22 @@ def _series(plan: Plan, env: Environment, requested: Requested, output: Optional
         return ExportOutcome(plan, b"".join(mails.values()))
     folder = Path(output)
     paths = {folder / f"{number:04}-{re.sub('^[0-9]+-', '', name)}.patch": mails[name] for number, name in enumerate(names, 1)}
-    others = sorted(path.name for path in folder.glob("*.patch") if path not in paths)
-    if others:
+    leftovers = sorted(path.name for path in folder.glob("*.patch") if path not in paths)
+    if leftovers:
         raise UsageError(
             "{folder}: found other patches there, {names}",
             "name another folder, or remove them",
             folder=folder,
-            names=", ".join(others),
+            names=", ".join(leftovers),
         )
     return ExportOutcome(plan, written=_written(paths))
 
 
 def _written(texts: Dict[Path, bytes]) -> Tuple[Tuple[str, str], ...]:
     """Write each text to its path; gives the paths and the sha256 (hex) of each."""
-    for path, text in texts.items():
-        write_output(path, text)
-    return tuple((str(path), sha256(text).hexdigest()) for path, text in texts.items())
+    for path, data in texts.items():
+        write_output(path, data)
+    return tuple((str(path), sha256(data).hexdigest()) for path, data in texts.items())
 
 
 def _wheels(
@@ -225,13 +225,13 @@ def _wheels(
 ) -> Iterator[Tuple[str, str]]:
     """Write a wheel for each distribution of which something changes; gives its path and sha256 (hex)."""
     with Pip() as pip, ExitStack() as stack:
-        given = {normalized(Path(path).name.split("-")[0]): open_wheel(Path(path)) for path in wheels}
-        for wheel in given.values():
+        open_wheels = {normalized(Path(path).name.split("-")[0]): open_wheel(Path(path)) for path in wheels}
+        for wheel in open_wheels.values():
             stack.enter_context(wheel.archive)
         changed: Dict[str, List[PatchedFile]] = {}
         for file in files:
             changed.setdefault(normalized(file.distribution), []).append(file)
-        unused = ", ".join(wheel.name for name, wheel in given.items() if name not in changed)
+        unused = ", ".join(wheel.name for name, wheel in open_wheels.items() if name not in changed)
         if unused:
             raise UsageError(
                 "--wheel: found {unused}, of which nothing changes",
@@ -240,7 +240,7 @@ def _wheels(
                 wheels=", ".join(changed),
             )
         for name, patched in changed.items():
-            wheel = given.get(name) or _fetched(pip, env, patched[0], events)
+            wheel = open_wheels.get(name) or _fetched(pip, env, patched[0], events)
             path = folder / new_name(wheel)
             with wheel.archive, open_output(path) as out:
                 repack(wheel, patched, out)
@@ -272,13 +272,13 @@ def _fetched(pip: Pip, env: Environment, file: PatchedFile, events: Events) -> O
         raise SitepatchError(
             Message("{file.distribution} {file.version}: {message}", file=file, message=error.message), hint
         ) from None
-    here, there = recorded((info / "RECORD").read_bytes()), recorded(wheel.read("RECORD"))
-    code = (path for path in there if ".dist-info/" not in path and path in here)
-    other = next((path for path in code if here[path] != there[path]), "")
-    if other:
+    installed, packed = recorded((info / "RECORD").read_bytes()), recorded(wheel.read("RECORD"))
+    code = (path for path in packed if ".dist-info/" not in path and path in installed)
+    odd = next((path for path in code if installed[path] != packed[path]), "")
+    if odd:
         wheel.archive.close()
         raise SitepatchError(
-            Message("{name}: is another build than the one that is installed ({other} differs)", name=wheel.name, other=other),
+            Message("{name}: is another build than the one that is installed ({other} differs)", name=wheel.name, other=odd),
             hint,
         )
     return wheel
@@ -302,7 +302,7 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
     }
     files = {f"{info}/{file}": "\n".join([*lines, ""]).encode("utf-8") for file, lines in texts.items()}
     files[f"{module}/__init__.py"] = b""
-    files.update((f"{module}/{patchset.name}/{path}", text.encode("utf-8")) for path, text in patchset.files.items())
+    files.update((f"{module}/{patchset.name}/{path}", content.encode("utf-8")) for path, content in patchset.files.items())
     return Wheel(f"{module}-{version}-py3-none-any.whl", files)
 
 
@@ -347,9 +347,9 @@ def command(
     console.notes(outcome.plan.notes)
     console.rows(answer_rows(outcome.plan.failed), err=True)
     console.suggest_explain(outcome.plan.failed, console.place.patch_dirs)
-    text = decoded(outcome.text)
+    diff = decoded(outcome.text)
     if form == "patch" and not console.plain:
-        console.page(color_diff(text))
+        console.page(color_diff(diff))
     elif not console.as_json:
         click.echo(outcome.text, nl=False)
     for path, digest in outcome.written:
@@ -357,7 +357,7 @@ def command(
     fields = {
         "format": form,
         "patchsets": list(names),
-        "text": text,
+        "text": diff,
         "written": [{"path": path, "sha256": digest} for path, digest in outcome.written],
         "answers": [answer_json(answer) for answer in outcome.plan.answers],
         "notes": list(outcome.plan.notes),

@@ -102,7 +102,7 @@ class KnownSymptoms:
             *((symptom, source.patchset) for source in sources for symptom in source.patchset.symptoms),
             *((symptom, None) for symptom in general_symptoms(builtin_dir())),
         ]
-        self.patterns = [text for symptom, _ in self.symptoms for text in (*symptom.patterns, *symptom.needs)]
+        self.patterns = [pattern for symptom, _ in self.symptoms for pattern in (*symptom.patterns, *symptom.needs)]
         self._fits: Dict[Tuple[object, ...], Fit] = {}
         self._meanings: Dict[str, Meaning] = {}
 
@@ -114,8 +114,8 @@ class KnownSymptoms:
     def _statuses(self) -> List[FileStatus]:
         return settled(self._env, lambda: statuses(self._env))
 
-    def outcome(self, logs: Sequence[Log], which: Optional[str] = None) -> DiagnoseOutcome:
-        """The outcome for these logs, with the runs that `which` names."""
+    def outcome(self, logs: Sequence[Log], number: Optional[str] = None) -> DiagnoseOutcome:
+        """The outcome for these logs, with the runs that `number` names."""
         findings, runs = self._findings(logs), find_runs(logs)
         earlier = earlier_attempts(log.name for log in logs)
         current = [log for log in logs if log.name not in earlier]
@@ -134,7 +134,7 @@ class KnownSymptoms:
             cure=_cure(findings),
             logs=tuple(logs),
             runs=runs,
-            shown=tuple(_chosen(runs, which)),
+            shown=tuple(_chosen(runs, number)),
             broken=self.broken,
         )
 
@@ -164,17 +164,17 @@ class KnownSymptoms:
     def _mentions(self, logs: Sequence[Log]) -> Tuple[Sighting, ...]:
         """Each line once that merely speaks of an error; not what symptoms need beside their errors."""
         patterns = {pattern for symptom, _ in self.symptoms for pattern in symptom.patterns}
-        mentions = [each for log in logs for each in log.mentions if each.kind != KNOWN or each.key in patterns]
+        mentions = [mention for log in logs for mention in log.mentions if mention.kind != KNOWN or mention.key in patterns]
         lines = {(mention.log, mention.line): mention for mention in mentions}
         return tuple(lines[place] for place in sorted(lines))
 
     def _meaning(self, error: str) -> Meaning:
         """What an error says of the rank that has raised it."""
         if error not in self._meanings:
-            about = [each for each, _ in self.symptoms if any(matches_pattern(pattern, error) for pattern in each.patterns)]
+            about = [entry for entry, _ in self.symptoms if any(matches_pattern(pattern, error) for pattern in entry.patterns)]
             waited = [_WAITED[symptom.name] for symptom in about if symptom.name in _WAITED]
-            other = Meaning.UNCLEAR if any(symptom.follows for symptom in about) else Meaning.OWN
-            self._meanings[error] = (waited or [other])[0]
+            meaning = Meaning.UNCLEAR if any(symptom.follows for symptom in about) else Meaning.OWN
+            self._meanings[error] = (waited or [meaning])[0]
         return self._meanings[error]
 
     def _fit(self, patchset: Patchset, symptom: Symptom) -> Fit:
@@ -185,8 +185,8 @@ class KnownSymptoms:
             except UsageError:  # there is no such environment
                 raise
             except SitepatchError as error:
-                text = "whether it fits could not be looked at: {message}"
-                self._fits[key] = Fit(UNKNOWN, Message(text, message=error.message))
+                template = "whether it fits could not be looked at: {message}"
+                self._fits[key] = Fit(UNKNOWN, Message(template, message=error.message))
         return self._fits[key]
 
 
@@ -199,9 +199,9 @@ def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit],
         if sighting.key in symptom.patterns
     ]
     ranks = sorted({rank for _, sighting in sightings for rank in sighting.ranks})
-    name, first = sightings[0]
+    name, sighting = sightings[0]
     number = sum(sighting.number for _, sighting in sightings)
-    return FoundSymptom(symptom, patchset, fit, number, tuple(ranks), name, first.line, first.text)
+    return FoundSymptom(symptom, patchset, fit, number, tuple(ranks), name, sighting.line, sighting.text)
 
 
 def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple[Sighting, ...]:
@@ -214,10 +214,10 @@ def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple
     alike: Dict[Tuple[str, str], Sighting] = {}
     for log, error in errors:
         if error.kind == least and not _is_explained(error, log, patterns):
-            first = alike.setdefault((error.text, error.at), error)
-            alike[error.text, error.at] = first._replace(ranks=tuple(sorted({*first.ranks, *error.ranks})))
+            sighting = alike.setdefault((error.text, error.at), error)
+            alike[error.text, error.at] = sighting._replace(ranks=tuple(sorted({*sighting.ranks, *error.ranks})))
     with_code = {error for error, at in alike if at}
-    return tuple(error for (text, at), error in alike.items() if at or text not in with_code)
+    return tuple(error for (message, at), error in alike.items() if at or message not in with_code)
 
 
 def _is_explained(error: Sighting, log: Log, patterns: Set[str]) -> bool:
@@ -230,17 +230,17 @@ def _is_explained(error: Sighting, log: Log, patterns: Set[str]) -> bool:
     )
 
 
-def _chosen(runs: Sequence[Run], which: Optional[str]) -> Sequence[Run]:
-    if which is None:
+def _chosen(runs: Sequence[Run], number: Optional[str]) -> Sequence[Run]:
+    if number is None:
         return runs[-1:]
-    if which == "all":
+    if number == "all":
         return runs
-    if not (which.isdecimal() and 1 <= int(which) <= len(runs)):
+    if not (number.isdecimal() and 1 <= int(number) <= len(runs)):
         expected = Message("all or a number from 1 to {number}", number=len(runs))
         expected = expected if runs else Message("none: no log has a report of mmengine-ddp-debug")
-        text = "--run: found {which}, expected {expected}"
-        raise UsageError(text, Message("1 is the oldest run"), which=which, expected=expected)
-    return runs[int(which) - 1 : int(which)]
+        template = "--run: found {which}, expected {expected}"
+        raise UsageError(template, Message("1 is the oldest run"), which=number, expected=expected)
+    return runs[int(number) - 1 : int(number)]
 
 
 def _most_specific(findings: Sequence[FoundSymptom]) -> List[FoundSymptom]:
@@ -263,5 +263,5 @@ def _cure(findings: Sequence[FoundSymptom]) -> Tuple[str, ...]:
     cures = [(cause.patchset.name, cause.fit) for cause in causes if cause.patchset and cause.fit]
     able = [(name, fit.settings) for name, fit in cures if fit.word == APPLICABLE]
     names = dict.fromkeys(name for name, _ in able)
-    settings = dict.fromkeys(f"{name}.{text}" for name, texts in able for text in texts)
-    return ("apply", *names, *(word for text in settings for word in ("--set", text))) if names else ()
+    settings = dict.fromkeys(f"{name}.{setting}" for name, texts in able for setting in texts)
+    return ("apply", *names, *(word for setting in settings for word in ("--set", setting))) if names else ()

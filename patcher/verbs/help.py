@@ -42,8 +42,8 @@ class Formatter(click.HelpFormatter):
             for line in (head, *(" " * column + line for line in lines)):
                 self.write(f"{' ' * self.current_indent}{line}\n")
 
-    def _wrapped(self, text: str, column: int) -> List[str]:
-        return wrapped(term(text), max(self.width - self.current_indent - column, 10))
+    def _wrapped(self, paragraph: str, column: int) -> List[str]:
+        return wrapped(term(paragraph), max(self.width - self.current_indent - column, 10))
 
 
 class Context(click.Context):
@@ -52,10 +52,10 @@ class Context(click.Context):
     formatter_class = Formatter
 
 
-def _one_line(text: str) -> str:
-    return "  ".join(" ".join(part.split()) for part in re.split(r" {2,}(?=\[)", text))
+def _one_line(paragraph: str) -> str:
+    return "  ".join(" ".join(part.split()) for part in re.split(r" {2,}(?=\[)", paragraph))
 
 
-def _added(text: str) -> str:
-    pairs = [part.partition(": ") for part in text[:-1].split("; ")]
+def _added(addition: str) -> str:
+    pairs = [part.partition(": ") for part in addition[:-1].split("; ")]
     return "[" + "；".join(f"{term(key)}：{value}" if colon else term(key) for key, colon, value in pairs) + "]"

@@ -134,40 +134,40 @@ def import_(
     series = find_series(name, output)
     folder = series.folder if series else output_folder(name, output, events.note)
     check_also(further)
-    given = given_patches(words, data, digest)
+    inputs = given_patches(words, data, digest)
     env = place.environment()
     events.started(env)
-    releases, problems = _further(env, given, further, fuzz, events) if further else ([], [])
+    releases, problems = _further(env, inputs, further, fuzz, events) if further else ([], [])
     importer = Importer(env, series, fuzz, one_or_more(leave_out), releases)
     importer.notes.update(dict.fromkeys(problems))
-    outcome = ImportOutcome(folder, importer.results(given, events.progress), importer.single)
+    outcome = ImportOutcome(folder, importer.results(inputs, events.progress), importer.single)
     outcome = outcome._replace(files=importer.diffs(name), notes=tuple(importer.notes))
     _check_left_out(one_or_more(leave_out), outcome)
     if not importer.patches:
         return outcome
-    first = given[0].patch
+    patch = inputs[0].patch
     source = "" if data is not None else Message(", from {name}", name=Path(words[0]).name)
-    summary = first.subject or f"Changes {listed([home.package for home in importer.homes])}{source}"
-    prose = "\n\n".join(filter(None, (first.subject, first.prose)))
-    return _written(outcome, importer, Head(name, summary, prose, first.provenance))
+    summary = patch.subject or f"Changes {listed([home.package for home in importer.homes])}{source}"
+    prose = "\n\n".join(filter(None, (patch.subject, patch.prose)))
+    return _written(outcome, importer, Head(name, summary, prose, patch.provenance))
 
 
 def _further(
-    env: Environment, given: Sequence[GivenPatch], also: Sequence[str], fuzz: int, events: Events
+    env: Environment, inputs: Sequence[GivenPatch], also: Sequence[str], fuzz: int, events: Events
 ) -> Tuple[List[Release], List[str]]:
     """The further releases of the packages that the patches change, and a message for each that cannot be fetched."""
     from patcher.author.series import packages_of  # with the engine
     from patcher.verbs.proving import further_releases
 
     sources = InstalledSources(env, fuzz)
-    matches = [sources.find(section) for patch in given for section in patch.patch.sections]
+    matches = [sources.find(section) for patch in inputs for section in patch.patch.sections]
     return further_releases(also, packages_of(matches), events)
 
 
 def _check_left_out(names: Sequence[str], outcome: ImportOutcome) -> None:
     """Refuse a name of `--leave-out` that no part has."""
-    known = {part.name for part in (*outcome.left_out, *outcome.missing)}
-    unknown = [name for name in names if not outcome.problems and name not in known]
+    part_names = {part.name for part in (*outcome.left_out, *outcome.missing)}
+    unknown = [name for name in names if not outcome.problems and name not in part_names]
     if unknown:
         parts = ", ".join(part.name for part in outcome.missing)
         hint = Message("what stops it is: {parts}" if parts else "nothing stops it", parts=parts)
@@ -285,16 +285,16 @@ def _show_end(console: Console, outcome: ImportOutcome) -> None:
         ranges = release_ranges(outcome.patchset.variants)
         written = Message("{number} in {folder}, for {ranges}", number=number, folder=outcome.folder, ranges=ranges)
         console.info_rows([Row("imported", (written,))])
-        more = [] if str(outcome.folder.parent) == "patchsets" else ["--patch-dir", str(outcome.folder.parent)]
-        console.info("apply it with: {command}", command=console.command("apply", outcome.patchset.name, *more))
+        options = [] if str(outcome.folder.parent) == "patchsets" else ["--patch-dir", str(outcome.folder.parent)]
+        console.info("apply it with: {command}", command=console.command("apply", outcome.patchset.name, *options))
     if outcome.patches and not outcome.ok:
         failed = sum(result.failed for result in outcome.patches)
-        text = "{failed} of {number} patches; once mended, the same command imports them"
-        console.note(text, "not imported", failed=failed, number=len(outcome.patches))
+        template = "{failed} of {number} patches; once mended, the same command imports them"
+        console.note(template, "not imported", failed=failed, number=len(outcome.patches))
     elif not outcome.patchset:
-        rest = outcome.missing and any(file.hunks for file in outcome.draft.files)
+        is_partial = outcome.missing and any(file.hunks for file in outcome.draft.files)
         words = " ".join(f"--leave-out {quote(part.name)}" for part in outcome.missing)
-        more_text = Message("; one of the rest is made with {words}", words=words) if rest else ""
+        more_text = Message("; one of the rest is made with {words}", words=words) if is_partial else ""
         console.note("no patchset was written{rest}", "stopped", rest=more_text)
 
 
@@ -312,9 +312,9 @@ def _rows(console: Console, outcome: ImportOutcome) -> List[Row]:
 
 
 def _patch_row(result: PatchResult) -> Row:
-    what = (number_of_hunks(result.draft),) if any(file.hunks for file in result.draft.files) else ()
+    size = (number_of_hunks(result.draft),) if any(file.hunks for file in result.draft.files) else ()
     details = (result.problem, *hint_lines(result.hint)) if result.problem else ()
-    return Row(result.state, (result.name, *what), details)
+    return Row(result.state, (result.name, *size), details)
 
 
 def _json(outcome: ImportOutcome, *, explain: bool) -> Dict[str, Any]:

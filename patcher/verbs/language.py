@@ -32,11 +32,11 @@ class Catalog:
     def __bool__(self) -> bool:
         return bool(self._below)
 
-    def word(self, text: str) -> str:
+    def word(self, entry: str) -> str:
         """A text that is an entry by itself."""
-        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-        line = self._below.get(f'msgid "{quoted}"'.encode("utf-8", "surrogateescape")) if text else None
-        said = line[len(b'msgstr "') : -1].decode("utf-8") if line else text
+        quoted = entry.replace("\\", "\\\\").replace('"', '\\"')
+        line = self._below.get(f'msgid "{quoted}"'.encode("utf-8", "surrogateescape")) if entry else None
+        said = line[len(b'msgstr "') : -1].decode("utf-8") if line else entry
         return re.sub(r"\\(.)", r"\1", said) if line and "\\" in said else said
 
     def text(self, text: str) -> str:
@@ -72,20 +72,20 @@ class Catalog:
         return self.text(field) if isinstance(field, Message) else english
 
 
-def _widened(text: str) -> str:
+def _widened(line: str) -> str:
     for narrow, wide in _WIDE.items():
-        text = text.replace(narrow, wide)
-    return text
+        line = line.replace(narrow, wide)
+    return line
 
 
 def _glued(parts: Iterable[str]) -> str:
     """The parts of a line; between two Chinese characters where they meet stands no blank."""
-    text = ""
+    line = ""
     for part in parts:
-        if text[-1:] == " " and _is_wide(text[-2:-1]) and _is_wide(part[:1]):
-            text = text[:-1]
-        text += part[1:] if part[:1] == " " and _is_wide(text[-1:]) and _is_wide(part[1:2]) else part
-    return text
+        if line[-1:] == " " and _is_wide(line[-2:-1]) and _is_wide(part[:1]):
+            line = line[:-1]
+        line += part[1:] if part[:1] == " " and _is_wide(line[-1:]) and _is_wide(part[1:2]) else part
+    return line
 
 
 def _is_wide(char: str) -> bool:

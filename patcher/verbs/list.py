@@ -82,44 +82,45 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
         SitepatchError: no such environment, or directory of patchsets.
     """
     env = place.environment()
-    every, broken = find_patchsets(place.patch_dirs, Path.cwd())
-    found = [one.patchset for one in every]
+    candidates, broken = find_patchsets(place.patch_dirs, Path.cwd())
+    patchsets = [candidate.patchset for candidate in candidates]
     symptoms: List[Tuple[Symptom, str]] = []
     if text:
-        found, symptoms = _about(text, found, general_symptoms(builtin_dir()))
-    notes = [note for one in every if one.patchset in found for note in shadow_notes(one)]
+        patchsets, symptoms = _about(text, patchsets, general_symptoms(builtin_dir()))
+    notes = [note for item in candidates if item.patchset in patchsets for note in shadow_notes(item)]
     applied = applied_states(env, settled(env, lambda: statuses(env, [])), place.patch_dirs)
-    listed = sorted(((one, availability(env, one, applied)) for one in found), key=lambda each: each[1].rank)
+    standings = ((patchset, availability(env, patchset, applied)) for patchset in patchsets)
+    listed = sorted(standings, key=lambda entry: entry[1].rank)
     return ListOutcome(env, tuple(listed), tuple(symptoms), broken, tuple(notes))
 
 
 def _about(
-    text: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
+    query: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
 ) -> Tuple[List[Patchset], List[Tuple[Symptom, str]]]:
     """What a text is about: an error message that a symptom's pattern matches, or words that are all in a description.
 
     Args:
-        text: what was pasted or typed; upper and lower case are the same.
+        query: what was pasted or typed; upper and lower case are the same.
         patchsets: of which name, summary, prose and symptoms are looked at.
         general: symptoms that no patchset cures.
 
     Returns:
         the patchsets, and the symptoms that the text is about, each with the name of the patchset that cures it ("": none).
     """
-    words = text.lower().split()
+    words = query.lower().split()
 
     def about(*texts: str) -> bool:
-        whole = "\n".join(texts).lower()
-        return all(word in whole for word in words)
+        content = "\n".join(texts).lower()
+        return all(word in content for word in words)
 
     def shown(symptom: Symptom) -> bool:
         texts = symptom.name, *symptom.patterns, symptom.meaning, symptom.advice
-        return any(matches_pattern(pattern, text) for pattern in symptom.patterns) or about(*texts)
+        return any(matches_pattern(pattern, query) for pattern in symptom.patterns) or about(*texts)
 
-    symptoms = [(symptom, one.name) for one in patchsets for symptom in one.symptoms if shown(symptom)]
+    symptoms = [(symptom, patchset.name) for patchset in patchsets for symptom in patchset.symptoms if shown(symptom)]
     cured = {name for _, name in symptoms}
-    found = [one for one in patchsets if one.name in cured or about(one.name, one.summary, one.prose)]
-    return found, symptoms + [(symptom, "") for symptom in general if shown(symptom)]
+    hits = [item for item in patchsets if item.name in cured or about(item.name, item.summary, item.prose)]
+    return hits, symptoms + [(symptom, "") for symptom in general if shown(symptom)]
 
 
 def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str]) -> Availability:
@@ -132,7 +133,7 @@ def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str
     ranged: List[Tuple[Located, List[Variant]]] = []
     for package, variants in pick_variants(patchset).items():
         try:
-            located = locate(env, package, [path for one in variants for patch in one.patches for path in patch.paths])
+            located = locate(env, package, [path for variant in variants for patch in variant.patches for path in patch.paths])
         except SitepatchError:
             continue  # not there, or not to be patched: `check` says which
         installed.append(located)
@@ -151,19 +152,19 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[
     for located, variants in ranged:
         hunks: Dict[str, Tuple[HunkText, ...]] = {}
         for patch in variants[0].patches:
-            found = find_file(located, patch.paths)
-            absent = not found and not all(hunk.when_present for hunk in patch.hunks)
-            if absent or len(found) > 1 or len(variants) > 1:  # which of them is meant takes the engine
+            paths = find_file(located, patch.paths)
+            absent = not paths and not all(hunk.when_present for hunk in patch.hunks)
+            if absent or len(paths) > 1 or len(variants) > 1:  # which of them is meant takes the engine
                 return APPLICABLE
-            hunks.update({path: hunks.get(path, ()) + patch.hunks for path in found})
-        for path, several in hunks.items():
+            hunks.update({path: hunks.get(path, ()) + patch.hunks for path in paths})
+        for path, file_hunks in hunks.items():
             data = read_installed(located.site, path) or b""
             if sha256(data).hexdigest().encode() not in table:
                 return APPLICABLE
             from patcher.patchset.results import request_of, shipped_result  # with json, for a text that is in the table
 
-            made = shipped_result(data, request_of(requested, several, variants[0].names))
-            states |= {answer.state for answer in made.answers} if made else {State.APPLICABLE}
+            result = shipped_result(data, request_of(requested, file_hunks, variants[0].names))
+            states |= {answer.state for answer in result.answers} if result else {State.APPLICABLE}
     if not states <= {State.UPSTREAM, State.NOT_NEEDED}:
         return APPLICABLE
     return UPSTREAM if State.UPSTREAM in states else NOT_NEEDED
@@ -189,7 +190,7 @@ def command(console: Console, text: Tuple[str, ...]) -> int:
         console.info(template, text=" ".join(text))
     console.notes(outcome.notes)
     ok = not (outcome.broken or nothing)
-    listed = [{**patchset_json(one), **_availability_json(here)} for one, here in outcome.patchsets]
+    listed = [{**patchset_json(patchset), **_availability_json(standing)} for patchset, standing in outcome.patchsets]
     about = {"patchsets": listed, "symptoms": symptoms_json(outcome.symptoms)}
     return console.answer(ok, {**about, "broken": broken_json(outcome.broken), "notes": outcome.notes})
 
@@ -197,37 +198,44 @@ def command(console: Console, text: Tuple[str, ...]) -> int:
 def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
     """One row for each patchset: what it is here, and the release that is installed, else those that it is for."""
     rows = []
-    for one, here in listed:
-        installed = ", ".join(release_name(each.package, each.distribution, each.version) for each in here.installed)
-        ranges = installed if here.in_range else release_range(one.variants[0])
-        more = Message(", …") if one.variants[1:] and not here.in_range else ""
-        source = "" if one.source == BUILT_IN else str(one.source)
-        rows.append(Row(here.state, (one.name, one.version, one.kind, ranges + more, source), (one.summary,)))
+    for patchset, standing in listed:
+        installed = ", ".join(release_name(home.package, home.distribution, home.version) for home in standing.installed)
+        ranges = installed if standing.in_range else release_range(patchset.variants[0])
+        dots = Message(", …") if patchset.variants[1:] and not standing.in_range else ""
+        source = "" if patchset.source == BUILT_IN else str(patchset.source)
+        words = (patchset.name, patchset.version, patchset.kind, ranges + dots, source)
+        rows.append(Row(standing.state, words, (patchset.summary,)))
     return rows
 
 
 def _symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
     """One row for each symptom and the name of the patchset that cures it, "" for none."""
-    cures = ((one, Message("cured by {name}", name=name) if name else "") for one, name in symptoms)
-    return [Row("symptom", (one.name,), tuple(symptom_details(one, cure))) for one, cure in cures]
+    cures = ((symptom, Message("cured by {name}", name=name) if name else "") for symptom, name in symptoms)
+    return [Row("symptom", (symptom.name,), tuple(symptom_details(symptom, cure))) for symptom, cure in cures]
 
 
-def _availability_json(here: Availability) -> Dict[str, Any]:
+def _availability_json(standing: Availability) -> Dict[str, Any]:
     """What a patchset is to an environment, as JSON."""
-    installed = [{"package": one.package, "distribution": one.distribution, "version": one.version} for one in here.installed]
-    return {"state": here.state, "installed": installed}
+    installed = [
+        {"package": located.package, "distribution": located.distribution, "version": located.version}
+        for located in standing.installed
+    ]
+    return {"state": standing.state, "installed": installed}
 
 
-def patchset_json(one: Patchset) -> Dict[str, Any]:
+def patchset_json(patchset: Patchset) -> Dict[str, Any]:
     """A patchset as `list --json` has it."""
-    ranges = [{"package": variant.package, "versions": variant.versions} for variant in one.variants]
-    fields = {"name": one.name, "version": one.version, "kind": one.kind, "summary": one.summary, "source": str(one.source)}
-    return {**fields, "digest": one.digest, "packages": ranges}
+    ranges = [{"package": variant.package, "versions": variant.versions} for variant in patchset.variants]
+    fields = {key: getattr(patchset, key) for key in ("name", "version", "kind", "summary")}
+    return {**fields, "source": str(patchset.source), "digest": patchset.digest, "packages": ranges}
 
 
 def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
     """Symptoms and the names of the patchsets that cure them, as JSON."""
-    return [{"symptom": one.name, "patchset": name, "patterns": one.patterns, **_meaning(one)} for one, name in symptoms]
+    return [
+        {"symptom": symptom.name, "patchset": name, "patterns": symptom.patterns, **_meaning(symptom)}
+        for symptom, name in symptoms
+    ]
 
 
 def _meaning(symptom: Symptom) -> Dict[str, str]:

@@ -158,7 +158,7 @@ def patient(function: CommandFunction) -> CommandFunction:
 
     @wraps(function)
     def run(console: Console, lock_timeout: float, **parameters: Any) -> int:
-        with patience(lock_timeout, lambda text: console.note(text, "waiting")):
+        with patience(lock_timeout, lambda message: console.note(message, "waiting")):
             return function(console, **parameters)
 
     return click.option(

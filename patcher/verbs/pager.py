@@ -23,7 +23,7 @@ def pager() -> str:
     return "" if command.strip() in ("", "cat") else command
 
 
-def paged(text: str) -> bool:
+def paged(page: str) -> bool:
     """Show text through the pager; returns whether that could be run. That it is left early is no fault."""
     command = pager()
     if not command:
@@ -31,7 +31,7 @@ def paged(text: str) -> bool:
     variables = {"LESS": "FRX", "LV": "-c", **os.environ}  # as git does: leave at once what fits on one screen
     child = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=variables)
     with suppress(BrokenPipeError, KeyboardInterrupt):
-        child.communicate(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+        child.communicate(page.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
     while True:
         with suppress(KeyboardInterrupt):  # it is for the pager, which is what the user sees
             return child.wait() not in _NOT_THERE

@@ -31,15 +31,15 @@ def check_also(also: Sequence[str]) -> None:
     Raises:
         UsageError: for all that are neither.
     """
-    wrong = [text for text in also if not (_version(text) or Path(text).is_dir())]
+    wrong = [spec for spec in also if not (_version(spec) or Path(spec).is_dir())]
     if wrong:
-        lines = [Message("--also {text}: found no such directory and no version", text=text) for text in wrong]
+        lines = [Message("--also {text}: found no such directory and no version", text=spec) for spec in wrong]
         raise UsageError(joined("\n", lines), "name a release (1.2, NAME==1.2), or a directory of packages")
 
 
-def _version(text: str) -> str:
-    version = text.rpartition("==")[2]
-    return version if is_version(version) and not Path(text).is_dir() else ""
+def _version(spec: str) -> str:
+    version = spec.rpartition("==")[2]
+    return version if is_version(version) and not Path(spec).is_dir() else ""
 
 
 def further_releases(
@@ -57,19 +57,19 @@ def further_releases(
     """
     releases: List[Release] = []
     problems: List[str] = []
-    for text in (text for text in also if Path(text).is_dir()):
-        env = discover(None, text)
+    for spec in (spec for spec in also if Path(spec).is_dir()):
+        env = discover(None, spec)
         for home, paths in homes.items():
             try:
                 releases.append(_release(locate(env, home.package, sorted(paths)), paths))
             except SitepatchError as error:
-                problems.append(Message("--also {text}: {message}", text=text, message=error.message))
+                problems.append(Message("--also {text}: {message}", text=spec, message=error.message))
     names = {name for home in homes for name in ("", home.distribution, home.package)}
-    idle = [text for text in also if _version(text) and text.rpartition("==")[0] not in names]
-    problems += [Message("--also {text}: no file of it is changed", text=text) for text in idle]
+    idle = [spec for spec in also if _version(spec) and spec.rpartition("==")[0] not in names]
+    problems += [Message("--also {text}: no file of it is changed", text=spec) for spec in idle]
     for home, paths in homes.items():
         name = home.distribution or home.package
-        versions = [_version(text) for text in also if _version(text) and text.rpartition("==")[0] in ("", name, home.package)]
+        versions = [_version(spec) for spec in also if _version(spec) and spec.rpartition("==")[0] in ("", name, home.package)]
         if not versions:
             continue
         for (_, version), folder in named_releases({name: paths}, versions, events).items():
@@ -85,8 +85,8 @@ def further_releases(
 
 def whole_package(release: Located, paths: Set[str], events: Events) -> Union[Path, SitepatchError]:
     """The folder with all of a package of a release of the index, and these files; or why there is none."""
-    every = {row.path for info in Path(release.site).glob("*.dist-info") for row in recorded_sources(info)}
-    inside = {path for path in every if path.startswith(f"{release.package}/")}
+    recorded = {row.path for info in Path(release.site).glob("*.dist-info") for row in recorded_sources(info)}
+    inside = {path for path in recorded if path.startswith(f"{release.package}/")}
     name = release.distribution or release.package
     return named_releases({name: paths | inside}, [release.version], events)[name, release.version]
 
@@ -131,9 +131,9 @@ def _tried(trial: Patchset, release: Release, expected: Mapping[str, bytes]) -> 
     """What a patchset does to another release, a conflict where it does not make the expected code."""
     outcome = try_release(Requested(trial, {}), release.located)
     patches = [patch for variant in trial.variants for patch in variant.patches]
-    for path, text in expected.items() if outcome.word == APPLICABLE else ():
+    for path, code in expected.items() if outcome.word == APPLICABLE else ():
         result, _ = with_patches(path, release.texts[path], patches)
-        if not same_code(result, text, anywhere=True):
+        if not same_code(result, code, anywhere=True):
             problem = Message("{path}: other code comes of it than of the diff", path=path)
             return outcome._replace(word=State.CONFLICT.value, places=(), diffs=(), problem=problem)
     return outcome

@@ -70,11 +70,11 @@ def compatibility_table(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
 def proven(table: str) -> List[Proven]:
     """The rows of a `compatibility.txt`, neighbours with one answer together."""
     rows = [row.groups() for row in map(_TABLE_ROW.fullmatch, table.splitlines()[1:]) if row]
-    found = []
+    results = []
     for (state, distribution), run in groupby(rows, key=lambda row: row[:2]):
         versions = [version for _, _, version in run]
-        found.append(Proven(distribution, versions[0], versions[-1], len(versions), state))
-    return found
+        results.append(Proven(distribution, versions[0], versions[-1], len(versions), state))
+    return results
 
 
 @click.command("show", epilog="\b\nExample:\n  sitepatch show mmengine-ddp-debug")
@@ -91,78 +91,78 @@ def command(console: Console, name: str) -> int:
     return console.answer(True, {"patchset": _description_json(outcome.patchset, outcome.tried), "notes": list(outcome.notes)})
 
 
-def _description(one: Patchset, tried: Sequence[Proven]) -> List[str]:
+def _description(patchset: Patchset, tried: Sequence[Proven]) -> List[str]:
     """A patchset in lines: why, what, options, for which releases, how to undo it."""
 
-    def part(title: str, text: Iterable[str]) -> List[str]:
-        lines = [joined("", ("  ", line)) for line in text]
+    def part(title: str, content: Iterable[str]) -> List[str]:
+        lines = [joined("", ("  ", line)) for line in content]
         return ["", style(term(title), bold=True), *lines] if lines else []
 
     def releases(*states: str) -> List[str]:
-        return [_proven_text(each) for each in tried if each.state in states]
+        return [_proven_text(row) for row in tried if row.state in states]
 
     idle, good = ("upstream", Message("not needed"), Message("out of range")), ("applicable",)
-    heading = style(f"{one.name} {one.version}", bold=True)
-    found = [join_styled(heading, f"  {term(one.kind)}, {term(str(one.source))}"), one.summary]
-    found += ["", printable_lines(one.prose.strip("\n"))] if one.prose else []
-    found += part("provenance", (_field(FIELDS[key], value) for key, value in one.provenance.items()))
+    heading = style(f"{patchset.name} {patchset.version}", bold=True)
+    page = [join_styled(heading, f"  {term(patchset.kind)}, {term(str(patchset.source))}"), patchset.summary]
+    page += ["", printable_lines(patchset.prose.strip("\n"))] if patchset.prose else []
+    page += part("provenance", (_field(FIELDS[key], value) for key, value in patchset.provenance.items()))
     cured = [
         [_field(symptom.name, Message.whole(symptom.meaning)), *(f"  {pattern}" for pattern in symptom.patterns)]
-        for symptom in one.symptoms
+        for symptom in patchset.symptoms
     ]
-    found += part("cures", chain.from_iterable(cured))
+    page += part("cures", chain.from_iterable(cured))
     options = []
-    for option in one.options:
+    for option in patchset.options:
         choices = Message(", one of {choices}", choices=", ".join(map(option_text, option.choices))) if option.choices else ""
         options.append(
             Message(
                 "{name}={value}  {help} ({type}{choices})",
-                name=f"{one.name}.{option.name}",
+                name=f"{patchset.name}.{option.name}",
                 value=option_text(option.default),
                 help=Message.whole(option.help),
                 type=option.type,
                 choices=choices,
             )
         )
-    found += part("options", options) or ["", Message("It has no options.")]
+    page += part("options", options) or ["", Message("It has no options.")]
     ranges = []
-    for variant in one.variants:
+    for variant in patchset.variants:
         ranges.append(release_range(variant))
         ranges += [f"  {' or '.join(patch.paths)}" for patch in variant.patches]
-    found += part("for", ranges)
-    found += part(Message("proven for"), releases(*good))
-    found += part(Message("changes nothing in"), releases(*idle))
-    found += part(Message("does not fit"), releases(*({each.state for each in tried} - {*idle, *good})))
-    for name, text in one.files.items():
+    page += part("for", ranges)
+    page += part(Message("proven for"), releases(*good))
+    page += part(Message("changes nothing in"), releases(*idle))
+    page += part(Message("does not fit"), releases(*({row.state for row in tried} - {*idle, *good})))
+    for name, content in patchset.files.items():
         if name.endswith(".spatch"):
-            hunks = re.search(r"^--- ", text, re.MULTILINE)
-            found += ["", style(name, bold=True), *color_diff(text[hunks.start() if hunks else 0 :].rstrip("\n"))]
-    return found + part(
-        Message("to apply it, and to undo it"), (f"sitepatch {verb} {one.name}" for verb in ("apply", "restore"))
+            hunks = re.search(r"^--- ", content, re.MULTILINE)
+            page += ["", style(name, bold=True), *color_diff(content[hunks.start() if hunks else 0 :].rstrip("\n"))]
+    return page + part(
+        Message("to apply it, and to undo it"), (f"sitepatch {verb} {patchset.name}" for verb in ("apply", "restore"))
     )
 
 
-def _proven_text(one: Proven) -> str:
-    releases = f"{one.distribution} {one.first}"
-    if one.releases > 1:
-        many = count(one.releases, "release")
-        releases = Message("{first} to {last} ({releases})", first=releases, last=one.last, releases=many)
-    return _field(releases, Message.whole(one.state))
+def _proven_text(row: Proven) -> str:
+    releases = f"{row.distribution} {row.first}"
+    if row.releases > 1:
+        many = count(row.releases, "release")
+        releases = Message("{first} to {last} ({releases})", first=releases, last=row.last, releases=many)
+    return _field(releases, Message.whole(row.state))
 
 
 def _field(name: str, value: str) -> str:
     return Message("{name}: {value}", name=name, value=value)
 
 
-def _description_json(one: Patchset, tried: Sequence[Proven]) -> Dict[str, Any]:
+def _description_json(patchset: Patchset, tried: Sequence[Proven]) -> Dict[str, Any]:
     """A patchset as `show --json` has it."""
-    options = [{**option._asdict(), "choices": list(option.choices)} for option in one.options]
+    options = [{**option._asdict(), "choices": list(option.choices)} for option in patchset.options]
     variants = [
         {"package": variant.package, "versions": variant.versions, "files": [list(p.paths) for p in variant.patches]}
-        for variant in one.variants
+        for variant in patchset.variants
     ]
-    verify = {"imports": list(one.verify.imports), "probe": one.verify.probe}
-    symptoms = symptoms_json((each, one.name) for each in one.symptoms)
-    more = {"prose": one.prose, "provenance": dict(one.provenance), "options": options, "variants": variants}
-    last = {"verify": verify, "files": dict(one.files), "symptoms": symptoms, "proven": [each._asdict() for each in tried]}
-    return {**patchset_json(one), **more, **last}
+    verify = {"imports": list(patchset.verify.imports), "probe": patchset.verify.probe}
+    symptoms = symptoms_json((symptom, patchset.name) for symptom in patchset.symptoms)
+    details = {"prose": patchset.prose, "provenance": dict(patchset.provenance), "options": options, "variants": variants}
+    proof = {"verify": verify, "files": dict(patchset.files), "symptoms": symptoms, "proven": [row._asdict() for row in tried]}
+    return {**patchset_json(patchset), **details, **proof}

@@ -34,12 +34,12 @@ def translated_lines(text: str) -> List[str]:
     return [Verbatim(line) for line in translated(text).split("\n") if line]
 
 
-def term(text: str) -> str:
+def term(word: str) -> str:
     """A word by itself, such as a state, in the language of the user: `applied`."""
-    return text if _word is None else _word(text)
+    return word if _word is None else _word(word)
 
 
-def label(text: str) -> str:
+def label(name: str) -> str:
     """A word and a colon in the language of the user, as `error:`; without a blank after it, which a wide colon includes."""
-    word = term(text)
-    return f"{text}:" if word == text else f"{word}："
+    word = term(name)
+    return f"{name}:" if word == name else f"{word}："

@@ -44,7 +44,7 @@ def start_ranks(
     """
     if place.target is not None and place.python is None:
         raise UsageError("--ranks and --target: found no interpreter to start ranks of", "name it with --python")
-    env, known = place.environment(), KnownSymptoms(place)
+    env, symptoms = place.environment(), KnownSymptoms(place)
     request = {"search": env.search, "ahead": place.target is not None, "backend": backend, "vendors": _VENDORS}
     try:
         with stoppable():
@@ -54,7 +54,7 @@ def start_ranks(
         raise SitepatchError("ranks could not be started: {error}", hint, error=error) from error
     verdict = verdict_on(ranks, timeout)
     written = [] if verdict.ok else [(f"rank{rank.number}", io.BytesIO(rank.output)) for rank in ranks]
-    return TrialOutcome(ranks, verdict, known.outcome([read_log(name, text, known.patterns) for name, text in written]))
+    return TrialOutcome(ranks, verdict, symptoms.outcome([read_log(name, log, symptoms.patterns) for name, log in written]))
 
 
 def rank_rows(ranks: Sequence[EndedRank], verdict: Verdict) -> List[Row]:

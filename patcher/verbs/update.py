@@ -121,8 +121,8 @@ def update(
         return _wider(outcome, releases)
     outcome = _with_variant(outcome, os.fspath(copy), releases, place, events)
     if outcome.added and is_series(outcome.patchset):
-        now = _tried(name, releases, place, events).releases
-        outcome = outcome._replace(left=next(filter(None, (_drifted(tried) for tried in now if tried.outcome.failed)), ""))
+        retried = _tried(name, releases, place, events).releases
+        outcome = outcome._replace(left=next(filter(None, (_drifted(tried) for tried in retried if tried.outcome.failed)), ""))
     return outcome
 
 
@@ -159,15 +159,15 @@ def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
         package = variant.package
         proven = [tried.located.version for tried in outcome.releases if tried.variant == number and tried.holds]
         wide = widened(variant.versions, proven, [] if variant.versions == "" else failed)
-        others = overlapping(variants, number, wide) if wide != variant.versions else []
-        if others:
-            text = "{package} {wide} is proven, and not written: it has releases of {versions}"
-            notes.append(Message(text, package=package, wide=wide, versions=others[0].versions))
+        overlaps = overlapping(variants, number, wide) if wide != variant.versions else []
+        if overlaps:
+            note = "{package} {wide} is proven, and not written: it has releases of {versions}"
+            notes.append(Message(note, package=package, wide=wide, versions=overlaps[0].versions))
             continue
         variants[number] = variant._replace(versions=wide)
         if not _all_tried(variant.versions, proven, to):
-            text = "{package} {wide}: of the releases that came in, only those above were tried; all of them with --to {range}"
-            notes.append(Message(text, package=package, wide=wide, range=quote(wide)))
+            note = "{package} {wide}: of the releases that came in, only those above were tried; all of them with --to {range}"
+            notes.append(Message(note, package=package, wide=wide, range=quote(wide)))
     return _written(outcome._replace(notes=tuple(notes)), variants, {})
 
 
@@ -175,56 +175,56 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
     """Take the patches out of a series that all releases have; none where one of the releases does not fit."""
     series = find_series(outcome.patchset.name, str(outcome.folder))
     if series is None:
-        what = Message("--drop-upstream: {name} is no series of patches", name=outcome.patchset.name)
-        raise SitepatchError(what, "a patchset that all releases have is removed whole")
-    if outcome.problems or not outcome.releases or not all(one.holds for one in outcome.releases):
+        problem = Message("--drop-upstream: {name} is no series of patches", name=outcome.patchset.name)
+        raise SitepatchError(problem, "a patchset that all releases have is removed whole")
+    if outcome.problems or not outcome.releases or not all(tried.holds for tried in outcome.releases):
         return outcome
     words: Dict[str, Set[str]] = {}
-    for patch in (patch for one in outcome.releases for patch in one.outcome.patches):
+    for patch in (patch for tried in outcome.releases for patch in tried.outcome.patches):
         words.setdefault(patch.name, set()).add(patch.word)
-    there = {State.UPSTREAM.value}
-    dropped = tuple(name for name, found in words.items() if there <= found <= {*there, State.NOT_NEEDED.value})
-    patches = {name: text for name, text in series.patches.items() if patch_name(name) not in dropped}
+    upstream = {State.UPSTREAM.value}
+    dropped = tuple(name for name, states in words.items() if upstream <= states <= {*upstream, State.NOT_NEEDED.value})
+    patches = {name: spatch for name, spatch in series.patches.items() if patch_name(name) not in dropped}
     if not dropped:
         return outcome._replace(notes=(Message("these releases have no patch of it"),))
     if not patches:
         raise SitepatchError("these releases have every patch of it", "remove {folder}", folder=outcome.folder)
     targets = []
     for number, variant in enumerate(outcome.patchset.variants):
-        proven = [one.located.version for one in outcome.releases if one.variant == number]
+        proven = [tried.located.version for tried in outcome.releases if tried.variant == number]
         targets += [PackageRange(variant.package, "", proven_range(proven))] if proven else []
     old = outcome.patchset.variants
     patchset = write_folder(outcome.folder, more_series_files(series, patches, (), targets), replace=True)
     remove_files(outcome.folder, set(series.patches) - set(patches))
-    ranges = tuple((was.package, was.versions, now.versions) for was, now in zip(old, patchset.variants))
+    ranges = tuple((former.package, former.versions, new.versions) for former, new in zip(old, patchset.variants))
     return outcome._replace(patchset=patchset, ranges=ranges, dropped=dropped, written=True)
 
 
 def _all_tried(versions: str, proven: Sequence[str], to: Sequence[str]) -> bool:
     """Whether what is asked for has every release from a range to those that it is widened to."""
     new = [version for version in proven if not accepts(versions, version)]
-    ranges = ["" if text == ALL else text for text in to if text == ALL or is_range(text)]
-    whole = any(overlap(text, versions) and all(accepts(text, version) for version in new) for text in ranges)
-    return whole or not new
+    ranges = ["" if request == ALL else request for request in to if request == ALL or is_range(request)]
+    is_covered = any(overlap(request, versions) and all(accepts(request, version) for version in new) for request in ranges)
+    return is_covered or not new
 
 
-def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping[str, str], more: str = "") -> UpdateOutcome:
+def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping[str, str], extra: str = "") -> UpdateOutcome:
     """Write the ranges of these variants, files (name -> text), and the manifest's text of a new variant: all or nothing."""
     old = outcome.patchset.variants
-    changed = [number for number, one in enumerate(old) if variants[number].versions != one.versions]
-    if not (changed or more):
+    changed = [number for number, variant in enumerate(old) if variants[number].versions != variant.versions]
+    if not (changed or extra):
         return outcome
     manifest = read_file(outcome.folder / MANIFEST).decode("utf-8")
     for number in changed:
         manifest = with_versions(manifest, number, variants[number].versions)
-    manifest = with_variant(manifest, more) if more else manifest
-    made = load_patchset(outcome.folder, outcome.patchset.source, {MANIFEST: manifest.replace("\r\n", "\n"), **texts})
-    rest, was = (one._replace(variants=(), digest="", files={}, prose="") for one in (made, outcome.patchset))
-    if rest != was or made.variants[: len(old)] != tuple(variants):
+    manifest = with_variant(manifest, extra) if extra else manifest
+    patchset = load_patchset(outcome.folder, outcome.patchset.source, {MANIFEST: manifest.replace("\r\n", "\n"), **texts})
+    bodies = [item._replace(variants=(), digest="", files={}, prose="") for item in (patchset, outcome.patchset)]
+    if bodies[0] != bodies[1] or patchset.variants[: len(old)] != tuple(variants):
         by_hand = "write by hand: versions = {versions}"
         lines = (Message(by_hand, versions=written_toml(variants[number].versions)) for number in changed)
-        text = Message("is not written in the usual form, so it cannot be changed without harm")
-        raise SitepatchError.at(Location(str(outcome.folder / MANIFEST)), text, joined("\n", lines))
+        problem = Message("is not written in the usual form, so it cannot be changed without harm")
+        raise SitepatchError.at(Location(str(outcome.folder / MANIFEST)), problem, joined("\n", lines))
     patchset = write_folder(outcome.folder, {MANIFEST: manifest, **texts}, replace=True)
     ranges = tuple((old[number].package, old[number].versions, variants[number].versions) for number in changed)
     return outcome._replace(patchset=patchset, ranges=ranges, written=True)
@@ -233,8 +233,8 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
 # a further variant ----------------------------------------------------------------------------------------------------
 def _unfit(tried: Sequence[TriedRelease]) -> TriedRelease:
     """The one release that the patchset does not fit."""
-    unfit = [one for one in tried if one.outcome.failed]
-    names = ", ".join(f"{one.located.distribution} {one.located.version}" for one in unfit)
+    unfit = [release for release in tried if release.outcome.failed]
+    names = ", ".join(f"{release.located.distribution} {release.located.version}" for release in unfit)
     if not unfit:
         raise SitepatchError("nothing to update: it fits every release that is asked for", "name another one with --to")
     if len(unfit) > 1:
@@ -262,12 +262,12 @@ def _texts(patchset: Patchset, tried: TriedRelease, events: Events) -> Dict[str,
             paths = _moved(located.site, patch)
         for path in paths:
             hunks[path] = (*hunks.get(path, ()), *patch.hunks)
-    found = ((path, read_installed(located.site, path)) for path in hunks if hunks[path] or not _drifted(tried))
-    texts = {path: with_patches(path, text, before)[0] for path, text in found if text is not None}
-    files = {path: (text, begun(text, hunks[path], options)) for path, text in texts.items()}
+    data = ((path, read_installed(located.site, path)) for path in hunks if hunks[path] or not _drifted(tried))
+    texts = {path: with_patches(path, code, before)[0] for path, code in data if code is not None}
+    files = {path: (code, begun(code, hunks[path], options)) for path, code in texts.items()}
     if not files:
-        what = Message("{one.located.distribution} {one.located.version} has none of the files of this patchset", one=tried)
-        raise SitepatchError(what, "make a patchset of its own for that release: sitepatch edit")
+        problem = Message("{one.located.distribution} {one.located.version} has none of the files of this patchset", one=tried)
+        raise SitepatchError(problem, "make a patchset of its own for that release: sitepatch edit")
     return files
 
 
@@ -298,8 +298,8 @@ def _moved(site: str, patch: FilePatch) -> List[str]:
     from patcher.verbs.explanations import scope_elsewhere  # with the engine
 
     scopes = dict.fromkeys(hunk.scope for hunk in patch.hunks)
-    found = [place.path for scope in scopes for place in scope_elsewhere(site, patch.paths[0], scope)]
-    return [max(found, key=found.count)] if found else []
+    paths = [place.path for scope in scopes for place in scope_elsewhere(site, patch.paths[0], scope)]
+    return [max(paths, key=paths.count)] if paths else []
 
 
 def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
@@ -308,27 +308,27 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
     from patcher.author.hunks.generalise import generalise
     from patcher.author.proof import check_edit
 
-    one, patchset = _unfit(outcome.releases), outcome.patchset
-    begun_texts = _texts(patchset, one, events).items()
-    texts = {path: (text, begun, read_installed(copy, path)) for path, (text, begun) in begun_texts}
-    if all(now in (begun, None) for _, begun, now in texts.values()):
+    tried, patchset = _unfit(outcome.releases), outcome.patchset
+    begun_texts = _texts(patchset, tried, events).items()
+    texts = {path: (original, begun, read_installed(copy, path)) for path, (original, begun) in begun_texts}
+    if all(saved in (begun, None) for _, begun, saved in texts.values()):
         raise SitepatchError("{advice}: nothing was edited", Message("save the file in the editor"), advice=copy)
-    edited = ((path, text, without_marks(now)) for path, (text, _, now) in texts.items() if now is not None)
-    edits = [FileEdit(path, text, now) for path, text, now in edited if now != text]
+    edited = ((path, original, without_marks(saved)) for path, (original, _, saved) in texts.items() if saved is not None)
+    edits = [FileEdit(path, original, saved) for path, original, saved in edited if saved != original]
     outcome = outcome._replace(draft=generalise(edits))
     if not outcome.draft.complete or not any(file.hunks for file in outcome.draft.files):
         return outcome
-    release = one.located.version.split("+")[0]
-    nearest, drifted = patchset.variants[one.variant], _drifted(one)
+    release = tried.located.version.split("+")[0]
+    nearest, drifted = patchset.variants[tried.variant], _drifted(tried)
     spatch = f"{drifted or patchset.name}-{release}.spatch"
-    written = [text for file, text in patchset.files.items() if file.endswith(".spatch") and patch_name(file) == drifted]
+    written = [source for file, source in patchset.files.items() if file.endswith(".spatch") and patch_name(file) == drifted]
     prose = parse_spatch(written[0], spatch)[0] if written else ""
     files = {spatch: outcome.draft.spatch(prose)}
-    there = outcome.folder / spatch
-    left = there.is_file() and spatch not in patchset.files and read_file(there) == files[spatch].encode("utf-8")
-    if there.exists() and not left:  # that of a run which was killed before it wrote the manifest is no obstacle
+    destination = outcome.folder / spatch
+    left = destination.is_file() and spatch not in patchset.files and read_file(destination) == files[spatch].encode("utf-8")
+    if destination.exists() and not left:  # that of a run which was killed before it wrote the manifest is no obstacle
         hint = Message("edit it, or remove it and its [[variant]] first")
-        raise SitepatchError.at(Location(str(there)), "is there already", hint)
+        raise SitepatchError.at(Location(str(destination)), "is there already", hint)
     patches = parse_spatch(files[spatch], spatch)[1]
     for edit in edits:
         check_edit(edit, outcome.draft, patches)
@@ -338,19 +338,19 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
     outcome = outcome._replace(added=spatch, notes=tuple(notes))
     names = [spatch if patch_name(name) == drifted else name for name in _spatches(nearest, outcome.folder)]
     if drifted and nearest.versions == f"=={release}":  # the variant that is being made
-        manifest = with_patches_list(patchset.files[MANIFEST], one.variant, names)
+        manifest = with_patches_list(patchset.files[MANIFEST], tried.variant, names)
         return outcome._replace(
             patchset=write_folder(outcome.folder, {**files, MANIFEST: manifest}, replace=True), written=True
         )
-    owner = one.located.distribution if nearest.distributions else ""
+    owner = tried.located.distribution if nearest.distributions else ""
     target = PackageRange(nearest.package, owner, f"=={release}")
-    text = series_variant(target, names) if drifted else variant_text(target, [spatch])
+    entry = series_variant(target, names) if drifted else variant_text(target, [spatch])
     if nearest.names:
-        text += f"names = {written_list(nearest.names)}\n"
+        entry += f"names = {written_list(nearest.names)}\n"
     variants = list(patchset.variants)
-    if one.inside:
-        variants[one.variant] = nearest._replace(versions=_ended(outcome, one, to, place))
-    return _written(outcome, variants, files, text)
+    if tried.inside:
+        variants[tried.variant] = nearest._replace(versions=_ended(outcome, tried, to, place))
+    return _written(outcome, variants, files, entry)
 
 
 def _spatches(variant: Variant, folder: Path) -> List[str]:
@@ -364,9 +364,9 @@ def _ended(outcome: UpdateOutcome, tried: TriedRelease, to: Sequence[str], place
     variant, version = outcome.patchset.variants[tried.variant], tried.located.version
     versions = ended(variant.versions, version, _installed(variant, place) if to else "")
     if not overlap(versions, variant.versions):
-        text = "the variant for {versions} is for {version} alone, and does not fit it"
+        template = "the variant for {versions} is for {version} alone, and does not fit it"
         hint = Message("correct its hunks: {folder}", folder=outcome.folder)
-        raise SitepatchError(Message(text, versions=variant.versions, version=version), hint)
+        raise SitepatchError(Message(template, versions=variant.versions, version=version), hint)
     return versions
 
 
@@ -414,7 +414,7 @@ def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_u
     code, left = 0, name
     while left and not code:
         copies = copy_release(name, to, place=console.place, events=console)
-        folder, first = str(copies.folder), copies.paths[0] if len(copies.paths) == 1 else ""
+        folder, path = str(copies.folder), copies.paths[0] if len(copies.paths) == 1 else ""
         words = ("update", name, *(word for release in to for word in ("--to", release)), "--from", folder)
         outcomes: List[UpdateOutcome] = []
 
@@ -425,7 +425,7 @@ def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_u
             console.info_rows([Row("added", (outcomes[0].added, Message("next: {patch}", patch=outcomes[0].left)))])
             return 0
 
-        code = edit_copies(console, copies.folder, first, console.command(*words), run)
+        code = edit_copies(console, copies.folder, path, console.command(*words), run)
         left = outcomes[0].left
     return code
 
@@ -451,7 +451,7 @@ def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutco
 def _changes(outcome: UpdateOutcome) -> List[Row]:
     word = "changed" if outcome.added or outcome.dropped else "widened"
     rows = [Row("dropped", (f"{patch}.spatch", Message("upstream has it"))) for patch in outcome.dropped]
-    rows += [Row(word, (f"{package} {before}", Message("now {now}", now=now))) for package, before, now in outcome.ranges]
+    rows += [Row(word, (f"{package} {before}", Message("now {now}", now=after))) for package, before, after in outcome.ranges]
     if outcome.added:
         variant, file = outcome.patchset.variants[-1], outcome.folder / outcome.added
         rows.append(Row("added", (Message("{folder}, for {added.package} {added.versions}", folder=file, added=variant),)))
@@ -480,7 +480,7 @@ def _json(outcome: UpdateOutcome) -> Dict[str, Any]:
         "folder": str(outcome.folder),
         "written": outcome.written,
         "releases": releases,
-        "ranges": [{"package": package, "before": before, "now": now} for package, before, now in outcome.ranges],
+        "ranges": [{"package": package, "before": before, "now": after} for package, before, after in outcome.ranges],
         "added": outcome.added,
         "dropped": list(outcome.dropped),
         "hunks": hunks_json(outcome.draft),

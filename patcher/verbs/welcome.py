@@ -51,8 +51,8 @@ def welcome(console: Console, about: str) -> int:
     """Show the commands to begin with, and what is applied here; nothing is recovered."""
     console.out(Message("{help}\n", help=Message.whole(about)))
     longest = max(map(len, _FIRST))
-    for words, text in _FIRST.items():
-        console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(text)}"))
+    for words, purpose in _FIRST.items():
+        console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(purpose)}"))
     try:
         state = summary(console.place)
     except (SitepatchError, OSError) as error:

@@ -86,36 +86,36 @@ class Aligner(Matcher):
         key = (id(pattern), id(code))
         if key not in self._known:
             self._step()
-            one = self._aligned(pattern, code)
-            one.cost = min(one.cost, self.weight(pattern))
-            if not one.cost and not pattern.role and not fits(pattern, code):
-                one.cost = _SLIGHT
-            self._known[key] = one
+            alignment = self._aligned(pattern, code)
+            alignment.cost = min(alignment.cost, self.weight(pattern))
+            if not alignment.cost and not pattern.role and not fits(pattern, code):
+                alignment.cost = _SLIGHT
+            self._known[key] = alignment
         return self._known[key]
 
     def weight(self, pattern: Node) -> float:
         """The cost of a pattern where none of it is there. Names and literals count most, placeholders least."""
         if id(pattern) not in self._weights:
             inner = 0.0 if pattern.role else sum(map(self.weight, pattern.children()))
-            own = 0.0 if pattern.role == "run" else _PLACEHOLDER if pattern.role else _LEAF if pattern.kind in LEAVES else _OWN
-            self._weights[id(pattern)] = own + inner
+            top = 0.0 if pattern.role == "run" else _PLACEHOLDER if pattern.role else _LEAF if pattern.kind in LEAVES else _OWN
+            self._weights[id(pattern)] = top + inner
         return self._weights[id(pattern)]
 
     def _aligned(self, pattern: Node, code: Node) -> Aligned:
-        whole, part = self.weight(pattern), AlignedPart(pattern, code)
+        weight, part = self.weight(pattern), AlignedPart(pattern, code)
         if pattern.role:
-            return Aligned(pattern, code, 0.0 if fits(pattern, code) else whole, part)
+            return Aligned(pattern, code, 0.0 if fits(pattern, code) else weight, part)
         if pattern.kind == code.kind:
-            one = self._fields_of(pattern, code, [*pattern.fields])
+            alignment = self._fields_of(pattern, code, [*pattern.fields])
         else:
-            one = Aligned(pattern, code, whole - self._in_common(pattern, code), part)
+            alignment = Aligned(pattern, code, weight - self._in_common(pattern, code), part)
         inside = self._inside(pattern, code)
         if inside is not None:
-            score = _INSIDE * (whole - self.aligned(pattern, inside).cost)
-            if pattern.kind != code.kind or whole - score < one.cost:
-                part = part._replace(inside=inside if score >= _SHOWN * whole else None)
-                return Aligned(pattern, code, min(one.cost, whole - score), part)
-        return one
+            score = _INSIDE * (weight - self.aligned(pattern, inside).cost)
+            if pattern.kind != code.kind or weight - score < alignment.cost:
+                part = part._replace(inside=inside if score >= _SHOWN * weight else None)
+                return Aligned(pattern, code, min(alignment.cost, weight - score), part)
+        return alignment
 
     def _fields_of(self, pattern: Node, code: Node, fields: List[str]) -> Aligned:
         self._stack.append(Aligned(pattern, code))
@@ -139,8 +139,8 @@ class Aligner(Matcher):
     def _words_of(self, node: Node) -> FrozenSet[str]:
         if id(node) not in self._words:
             inner = (self._words_of(child) for child in node.children())
-            own = {str(node.fields["value"])} if node.kind in LEAVES and not node.role else set()
-            self._words[id(node)] = frozenset(own.union(*inner))
+            words = {str(node.fields["value"])} if node.kind in LEAVES and not node.role else set()
+            self._words[id(node)] = frozenset(words.union(*inner))
         return self._words[id(node)]
 
     def _inside(self, pattern: Node, code: Node) -> Optional[Node]:
@@ -152,11 +152,11 @@ class Aligner(Matcher):
     # where the matcher would stop -------------------------------------------------------------------------------------
     def node(self, pattern: Node, node: Node) -> Iterator[None]:
         """Add what two nodes cost; yields once."""
-        one = self.aligned(pattern, node)
-        self._add(one.cost, one.parts)
+        alignment = self.aligned(pattern, node)
+        self._add(alignment.cost, alignment.parts)
         yield
 
-    def sequence(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, whole: bool = True) -> Iterator[int]:
+    def sequence(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, to_end: bool = True) -> Iterator[int]:
         """Add what two lists cost; yields once."""
         cost, pairs = self.pairs(patterns, nodes)
         self._add(cost, self.parts(pairs, self._stack[-1].holders))
@@ -164,9 +164,9 @@ class Aligner(Matcher):
 
     def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
         parts = self._stack[-1].parts
-        first = len(parts)
+        start = len(parts)
         for _ in super()._arguments(patterns, nodes):
-            parts[first:] = sorted(parts[first:], key=lambda part: part.pattern.start if part.pattern is not None else inf)
+            parts[start:] = sorted(parts[start:], key=lambda part: part.pattern.start if part.pattern is not None else inf)
             yield
 
     def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:
@@ -203,25 +203,25 @@ class Aligner(Matcher):
                 if cost <= weights[i] * (1 - _LEAST.get(patterns[i].kind, 0.0)):
                     moves.append((best[i + 1, j + 1][0] - cost, i + 1, j + 1))
             best[i, j] = max(moves, default=(0.0, m, n))  # of equal costs: changed, rather than deleted and inserted
-        found: List[AlignedPair] = []
+        pairs: List[AlignedPair] = []
         i = j = 0
         while (i, j) != (m, n):
             _, i_next, j_next = best[i, j]
             if not runs[i]:
-                found.append((patterns[i] if i_next > i else None, codes[j] if j_next > j else None))
+                pairs.append((patterns[i] if i_next > i else None, codes[j] if j_next > j else None))
             i, j = i_next, j_next
-        return -best[0, 0][0], found
+        return -best[0, 0][0], pairs
 
     def parts(self, pairs: Sequence[AlignedPair], holders: AlignedPair) -> List[AlignedPart]:
         """The parts of two aligned lists, which belong to the nodes `holders`."""
-        found: List[AlignedPart] = []
+        parts: List[AlignedPart] = []
         above = _NEITHER
         for index, (ours, theirs) in enumerate(pairs):
             if ours is not None and theirs is not None:
-                found += self.aligned(ours, theirs).parts
+                parts += self.aligned(ours, theirs).parts
                 above = (ours, theirs)
             else:
-                rest = [*zip(*pairs[index:])]
-                below = [next((node for node in side if node is not None), None) for side in rest]
-                found.append(AlignedPart(ours, theirs, holders=holders, above=above, below=(below[0], below[1])))
-        return found
+                sides = [*zip(*pairs[index:])]
+                below = [next((node for node in side if node is not None), None) for side in sides]
+                parts.append(AlignedPart(ours, theirs, holders=holders, above=above, below=(below[0], below[1])))
+        return parts

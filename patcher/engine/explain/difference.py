@@ -53,27 +53,27 @@ class Describer:
     # nodes ------------------------------------------------------------------------------------------------------------
     def differences(self, parts: Sequence[AlignedPart]) -> List[Mismatch]:
         """The differences of an alignment, in its order."""
-        found: List[Optional[Mismatch]] = []
+        differences: List[Optional[Mismatch]] = []
         for part in parts:
             pattern, code = part.pattern, part.code
             if pattern is None:
-                found.append(self._added(part, cast(Node, code)))
+                differences.append(self._added(part, cast(Node, code)))
             elif code is None:
-                found.append(self._missed(part, pattern))
+                differences.append(self._missed(part, pattern))
             elif pattern.role:
-                found.append(self._placeholder(pattern, code))
+                differences.append(self._placeholder(pattern, code))
             elif part.field:
-                found.append(self._one_side(pattern, code, part.field))
+                differences.append(self._one_side(pattern, code, part.field))
             else:
-                found.append(self._changed(pattern, code, part.inside))
-        return [one for one in found if one is not None]
+                differences.append(self._changed(pattern, code, part.inside))
+        return [mismatch for mismatch in differences if mismatch is not None]
 
     def _changed(self, pattern: Node, code: Node, inside: Optional[Node]) -> Mismatch:
         """Two different nodes in the same place."""
         spans = (_span(pattern), _span(code))
         ours, theirs = self.written(pattern), self.code(code)
         place = self._place(pattern)
-        here = Message("{place}: " if place else "here ", place=place)
+        prefix = Message("{place}: " if place else "here ", place=place)
         any_code = is_expression(pattern) and is_expression(code) and place not in ("the name", "the module", "the keyword")
         hint = Message("write `{theirs}` there", theirs=theirs) + (
             Message(", or `{name}` if any will do", name=self.fresh) if any_code else ""
@@ -86,7 +86,7 @@ class Describer:
             return Mismatch(
                 *spans,
                 Message(
-                    "{here}the pattern has `{ours}`, the code has it inside `{theirs}`", here=here, ours=ours, theirs=theirs
+                    "{here}the pattern has `{ours}`, the code has it inside `{theirs}`", here=prefix, ours=ours, theirs=theirs
                 ),
                 hint,
             )
@@ -98,7 +98,7 @@ class Describer:
             )
             words = Message(
                 "{here}the pattern has {noun}{written} the code has {detail}{text}",
-                here=here,
+                here=prefix,
                 noun=_noun(pattern),
                 written=shown[0],
                 detail=_noun(code),
@@ -109,17 +109,17 @@ class Describer:
             spans = _parting(self.side.written, spans[0], self.source.text, spans[1])
             pieces = self.side.written[slice(*spans[0])], self.source.text[slice(*spans[1])]
             ours, theirs = (f"`{_one_line(piece)}`" if piece else Message("nothing") for piece in pieces)
-            here = here if place else Message("inside the string: ")
-            whole = Message(", or `{name}` for the whole string", name=self.fresh) if pattern.kind == "String" else ""
-            hint = Message("write it as it stands there{whole}", whole=whole)
+            prefix = prefix if place else Message("inside the string: ")
+            alternative = Message(", or `{name}` for the whole string", name=self.fresh) if pattern.kind == "String" else ""
+            hint = Message("write it as it stands there{whole}", whole=alternative)
             return Mismatch(
                 *spans,
-                Message("{here}the pattern has {ours}, the code has {theirs}", here=here, ours=ours, theirs=theirs),
+                Message("{here}the pattern has {ours}, the code has {theirs}", here=prefix, ours=ours, theirs=theirs),
                 hint,
             )
         return Mismatch(
             *spans,
-            Message("{here}the pattern has `{ours}`, the code has `{theirs}`", here=here, ours=ours, theirs=theirs),
+            Message("{here}the pattern has `{ours}`, the code has `{theirs}`", here=prefix, ours=ours, theirs=theirs),
             hint,
         )
 
@@ -133,11 +133,11 @@ class Describer:
     def _placeholder(self, pattern: Node, code: Node) -> Optional[Mismatch]:
         spans, bound = (_span(pattern), _span(code)), self.names.get(pattern.name)
         if not fits(pattern, code):
-            what = Message("a literal" if pattern.role == "option" else "one piece of syntax of its kind")
+            meaning = Message("a literal" if pattern.role == "option" else "one piece of syntax of its kind")
             words = Message(
                 "`{pattern}` stands for {what}, the code has {noun}: `{code}`",
                 pattern=self.written(pattern),
-                what=what,
+                what=meaning,
                 noun=_noun(code),
                 code=self.code(code),
             )
@@ -156,7 +156,7 @@ class Describer:
 
     def _one_side(self, pattern: Node, code: Node, key: str) -> Mismatch:
         """A part that one side has and the other has not."""
-        expected, found = pattern.fields[key], code.fields.get(key)
+        expected, actual = pattern.fields[key], code.fields.get(key)
         role = _role(pattern, key) or (Message("a value" if key == "value" else "this part"))
         hint = Message("write it as it stands there")
         if isinstance(expected, Node):
@@ -165,10 +165,10 @@ class Describer:
             return Mismatch(
                 _span(expected), _head(code), Message("the pattern has {part}", part=part), Message("leave it out")
             )
-        if isinstance(found, Node):
-            part = Message("{role} `{code}`, the pattern has none", role=role, code=self.code(found))
+        if isinstance(actual, Node):
+            part = Message("{role} `{code}`, the pattern has none", role=role, code=self.code(actual))
             part = Message("`async`, the pattern has not") if key == "asynchronous" else part
-            return Mismatch(_head(pattern), _span(found), Message("the code has {part}", part=part), hint)
+            return Mismatch(_head(pattern), _span(actual), Message("the code has {part}", part=part), hint)
         words = Message(
             "here the pattern has `{pattern}`, the code has `{code}`", pattern=self.written(pattern), code=self.code(code)
         )
@@ -192,20 +192,20 @@ class Describer:
     def _missed_statement(self, part: AlignedPart, ours: Node, code: Node) -> Mismatch:
         """A statement (or clause) that is not where the pattern has it; it may be nested deeper, or further away."""
         beside = part.above[1] or part.below[1] or code
-        one, line = (
+        claim, line = (
             Message("the pattern has the {element} `{pattern}`", element=_element(ours), pattern=self.written(ours)),
             self.source.lines.number,
         )
-        there = self._elsewhere(ours, code, beside, after=part.above[1] is not None)
-        if there is None:
+        match = self._elsewhere(ours, code, beside, after=part.above[1] is not None)
+        if match is None:
             words = Message(
                 "{one}, the code has no such {element} beside line {line}",
-                one=one,
+                one=claim,
                 element=_element(ours),
                 line=line(beside.start),
             )
             return Mismatch(_span(ours), _head(beside), words, Message("leave it out if it need not be there"))
-        far, near = _around(there), _around(beside)
+        far, near = _around(match), _around(beside)
         if _within(far, near):
             where = Message("stands inside {header}", header=self._header(far))
             hint = Message("write that header above it, or a hunk that begins with this statement: it is found in any block")
@@ -213,9 +213,9 @@ class Describer:
             where = Message("stands outside of {header}, the rest inside", header=self._header(near))
             hint = Message("write that header between them, or a hunk for one of the two alone")
         else:
-            where = Message("is line {line}", line=line(there.start))
+            where = Message("is line {line}", line=line(match.start))
             hint = Message("write ` ...` where other statements may stand, and the statements in the order of the code")
-        return Mismatch(_span(ours), _span(there), Message("{one} here, in the code it {where}", one=one, where=where), hint)
+        return Mismatch(_span(ours), _span(match), Message("{one} here, in the code it {where}", one=claim, where=where), hint)
 
     def _header(self, node: Node) -> str:
         header = _one_line(self.source.text[node.start : self.source.lines.end(node.start)]).rstrip(" :")
@@ -286,9 +286,9 @@ def _parting(a: str, of_a: TextRange, b: str, of_b: TextRange) -> Tuple[TextRang
     return _tokens(left, of_a[0], i, i_end), _tokens(right, of_b[0], j, j_end)
 
 
-def _tokens(tokens: List[str], start: int, first: int, end: int) -> TextRange:
-    begin = start + len("".join(tokens[:first]))
-    return begin, begin + len("".join(tokens[first:end]))
+def _tokens(tokens: List[str], start: int, index: int, end: int) -> TextRange:
+    begin = start + len("".join(tokens[:index]))
+    return begin, begin + len("".join(tokens[index:end]))
 
 
 def _role(holder: Node, key: str) -> str:
@@ -319,6 +319,6 @@ def _span(node: Node) -> TextRange:
     return node.start, node.end
 
 
-def _one_line(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+def _one_line(code: str) -> str:
+    code = " ".join(code.split())
+    return code if len(code) <= _WIDTH else code[: _WIDTH - 1] + "…"

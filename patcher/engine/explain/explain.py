@@ -93,7 +93,7 @@ def _each_form(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
         counts = find_form(source, hunk)[0]
     except _Failures:
         counts = hunk
-    alone = [answer_alone(source, text, hunk.options) for text in hunk.text.forms]
+    alone = [answer_alone(source, hunk_text, hunk.options) for hunk_text in hunk.text.forms]
     forms = tuple(_explained(source, form, of_form) for form, of_form in zip(hunk.forms, alone))
     return _explained(source, counts, answer)._replace(forms=forms)
 
@@ -103,40 +103,42 @@ def _bare(answer: HunkAnswer) -> Explanation:
 
 
 def _explained(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
-    text = hunk.text
-    names = {text.scope, hunk.after_scope}
+    hunk_text = hunk.text
+    names = {hunk_text.scope, hunk.after_scope}
     lines = source.lines
     scopes = [
-        Scope(one.name, lines.number(one.start), lines.number(max(one.start, one.end - 1)))
-        for one in source.definitions()
-        if any(in_scope(one.name, name) for name in names)
+        Scope(definition.name, lines.number(definition.start), lines.number(max(definition.start, definition.end - 1)))
+        for definition in source.definitions()
+        if any(in_scope(definition.name, name) for name in names)
     ]
-    one = _bare(answer)._replace(hunk=text, scopes=tuple(scopes), near=() if scopes else near_scopes(source, text.scope))
+    near = () if scopes else near_scopes(source, hunk_text.scope)
+    report = _bare(answer)._replace(hunk=hunk_text, scopes=tuple(scopes), near=near)
     try:
-        found = find_form(source, hunk._replace(others=()))[1]
-        one = one._replace(matches=tuple(_matched_place(source, hunk, place) for place in _places_shown(found, answer.state)))
-        if answer.state is State.AMBIGUOUS and len(one.matches) > 1:
-            one = one._replace(hint=_telling_apart(source, [*found.todo, *found.done], text))
+        places = find_form(source, hunk._replace(others=()))[1]
+        shown = _places_shown(places, answer.state)
+        report = report._replace(matches=tuple(_matched_place(source, hunk, place) for place in shown))
+        if answer.state is State.AMBIGUOUS and len(report.matches) > 1:
+            report = report._replace(hint=_telling_apart(source, [*places.todo, *places.done]))
         if answer.state is State.APPLICABLE and not answer.splices:
-            one = one._replace(splices=answer_alone(source, text, hunk.options).splices)
+            report = report._replace(splices=answer_alone(source, hunk_text, hunk.options).splices)
     except _Failures:
         pass  # the answer says why; there is no place to report
-    return _unmatched(source, hunk, one) if answer.state in (State.NOT_FOUND, State.NOT_NEEDED) else _with_problem(one)
+    return _unmatched(source, hunk, report) if answer.state in (State.NOT_FOUND, State.NOT_NEEDED) else _with_problem(report)
 
 
-def _places_shown(found: FoundPlaces, state: State) -> List[MatchRange]:
-    places = {State.UPSTREAM: found.done, State.APPLICABLE: found.todo, State.CONFLICT: found.todo}
-    return sorted(places.get(state, [*found.todo, *found.done]), key=lambda place: place.start)
+def _places_shown(matches: FoundPlaces, state: State) -> List[MatchRange]:
+    places = {State.UPSTREAM: matches.done, State.APPLICABLE: matches.todo, State.CONFLICT: matches.todo}
+    return sorted(places.get(state, [*matches.todo, *matches.done]), key=lambda place: place.start)
 
 
-def _with_problem(one: Explanation) -> Explanation:
+def _with_problem(report: Explanation) -> Explanation:
     """Add the problem of an upstream hunk, for which the engine's answer has none."""
-    if one.state is State.UPSTREAM and not one.problem:
-        what = Message(
-            "the code of the `+` lines is there already" if one.matches else "the code is already as the hunk would make it"
+    if report.state is State.UPSTREAM and not report.problem:
+        cause = Message(
+            "the code of the `+` lines is there already" if report.matches else "the code is already as the hunk would make it"
         )
-        return one._replace(problem=Message("{what}, and no receipt says that it was put there by sitepatch", what=what))
-    return one
+        return report._replace(problem=Message("{what}, and no receipt says that it was put there by sitepatch", what=cause))
+    return report
 
 
 def _matched_place(source: Source, hunk: Hunk, place: MatchRange) -> MatchedPlace:
@@ -145,8 +147,8 @@ def _matched_place(source: Source, hunk: Hunk, place: MatchRange) -> MatchedPlac
     bound = [name for name in dict.fromkeys(order) if name in match.names and name[0] != "_"]
     names = [(f"${name}", _one_line(source, match.names[name])) for name in bound]
     begin = source.lines.start(place.start)
-    text = source.text[begin : source.lines.end(place.start)].strip()
-    return MatchedPlace(source.lines.number(place.start), text, _around(source, place.start), tuple(names))
+    code = source.text[begin : source.lines.end(place.start)].strip()
+    return MatchedPlace(source.lines.number(place.start), code, _around(source, place.start), tuple(names))
 
 
 def _one_line(source: Source, node: Node) -> str:
@@ -155,44 +157,44 @@ def _one_line(source: Source, node: Node) -> str:
 
 def _around(source: Source, offset: int) -> str:
     """The innermost definition that holds an offset."""
-    holding = [one for one in source.definitions() if one.start <= offset < one.end]
-    return min(holding, key=lambda one: one.end - one.start).name if holding else ""
+    holding = [definition for definition in source.definitions() if definition.start <= offset < definition.end]
+    return min(holding, key=lambda definition: definition.end - definition.start).name if holding else ""
 
 
 # nothing matches ------------------------------------------------------------------------------------------------------
-def _unmatched(source: Source, hunk: Hunk, one: Explanation) -> Explanation:
+def _unmatched(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
     scope = hunk.text.scope
     framed = hunk.text.inside is not None and any(surroundings(source, hunk))
-    if one.state is State.NOT_FOUND and framed:
-        return one  # its answer says where the code stands
+    if report.state is State.NOT_FOUND and framed:
+        return report  # its answer says where the code stands
     try:
-        outside = [] if one.matches else _elsewhere(source, hunk, one.scopes)
-        one = one._replace(elsewhere=tuple(_matched_place(source, hunk, place) for place in outside[:_MOST]))
-        look = scope if one.scopes or scope == "<module>" else (one.near or ("",))[0]
+        outside = [] if report.matches else _elsewhere(source, hunk, report.scopes)
+        report = report._replace(elsewhere=tuple(_matched_place(source, hunk, place) for place in outside[:_MOST]))
+        look = scope if report.scopes or scope == "<module>" else (report.near or ("",))[0]
         if look and not framed:
-            found = find_in_scope(source, hunk, look)
-            taken = [place.start for place in (*found.todo, *found.done)]
-            one = one._replace(closest=closest(source, hunk, look, taken))
+            places = find_in_scope(source, hunk, look)
+            taken = [place.start for place in (*places.todo, *places.done)]
+            report = report._replace(closest=closest(source, hunk, look, taken))
     except _Failures:
         pass  # what was found so far is reported
-    if one.state is State.NOT_NEEDED:
-        near = one.closest if one.closest is not None and one.closest.likeness >= _CLOSE else None
-        there = bool(one.scopes) or scope == "<module>"
-        what = Message(
-            "the code that it changes is not in `{scope}`" if there else "there is no `{scope}` in this file", scope=scope
+    if report.state is State.NOT_NEEDED:
+        near = report.closest if report.closest is not None and report.closest.likeness >= _CLOSE else None
+        is_defined = bool(report.scopes) or scope == "<module>"
+        fact = Message(
+            "the code that it changes is not in `{scope}`" if is_defined else "there is no `{scope}` in this file", scope=scope
         )
-        return one._replace(closest=near, problem=Message("{what}, and `when-present` says that it need not be", what=what))
+        return report._replace(closest=near, problem=Message("{what}, and `when-present` says that it need not be", what=fact))
     if not hunk.text.in_string:  # the other lines are the closest code, which is in `closest`
-        one = one._replace(problem=one_line(one.problem))
-    if one.elsewhere:
-        other = one.elsewhere[0]
-        where = Message("`{scope}`, line {line}", scope=other.scope or "<module>", line=other.line)
-        return one._replace(hint=Message("the code stands in {where}: write that scope if it is meant", where=where))
-    if one.near and not one.scopes:
-        return one._replace(
-            hint=Message("a renamed scope is never guessed: write `@@ {names} @@` if that is the one", names=one.near[0])
+        report = report._replace(problem=one_line(report.problem))
+    if report.elsewhere:
+        alternative = report.elsewhere[0]
+        where = Message("`{scope}`, line {line}", scope=alternative.scope or "<module>", line=alternative.line)
+        return report._replace(hint=Message("the code stands in {where}: write that scope if it is meant", where=where))
+    if report.near and not report.scopes:
+        return report._replace(
+            hint=Message("a renamed scope is never guessed: write `@@ {names} @@` if that is the one", names=report.near[0])
         )
-    return one
+    return report
 
 
 def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[MatchRange]:
@@ -200,15 +202,15 @@ def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[Matc
     anywhere = hunk._replace(text=hunk.text._replace(scope="*", inside=None))
     if all(node.role == "run" for node in hunk.before.nodes):
         return []
-    found = side_places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_MATCHES))
+    places = side_places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_MATCHES))
     number = source.lines.number
-    return [one for one in found if not any(scope.first <= number(one.start) <= scope.last for scope in scopes)]
+    return [place for place in places if not any(scope.first <= number(place.start) <= scope.last for scope in scopes)]
 
 
 # more than one --------------------------------------------------------------------------------------------------------
-def _telling_apart(source: Source, found: Sequence[MatchRange], text: HunkText) -> str:
+def _telling_apart(source: Source, places: Sequence[MatchRange]) -> str:
     """The hint for an ambiguous hunk: what to write so that it matches one of its places only."""
-    matches = sorted(found, key=lambda place: place.start)
+    matches = sorted(places, key=lambda place: place.start)
     lines = [source.lines.number(place.start) for place in matches]
     all_of_them = Message("or `count={number}` (`count=all`) if all are meant", number=len(matches))
     bound = [place.matches[0].names for place in matches]  # a place where the after side stands may bind fewer

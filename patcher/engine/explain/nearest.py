@@ -74,24 +74,24 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
         None where no code has at least `LEAST` of the pattern.
     """
     side, aligner = hunk.before, Aligner()
-    known = {name for group in side.identifiers() for name in group}
-    names = [frozenset([name]) for name in sorted(known | _alike(source, side))] if scope == "<module>" else []
-    found: List[_Candidate] = []
+    identifiers = {name for group in side.identifiers() for name in group}
+    names = [frozenset([name]) for name in sorted(identifiers | _alike(source, side))] if scope == "<module>" else []
+    nearby: List[_Candidate] = []
     try:
         for block in source.scopes(scope, names, bodies=side.writes_body()):
             look = _expressions if hunk.form == "expression" else _runs
-            for one in look(source, hunk, block, aligner):
-                found.append(one)
+            for candidate in look(source, hunk, block, aligner):
+                nearby.append(candidate)
     except TooManySteps:
         pass
     total = sum(map(aligner.weight, side.nodes))
-    found = [one for one in found if one.start not in taken and one.cost <= (1 - LEAST) * total]
-    if not found:
+    nearby = [candidate for candidate in nearby if candidate.start not in taken and candidate.cost <= (1 - LEAST) * total]
+    if not nearby:
         return None
-    least = min(one.cost for one in found)
+    least = min(candidate.cost for candidate in nearby)
     written = " ".join(side.written.split())
-    ties = [one for one in found if one.cost <= least + 0.02][:20]
-    best = max(ties, key=lambda one: (one.same_kind, similarity(written, _text(source, one)), -one.start))
+    ties = [candidate for candidate in nearby if candidate.cost <= least + 0.02][:20]
+    best = max(ties, key=lambda tie: (tie.same_kind, similarity(written, _text(source, tie)), -tie.start))
     return _described(source, side, best, aligner, total)
 
 
@@ -103,8 +103,8 @@ def _alike(source: Source, side: Side) -> Set[str]:
     return {near for word in names for near in get_close_matches(word, words, 3, SIMILAR)}
 
 
-def _text(source: Source, one: _Candidate) -> str:
-    codes = [code for _, code in one.pairs if code is not None]
+def _text(source: Source, candidate: _Candidate) -> str:
+    codes = [code for _, code in candidate.pairs if code is not None]
     return " ".join(source.text[codes[0].start : codes[-1].end][:500].split())
 
 
@@ -130,33 +130,33 @@ def _runs(source: Source, hunk: Hunk, block: Node, aligner: Aligner) -> Iterator
             yield _Candidate(cost, True, start, codes[0].parent, pairs)
 
 
-def _described(source: Source, side: Side, one: _Candidate, aligner: Aligner, total: float) -> Optional[Closest]:
+def _described(source: Source, side: Side, candidate: _Candidate, aligner: Aligner, total: float) -> Optional[Closest]:
     """A candidate as a `Closest`; None for one that matches, in a block that is not meant."""
-    differences = Describer(source, side, aligner).differences(aligner.parts(one.pairs, (None, one.node)))
-    line = source.lines.number(one.start)
-    if not one.cost and not differences:
+    differences = Describer(source, side, aligner).differences(aligner.parts(candidate.pairs, (None, candidate.node)))
+    line = source.lines.number(candidate.start)
+    if not candidate.cost and not differences:
         return None
     if not differences:
-        pattern, code = (next(node for node in nodes if node is not None) for nodes in zip(*one.pairs))
+        pattern, code = (next(node for node in nodes if node is not None) for nodes in zip(*candidate.pairs))
         words = Message("each part of the pattern matches by itself, and not all of them in one way together")
         differences = [
             Mismatch((pattern.start, pattern.end), (code.start, code.end), words, Message("write it as it stands there"))
         ]
-    first = differences[0]
-    likeness = min(0.99, 1 - one.cost / total)
-    pattern_mark = _mark(side.written, first.pattern, [*side.numbers])
-    shown = source.text[source.lines.start(one.start) : source.lines.end(one.start)].strip()
-    more = len(differences) - 1
-    mark = _mark(source.text, first.code)
-    return Closest(line, shown, round(likeness, 2), mark, pattern_mark, first.words, first.hint, more)
+    mismatch = differences[0]
+    likeness = min(0.99, 1 - candidate.cost / total)
+    pattern_mark = _mark(side.written, mismatch.pattern, [*side.numbers])
+    shown = source.text[source.lines.start(candidate.start) : source.lines.end(candidate.start)].strip()
+    remaining = len(differences) - 1
+    mark = _mark(source.text, mismatch.code)
+    return Closest(line, shown, round(likeness, 2), mark, pattern_mark, mismatch.words, mismatch.hint, remaining)
 
 
-def _mark(text: str, span: TextRange, numbers: Optional[List[int]] = None) -> Mark:
+def _mark(code: str, span: TextRange, numbers: Optional[List[int]] = None) -> Mark:
     """The line on which a range begins, without its indentation; `numbers` are the .spatch lines of a side."""
-    lines = Lines(text)
+    lines = Lines(code)
     row = lines.number(span[0])
     begin, end = lines.start(span[0]), lines.end(span[0])
-    line = text[begin:end].rstrip()
+    line = code[begin:end].rstrip()
     blank = len(line) - len(line.lstrip())
     start = max(0, span[0] - begin - blank)
     stop = max(start + 1, min(span[1] - begin, len(line)) - blank)
@@ -165,40 +165,40 @@ def _mark(text: str, span: TextRange, numbers: Optional[List[int]] = None) -> Ma
     return Mark(number, *_narrow(shown, start, stop))
 
 
-def _narrow(text: str, start: int, end: int) -> Tuple[str, int, int]:
+def _narrow(line: str, start: int, end: int) -> Tuple[str, int, int]:
     """A line cut to `_SCREEN` columns around what is marked, and the marked columns of it."""
-    first = max(0, min(start - 20, len(text) - _SCREEN))
-    head = "…" if first else ""
-    cut = head + text[first + len(head) : first + _SCREEN]
-    cut = cut[:-1] + "…" if first + _SCREEN < len(text) else cut
-    return cut, start - first, min(end - first, len(cut))
+    offset = max(0, min(start - 20, len(line) - _SCREEN))
+    head = "…" if offset else ""
+    cut = head + line[offset + len(head) : offset + _SCREEN]
+    cut = cut[:-1] + "…" if offset + _SCREEN < len(line) else cut
+    return cut, start - offset, min(end - offset, len(cut))
 
 
 # scopes ---------------------------------------------------------------------------------------------------------------
 def near_scopes(source: Source, scope: str) -> Tuple[str, ...]:
     """Definitions that an undefined scope may have become: those of the same last name, else of a similar name."""
     names = list(dict.fromkeys(definition.name for definition in source.definitions()))
-    last = scope.split(".")[-1]
+    last_name = scope.split(".")[-1]
     if scope == "<module>":
         return ()
-    of_that_name = [name for name in names if name.split(".")[-1] == last]
-    parent = scope[: -len(last)]
+    of_that_name = [name for name in names if name.split(".")[-1] == last_name]
+    parent = scope[: -len(last_name)]
     siblings = [name[len(parent) :] for name in names if name.startswith(parent) and "." not in name[len(parent) :]]
-    close = [parent + name for name in get_close_matches(last, siblings, 3, 0.7)] or get_close_matches(scope, names, 3)
+    close = [parent + name for name in get_close_matches(last_name, siblings, 3, 0.7)] or get_close_matches(scope, names, 3)
     return tuple((of_that_name or close)[:3])
 
 
 # the answer -----------------------------------------------------------------------------------------------------------
-def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> HunkAnswer:
+def not_found(source: Source, hunk: Hunk, matches: FoundPlaces) -> HunkAnswer:
     """The answer for a hunk that matches nowhere, or too few times: the closest code and the first difference."""
     scope, count = hunk.text.scope, hunk.text.expected
-    if not found.scopes:
+    if not matches.scopes:
         near = near_scopes(source, scope)
         hint = Message("the file has: {names}", names=", ".join(near)) if near else ""
         return HunkAnswer(
             hunk.text, State.NOT_FOUND, problem=Message("there is no `{scope}` in this file", scope=scope), hint=hint
         )
-    places = [*found.todo, *found.done]
+    places = [*matches.todo, *matches.done]
     problem = Message("`{scope}` is there, but the code to change is not", scope=scope)
     if places:
         numbers = sorted(source.lines.number(place.start) for place in places)
@@ -211,9 +211,9 @@ def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> HunkAnswer:
             count=count,
         )
     if hunk.text.inside is not None and not places:
-        other = next(surroundings(source, hunk), None)
-        if other is not None:
-            flag, expected, row = inside_flag(other[1]), inside_flag(hunk.text.inside), source.lines.number(other[0].start)
+        spot = next(surroundings(source, hunk), None)
+        if spot is not None:
+            flag, expected, row = inside_flag(spot[1]), inside_flag(hunk.text.inside), source.lines.number(spot[0].start)
             problem = Message(
                 "the code stands in `{scope}` at line {row}, but with `{flag}` and not `{expected}`",
                 scope=scope,
@@ -264,11 +264,11 @@ def _brief(best: Closest) -> List[str]:
 def _nearest_text(source: Source, hunk: Hunk) -> Optional[Tuple[int, str]]:
     """The line (1-based number, text) of a string of the scope that is most similar to the before side, None for none."""
     line_of_hunk = next(line.strip() for line in hunk.before.written.split("\n") if line.strip())
-    best, found = _LIKE_TEXT, None
+    best, nearest = _LIKE_TEXT, None
     for part in string_parts(source.text, scope_ranges(source, hunk.text.scope)):
         for line in re.finditer(r"[^\r\n]+", part.text):
             blocks = SequenceMatcher(None, line_of_hunk, line.group(), autojunk=False).get_matching_blocks()
             like = sum(block.size for block in blocks if block.size > 1) / len(line_of_hunk)
             if like > best:
-                best, found = like, (source.lines.number(part.start + line.start()), line.group().strip())
-    return found
+                best, nearest = like, (source.lines.number(part.start + line.start()), line.group().strip())
+    return nearest

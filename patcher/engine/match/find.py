@@ -31,19 +31,19 @@ def find_form(source: Source, hunk: Hunk) -> Tuple[Hunk, FoundPlaces]:
     """The first form of a hunk of which a side is found, and where; the first one where none is (rule 30)."""
     tried: List[Tuple[Hunk, FoundPlaces]] = []
     for form in hunk.forms:
-        found = find_hunk(source, form)
-        if found.todo or found.done:
-            return form, found
-        tried.append((form, found))
+        places = find_hunk(source, form)
+        if places.todo or places.done:
+            return form, places
+        tried.append((form, places))
     elsewhere = ((form, _elsewhere(source, form)) for form in hunk.forms)
-    return next((found for found in elsewhere if found[1].done), tried[0])
+    return next((places for places in elsewhere if places[1].done), tried[0])
 
 
 def find_hunk(source: Source, hunk: Hunk) -> FoundPlaces:
     """Search the scope of one form; where that is not defined and the hunk renames it, the renamed scope."""
-    found = find_in_scope(source, hunk, hunk.text.scope)
-    renamed = not found.scopes and hunk.after_scope != hunk.text.scope
-    return find_in_scope(source, hunk, hunk.after_scope) if renamed else found
+    places = find_in_scope(source, hunk, hunk.text.scope)
+    renamed = not places.scopes and hunk.after_scope != hunk.text.scope
+    return find_in_scope(source, hunk, hunk.after_scope) if renamed else places
 
 
 def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
@@ -55,10 +55,10 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     blocks = scope_blocks(source, scope, hunk.before, hunk.after)
     matcher = Matcher(most=MAX_MATCHES)
     before = [place for block in blocks for place in side_places(hunk, hunk.before, block, matcher)]
-    there = Matcher(most=MAX_MATCHES, anywhere=True)
+    after_matcher = Matcher(most=MAX_MATCHES, anywhere=True)
     searched = blocks if hunk.proves_upstream else []
-    after = [place for block in searched for place in side_places(hunk, hunk.after, block, there)]
-    return _found(hunk, before, after)._replace(scopes=len(blocks), steps=matcher.steps + there.steps)
+    after = [place for block in searched for place in side_places(hunk, hunk.after, block, after_matcher)]
+    return _found(hunk, before, after)._replace(scopes=len(blocks), steps=matcher.steps + after_matcher.steps)
 
 
 def _found(hunk: Hunk, before: List[MatchRange], after: List[MatchRange]) -> FoundPlaces:
@@ -66,48 +66,48 @@ def _found(hunk: Hunk, before: List[MatchRange], after: List[MatchRange]) -> Fou
     if hunk.before.nodes and all(node.role == "run" for node in hunk.before.nodes):
         todo = [] if after else before
     else:
-        in_place = [place for place in before if any(_covers(hunk, other, place) for other in after)]
+        in_place = [place for place in before if any(_covers(hunk, match, place) for match in after)]
         todo = [place for place in before if place not in in_place]
         todo = _outermost(todo, in_place) if hunk.text.expected == 0 else todo
     # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
     return FoundPlaces(todo, _outermost(after, [*todo, *after]), 0, 0)
 
 
-def _outermost(found: List[MatchRange], others: List[MatchRange]) -> List[MatchRange]:
+def _outermost(places: List[MatchRange], outer: List[MatchRange]) -> List[MatchRange]:
     """The places that lie in none of the others."""
-    return [one for one in found if not any(o is not one and o.start <= one.start and one.end <= o.end for o in others)]
+    return [part for part in places if not any(o is not part and o.start <= part.start and part.end <= o.end for o in outer)]
 
 
 def _elsewhere(source: Source, hunk: Hunk) -> FoundPlaces:
     """Where all that a form inserts stands elsewhere in its scope, with nothing left there of what it removes (rule 22)."""
-    text, nowhere = hunk.text, FoundPlaces([], [], 0, 0)
-    if hunk.form != "statements" or text.when_present or text.expected != 1 or text.inside is not None:
+    hunk_text, nowhere = hunk.text, FoundPlaces([], [], 0, 0)
+    if hunk.form != "statements" or hunk_text.when_present or hunk_text.expected != 1 or hunk_text.inside is not None:
         return nowhere
     added, removed = hunk.after.own_statements(), hunk.before.own_statements()
     nodes = [node for run in added or () for top in run for node in top.walk()]
     names = {node.fields["value"] for node in nodes if node.kind == "Name"} - _COMMON
     if not (hunk.proves_upstream and added) or removed is None or len(names) < _FEWEST or any(node.role for node in nodes):
         return nowhere
-    module, matcher = text.scope == "<module>", Matcher(most=1)
-    blocks = scope_blocks(source, text.scope, hunk.before, hunk.after)
+    module, matcher = hunk_text.scope == "<module>", Matcher(most=1)
+    blocks = scope_blocks(source, hunk_text.scope, hunk.before, hunk.after)
 
     def places(run: List[Node]) -> List[MatchRange]:
-        found = [place for block in blocks for place in matcher.runs(run, block, module=module, clauses=False)]
-        return [place for place in found if not module or all(up.kind != "If" for up in place.siblings[0].ancestors())]
+        hits = [place for block in blocks for place in matcher.runs(run, block, module=module, clauses=False)]
+        return [place for place in hits if not module or all(up.kind != "If" for up in place.siblings[0].ancestors())]
 
-    done = [places(run) for run in added]
-    if any(len(found) != 1 for found in done) or any(map(places, removed)):
+    hits_by_run = [places(run) for run in added]
+    if any(len(hits) != 1 for hits in hits_by_run) or any(map(places, removed)):
         return nowhere
-    return FoundPlaces([], [place for found in done for place in found][:1], len(blocks), matcher.steps)
+    return FoundPlaces([], [place for hits in hits_by_run for place in hits][:1], len(blocks), matcher.steps)
 
 
-def already_deleted(source: Source, hunk: Hunk, found: FoundPlaces) -> bool:
+def already_deleted(source: Source, hunk: Hunk, places: FoundPlaces) -> bool:
     """Whether a hunk that only deletes has nothing to delete, while all that it keeps is in its scope (rule 25)."""
     kept = hunk.after.nodes
-    if found.todo or found.done or any(tag == "+" and text.strip() for tag, text, _ in hunk.text.lines):
+    if places.todo or places.done or any(tag == "+" and line.strip() for tag, line, _ in hunk.text.lines):
         return False
     if not kept:  # a deleted definition may have been its whole scope
-        return bool(found.scopes) or [node.kind for node in hunk.before.nodes] in (["FunctionDef"], ["ClassDef"])
+        return bool(places.scopes) or [node.kind for node in hunk.before.nodes] in (["FunctionDef"], ["ClassDef"])
     blocks = scope_blocks(source, hunk.text.scope, hunk.after)
     return any(side_places(hunk, hunk.after, block, Matcher(most=1)) for block in blocks)
 
@@ -121,20 +121,20 @@ def _covers(hunk: Hunk, after: MatchRange, before: MatchRange) -> bool:
         return False
     match = after.matches[0]
     bound_code = [match.nodes.get(id(node)) for top in hunk.after.nodes for node in top.walk() if node.role in ("meta", "run")]
-    bound = [code for found in bound_code for code in (found if isinstance(found, list) else [found]) if code is not None]
+    bound = [code for value in bound_code for code in (value if isinstance(value, list) else [value]) if code is not None]
     return not any(code.begin <= before.start and before.end <= code.end for code in bound)
 
 
 def scope_ranges(source: Source, scope: str) -> List[Tuple[int, int]]:
     """The character ranges of a scope: its definitions, or for `<module>` all text outside of their bodies (rule 2)."""
     if scope != "<module>":
-        return [(one.start, one.end) for one in source.definitions() if in_scope(one.name, scope)]
-    found, start = [], 0
+        return [(definition.start, definition.end) for definition in source.definitions() if in_scope(definition.name, scope)]
+    ranges, start = [], 0
     for body in source.bodies():
         if body[0] >= start:
-            found.append((start, body[0]))
+            ranges.append((start, body[0]))
             start = body[1]
-    return [*found, (start, len(source.text))]
+    return [*ranges, (start, len(source.text))]
 
 
 def scope_blocks(source: Source, scope: str, *sides: Side) -> List[Node]:
@@ -145,15 +145,15 @@ def scope_blocks(source: Source, scope: str, *sides: Side) -> List[Node]:
 
 def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[MatchRange]:
     """Where one side of a hunk matches in a block, inside the statements that the hunk names (rule 29)."""
-    module, found = hunk.text.scope == "<module>", []
+    module, places = hunk.text.scope == "<module>", []
     if hunk.form == "expression":
-        found = matcher.expressions(side.nodes[0], block, module=module)
+        places = matcher.expressions(side.nodes[0], block, module=module)
     else:
-        found = matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses")
+        places = matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses")
     inside = hunk.text.inside
     if inside is not None:
-        found = [place for place in found if _enclosing_keywords(place, block, module=module) == inside]
-    return found
+        places = [place for place in places if _enclosing_keywords(place, block, module=module) == inside]
+    return places
 
 
 def surroundings(source: Source, hunk: Hunk) -> Iterator[Tuple[MatchRange, Tuple[str, ...]]]:

@@ -59,32 +59,32 @@ class Matcher:
     # searching --------------------------------------------------------------------------------------------------------
     def expressions(self, pattern: Node, block: Node, *, module: bool) -> List[MatchRange]:
         """Every expression of a scope that `pattern` matches."""
-        found: List[MatchRange] = []
+        places: List[MatchRange] = []
         for node in block.reachable(module):
             if is_expression(node):
                 self._limit += _STEPS_A_START
                 matches = self._matches(self._match([node]) for _ in self.node(pattern, node))
                 if matches and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
-                    found.append(MatchRange(node.start, node.end, [node], matches))
-        return found
+                    places.append(MatchRange(node.start, node.end, [node], matches))
+        return places
 
     def runs(self, patterns: List[Node], block: Node, *, module: bool, clauses: bool) -> List[MatchRange]:
         """Every run of consecutive statements (or clauses) of one block that the list of patterns matches."""
-        found: List[MatchRange] = []
+        places: List[MatchRange] = []
         for siblings in blocks(patterns, block, module=module, clauses=clauses):
             for start in range(1 if patterns[0].role == "run" else len(siblings)):
                 self._limit += _STEPS_A_START
-                ends = self.sequence(patterns, siblings, start, whole=False)
+                ends = self.sequence(patterns, siblings, start, to_end=False)
                 matches = self._matches(self._match(siblings[start:end] or siblings[:1]) for end in ends)
                 if matches:
-                    found.append(MatchRange(min(w.start for w in matches), max(w.end for w in matches), siblings, matches))
-        return found
+                    places.append(MatchRange(min(w.start for w in matches), max(w.end for w in matches), siblings, matches))
+        return places
 
     def _matches(self, matches: Iterable[Match]) -> Tuple[Match, ...]:
-        found = tuple(islice(matches, self.most))
+        kept = tuple(islice(matches, self.most))
         self.names.clear()  # the bindings of the last match, where the search was stopped there
         self.nodes.clear()
-        return found
+        return kept
 
     def _match(self, span: List[Node]) -> Match:
         start, end = (span[0].begin, span[-1].end) if span else (0, 0)
@@ -132,23 +132,23 @@ class Matcher:
             yield from self._fields(pattern, node, keys[1:])
 
     def _field(self, pattern: Node, node: Node, key: str) -> Iterator[object]:
-        expected, found = pattern.fields[key], node.fields.get(key)
-        whole = self.strict and key in pattern.absent
-        if isinstance(expected, Node) and isinstance(found, Node):
-            yield from self.node(expected, found)
-        elif not expected and not whole and (key in _OPTIONAL or (key == "args" and pattern.kind == "ClassDef")):
+        expected, actual = pattern.fields[key], node.fields.get(key)
+        is_exact = self.strict and key in pattern.absent
+        if isinstance(expected, Node) and isinstance(actual, Node):
+            yield from self.node(expected, actual)
+        elif not expected and not is_exact and (key in _OPTIONAL or (key == "args" and pattern.kind == "ClassDef")):
             yield None
-        elif isinstance(expected, list) and isinstance(found, list):
+        elif isinstance(expected, list) and isinstance(actual, list):
             if key == "args":
-                yield from self._arguments(expected, found)
+                yield from self._arguments(expected, actual)
             elif key == "params":
-                yield from self._parameters(expected, found)
+                yield from self._parameters(expected, actual)
             else:
-                written = self._with_runs(expected) if key in _SUBSEQUENCE and not whole else expected
+                written = self._with_runs(expected) if key in _SUBSEQUENCE and not is_exact else expected
                 if key == "body" and _begins_with_docstring(expected, node):
-                    found = node.statements()
-                yield from self.sequence(written, found, whole=not self.anywhere or pattern.name != METHODS)
-        elif (expected or None) == (found or None):
+                    actual = node.statements()
+                yield from self.sequence(written, actual, to_end=not self.anywhere or pattern.name != METHODS)
+        elif (expected or None) == (actual or None):
             yield None
         else:
             yield from self._mismatch(pattern, node, key)
@@ -158,18 +158,18 @@ class Matcher:
         return iter(())
 
     # lists ------------------------------------------------------------------------------------------------------------
-    def sequence(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, whole: bool = True) -> Iterator[int]:
+    def sequence(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, to_end: bool = True) -> Iterator[int]:
         """Match `patterns` against `nodes[start:]`, shortest runs first; yields the index past the last node used.
 
-        Unless it is the `whole`, nodes may be left over at the end; a run that is the last pattern takes them.
+        Unless it is the `to_end`, nodes may be left over at the end; a run that is the last pattern takes them.
         """
-        return self._failures.ends(patterns, nodes, start, partial(self._next, patterns, nodes), whole)
+        return self._failures.ends(patterns, nodes, start, partial(self._next, patterns, nodes), to_end)
 
     def _next(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
         """Match `patterns[i]` to `nodes[j:]`; yields the indexes of the next pattern and the next node."""
         pattern = patterns[i]
         if pattern.role == "run":
-            needed = sum(1 for rest in patterns[i + 1 :] if rest.role != "run")
+            needed = sum(1 for later in patterns[i + 1 :] if later.role != "run")
             least = j + (pattern.name == REMOVED)
             for end in range(max(least, len(nodes)) if i + 1 == len(patterns) else least, len(nodes) - needed + 1):
                 self._step()
@@ -183,12 +183,12 @@ class Matcher:
     def _with_runs(self, patterns: List[Node]) -> List[Node]:
         """The patterns with an implicit run wherever the code may have more."""
         if id(patterns) not in self._with_run:
-            found: List[Node] = []
+            with_runs: List[Node] = []
             for pattern in patterns:
-                if "run" not in (pattern.role, found[-1].role if found else ""):
-                    found.append(implicit_run())
-                found.append(pattern)
-            self._with_run[id(patterns)] = found if patterns[-1].role == "run" else [*found, implicit_run()]
+                if "run" not in (pattern.role, with_runs[-1].role if with_runs else ""):
+                    with_runs.append(implicit_run())
+                with_runs.append(pattern)
+            self._with_run[id(patterns)] = with_runs if patterns[-1].role == "run" else [*with_runs, implicit_run()]
         return self._with_run[id(patterns)]
 
     def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
@@ -199,17 +199,17 @@ class Matcher:
         have_plain = [node for node in nodes if node.kind not in _NAMED]
         have_named = [node for node in nodes if node.kind in _NAMED]
         by_name = {keyword(node): node for node in have_named if keyword(node)}
-        known = [node for node in named if keyword(node) in by_name]
-        partners = [by_name[keyword(node)] for node in known]
-        taken = {*known, *partners}
-        others, rest = ([node for node in side if node not in taken] for side in (named, have_named))
-        left = len(rest) - len(others)
-        if self.exact and (left < 0 or (left and run is None) or any(map(keyword, others))):
+        paired = [node for node in named if keyword(node) in by_name]
+        partners = [by_name[keyword(node)] for node in paired]
+        taken = {*paired, *partners}
+        open_patterns, open_nodes = ([node for node in side if node not in taken] for side in (named, have_named))
+        left = len(open_nodes) - len(open_patterns)
+        if self.exact and (left < 0 or (left and run is None) or any(map(keyword, open_patterns))):
             return
         for _ in self.sequence(plain, have_plain):
-            for _ in self.sequence(known, partners):
-                for more in self._keywords([*others, *([run] if run is not None else [])], rest):
-                    yield from self._also(run, more)
+            for _ in self.sequence(paired, partners):
+                for covered in self._keywords([*open_patterns, *([run] if run is not None else [])], open_nodes):
+                    yield from self._also(run, covered)
 
     def _parameters(self, patterns: List[Node], nodes: List[Node]) -> Iterator[object]:
         """Parameters in order; `**kw`, which can only be last, may lie in any `...` of the pattern (rule 16)."""
@@ -221,11 +221,11 @@ class Matcher:
         for _ in self.sequence(patterns, nodes[:-1]):
             yield from self._also(run, nodes[-1:])
 
-    def _also(self, run: Optional[Node], more: List[Node]) -> Iterator[None]:
+    def _also(self, run: Optional[Node], extra: List[Node]) -> Iterator[None]:
         """Let a `...`, if there is one, cover more nodes than those in its place."""
         covered = self.nodes.get(id(run))
         if isinstance(covered, list):
-            self.nodes[id(run)] = [*covered, *more]
+            self.nodes[id(run)] = [*covered, *extra]
             yield
             self.nodes[id(run)] = covered
         else:

@@ -52,8 +52,8 @@ def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -
     if {(id(old), id(new)) for old, new in moved} <= {(id(old), id(new)) for old, new in in_order}:
         return align(hunk, before, after)
     olds, news = {id(old) for old, _ in moved}, {id(new) for _, new in moved}
-    rest = align(hunk, [node for node in before if id(node) not in olds], [node for node in after if id(node) not in news])
-    pairs = [*rest[0], *moved]
+    unmoved = align(hunk, [node for node in before if id(node) not in olds], [node for node in after if id(node) not in news])
+    pairs = [*unmoved[0], *moved]
 
     def below_all_above(gap: Gap) -> Gap:
         if not (gap.inserted and keyword(gap.inserted[0])):
@@ -62,7 +62,7 @@ def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -
         above = (pair for pair in pairs if index_of(after, pair[1]) < at)
         return gap._replace(above=max(above, key=lambda pair: index_of(before, pair[0]), default=None))
 
-    return pairs, list(map(below_all_above, rest[1]))
+    return pairs, list(map(below_all_above, unmoved[1]))
 
 
 class Alignment(NamedTuple):
@@ -102,25 +102,25 @@ def shares(before: Node, after: Node) -> bool:
 def related(old: Value, new: Value) -> bool:
     """Whether one piece of syntax is the other one changed, so that what they have in common keeps its bytes."""
     if isinstance(old, list) and isinstance(new, list):
-        return any(same(one, other) for one in old for other in new)
+        return any(same(before, after) for before in old for after in new)
     if not (isinstance(old, Node) and isinstance(new, Node)) or old.kind != new.kind or old.role or new.role:
         return False
     fields = [(value, new.fields[key]) for key, value in old.fields.items()]
     return old.kind in ("Tuple", "List", "Dict", "Set") or shares(old, new) or any(related(*pair) for pair in fields)
 
 
-def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], other: Set[int]) -> int:
-    """How well two nodes pair; 0 if they must not. `kept` and `other` are the context lines that they have."""
+def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], kept_new: Set[int]) -> int:
+    """How well two nodes pair; 0 if they must not. `kept` and `kept_new` are the context lines that they have."""
     if old.role == "run" or new.role == "run":
         return 999 if old.role == new.role and old.name == new.name else 0
     if _one_line(hunk, old, new):
         return 1000
-    if (kept or other) and not kept & other:
+    if (kept or kept_new) and not kept & kept_new:
         return 0
     if same(old, new):
         return 100
     if kept and (old.kind == new.kind or _headed(old, new)):
-        wrapped = _holds(hunk.before, old, new, other) or _holds(hunk.after, new, old, kept)
+        wrapped = _holds(hunk.before, old, new, kept_new) or _holds(hunk.after, new, old, kept)
         return 0 if wrapped else 500
     if old.role or new.role:
         return 0
@@ -129,7 +129,7 @@ def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], other: Set[int])
     if old.kind != new.kind:
         return 5 if _headed(old, new) and same(old.node("body"), new.node("body")) else 0
     if old.kind in DEFINITIONS:  # one node, even with another name (rule 11)
-        return 20 if same(old.fields["name"], new.fields["name"]) else 0 if _holds(hunk.before, old, new, other) else 2
+        return 20 if same(old.fields["name"], new.fields["name"]) else 0 if _holds(hunk.before, old, new, kept_new) else 2
     if old.kind in ("Keyword", "Param"):
         return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0
     unwritten = old.kind == "Match" and not (old.items("clauses") or new.items("clauses"))  # they are what is there
@@ -154,7 +154,7 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Nod
         return [*ends[0], *_best(hunk, before[:i], after[:j]), *_best(hunk, before[i:], after[j:]), *ends[1]]
     olds = [(node, hunk.before.context_lines(node)) for node in before]
     news = [(node, hunk.after.context_lines(node)) for node in after]
-    like = [[_likeness(hunk, old, new, kept, other) for new, other in news] for old, kept in olds]
+    like = [[_likeness(hunk, old, new, kept, kept_new) for new, kept_new in news] for old, kept in olds]
     return [*ends[0], *((before[i], after[j]) for i, j in best_pairs(like)), *ends[1]]
 
 
@@ -188,8 +188,8 @@ def _cut(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[int
     """Where to split two long lists: nearest to the middle of the first, at a node that occurs once in each of them."""
     old = [(hunk.before.kept_line(node), repr(node)) for node in before]
     new = [(hunk.after.kept_line(node), repr(node)) for node in after]
-    times, middle, found = Counter(old + new), len(old) // 2, {key: index for index, key in enumerate(new)}
-    once = [(abs(i - middle), i, found[key]) for i, key in enumerate(old) if times[key] == 2 and found.get(key, 0) and i]
+    times, middle, indices = Counter(old + new), len(old) // 2, {key: index for index, key in enumerate(new)}
+    once = [(abs(i - middle), i, indices[key]) for i, key in enumerate(old) if times[key] == 2 and indices.get(key, 0) and i]
     return min(once, default=(0, middle, len(new) // 2))[1:]
 
 

@@ -52,17 +52,17 @@ class Counterparts:
         """
         if node in self._moved:
             return self._moved[node]
-        alike = [each for each in self._alike.get(self._hash(node), ()) if id(each) in self._matched]
+        alike = [candidate for candidate in self._alike.get(self._hash(node), ()) if id(candidate) in self._matched]
         if node.kind in WITH_LINES:
             lines = self._after.context_lines(node)
-            alike = [each for each in alike if each not in self._taken and each not in self._changed]
-            alike = [each for each in alike if self._before.context_lines(each) == lines]
-        free = (each for each in alike if id(each) not in self._kept and same(each, node))
-        found = next(free, None) or next((each for each in alike if same(each, node)), None)
-        if found is not None and node.kind in WITH_LINES:
-            self._moved[node] = found
-            self._taken.update(found.walk())
-        return found
+            alike = [candidate for candidate in alike if candidate not in self._taken and candidate not in self._changed]
+            alike = [candidate for candidate in alike if self._before.context_lines(candidate) == lines]
+        free = (candidate for candidate in alike if id(candidate) not in self._kept and same(candidate, node))
+        counterpart = next(free, None) or next((candidate for candidate in alike if same(candidate, node)), None)
+        if counterpart is not None and node.kind in WITH_LINES:
+            self._moved[node] = counterpart
+            self._taken.update(counterpart.walk())
+        return counterpart
 
     def _hash(self, node: Node) -> int:
         """A number that is the same for nodes that are the same by `same`."""
@@ -91,17 +91,17 @@ class LineComments:
         if not isinstance(code, Node):
             return None
         at = code_end(code, self._file.text)
-        rest = self._file.text[at : self._file.end(at - 1)].strip()
-        return rest if rest.startswith("#") else ""
+        tail = self._file.text[at : self._file.end(at - 1)].strip()
+        return tail if tail.startswith("#") else ""
 
     def edits(self, node: Node) -> List[Edit]:
         """What writes that comment behind a node of the after side."""
         comment, side = self.of(node), self._hunk.after
         at = code_end(node, side.text)
-        rest = side.text[at : side.lines.end(at - 1)].rstrip("\n")
-        if comment is None or (rest.lstrip()[:1] not in ("", "#") and not (comment and at + 1 in side.bodies)):
+        tail = side.text[at : side.lines.end(at - 1)].rstrip("\n")
+        if comment is None or (tail.lstrip()[:1] not in ("", "#") and not (comment and at + 1 in side.bodies)):
             return []
-        return [Edit(at, at if at + 1 in side.bodies else at + len(rest), comment and "  " + comment)]
+        return [Edit(at, at if at + 1 in side.bodies else at + len(tail), comment and "  " + comment)]
 
     def instead(self, old: Node, new: Node) -> Optional[str]:
         """What comes in the place of the comment of a before node when it becomes `new`; None where that stays."""

@@ -37,20 +37,20 @@ class Edits(ABC):
             Conflict: the change cannot be made safely.
         """
 
-    def add(self, start: int, end: int, text: str, removed: Optional[Removed] = None) -> None:
+    def add(self, start: int, end: int, code: str, removed: Optional[Removed] = None) -> None:
         """Replace the characters `[start, end)` of the file."""
-        self.made.append(Edit(start, end, text, removed))
+        self.made.append(Edit(start, end, code, removed))
 
     def code(self, pattern: Node) -> Node:
         """The code that a node of the before side matched."""
-        found = self.match.nodes[id(pattern)]
-        assert isinstance(found, Node)
-        return found
+        node = self.match.nodes[id(pattern)]
+        assert isinstance(node, Node)
+        return node
 
     def codes(self, pattern: Node) -> List[Node]:
         """The code that a node of the before side matched, as a list: of a run all that it covers."""
-        found = self.match.nodes[id(pattern)]
-        return found if isinstance(found, list) else [found]
+        nodes = self.match.nodes[id(pattern)]
+        return nodes if isinstance(nodes, list) else [nodes]
 
     def shares_line(self, code: Node, block: Optional[Node]) -> bool:
         """Whether a statement is in a one-line suite or on a line with `;`."""

@@ -75,8 +75,8 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     Raises:
         ReplaceWhole: the chain must be replaced as a whole.
     """
-    (operator, old), (other, new) = chain(before), chain(after)
-    if not operator or operator != other:
+    (operator, old), (new_operator, new) = chain(before), chain(after)
+    if not operator or operator != new_operator:
         return False
     pairs, gaps = align(edits.hunk, old, new)
     if not pairs:
@@ -117,7 +117,7 @@ def _change(pairs: List[NodePair], gaps: List[Gap], row: ElementRow, code: Node,
 
 def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
     """Delete elements, each with one separator, and with its lines and their comment if nothing else is on them."""
-    text, lines, elements = edits.text, edits.lines, row.elements
+    code, lines, elements = edits.text, edits.lines, row.elements
     index_by_id, removed_ids = {id(node): index for index, node in enumerate(elements)}, set(map(id, deleted))
     kept = [node for node in elements if id(node) not in removed_ids]
     if row.leads and kept:
@@ -125,7 +125,7 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
         return
     tail = elements[index_of(elements, kept[-1]) + 1 :] if kept else elements
     begin = kept[-1].outer_end if kept else elements[0].outer_start
-    if tail and not row.has_own_lines(tail[-1]) and "#" not in text[begin : tail[-1].outer_start]:
+    if tail and not row.has_own_lines(tail[-1]) and "#" not in code[begin : tail[-1].outer_start]:
         end = tail[-1].outer_end
         edits.add(begin, end if kept else row.following(end) or end, "")
         deleted, tail = deleted[: len(deleted) - len(tail)], []
@@ -140,50 +140,50 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
         stays = id(above) not in removed_ids  # for the first element `above` is itself, which is deleted
         if row.has_own_lines(element):
             edits.add(lines.start(start), end, "")
-        elif following and stays and _ends_line(text, above, element, following[0]):
+        elif following and stays and _ends_line(code, above, element, following[0]):
             edits.add(above.outer_end, element.outer_end, "")
-        elif below is not None and "#" not in text[element.outer_end : below.outer_start]:
+        elif below is not None and "#" not in code[element.outer_end : below.outer_start]:
             edits.add(start, below.outer_start, "")
             past = index_by_id[id(below)]
         else:
             stop = comma or element.outer_end
-            blank = not text[stop : lines.end(stop)].strip()
-            left = len(text[:start].rstrip(" \t")) if blank else start
-            edits.add(left, stop if blank else stop + len(text[stop:]) - len(text[stop:].lstrip(" \t")), "")
+            blank = not code[stop : lines.end(stop)].strip()
+            left = len(code[:start].rstrip(" \t")) if blank else start
+            edits.add(left, stop if blank else stop + len(code[stop:]) - len(code[stop:].lstrip(" \t")), "")
     if tail and kept and not row.following(tail[-1].outer_end):
-        last = row.following(kept[-1].outer_end)
-        edits.add(last - len(row.spaced), last, "")
+        separator = row.following(kept[-1].outer_end)
+        edits.add(separator - len(row.spaced), separator, "")
 
 
 def _remove_leading(edits: Edits, deleted: Sequence[Node], kept: Sequence[Node], row: ElementRow) -> None:
     """Delete elements, each with the separator before it; the first that stays loses its own."""
-    text, lines, elements = edits.text, edits.lines, row.elements
+    code, lines, elements = edits.text, edits.lines, row.elements
     for element in deleted:
         index = index_of(elements, element)
         start, end = row.start(index), element.outer_end
         above = elements[index - 1].outer_end if index else 0
-        if not text[lines.start(start) : start].strip() and text[end : lines.end(end - 1)].strip()[:1] in ("", "#"):
+        if not code[lines.start(start) : start].strip() and code[end : lines.end(end - 1)].strip()[:1] in ("", "#"):
             edits.add(lines.start(start), lines.end(end - 1), "")
-        elif index and "#" not in text[above:start]:
+        elif index and "#" not in code[above:start]:
             edits.add(above, end, "")
         else:
             edits.add(start, end, "")
-    first = index_of(elements, kept[0])
-    if first:
-        edits.add(row.start(first), kept[0].outer_start, "")
+    kept_index = index_of(elements, kept[0])
+    if kept_index:
+        edits.add(row.start(kept_index), kept[0].outer_start, "")
 
 
-def _ends_line(text: str, above: Node, element: Node, below: Node) -> bool:
+def _ends_line(code: str, above: Node, element: Node, below: Node) -> bool:
     """Whether an element is on the line of the one above it, and the one below is not: that line break stays."""
-    parted = re.search("[\r\n]", text[above.outer_end : element.outer_start])
-    return not parted and bool(re.search("[\r\n]", text[element.outer_end : below.outer_start]))
+    parted = re.search("[\r\n]", code[above.outer_end : element.outer_start])
+    return not parted and bool(re.search("[\r\n]", code[element.outer_end : below.outer_start]))
 
 
 def _insert(
     edits: Edits, inserted: List[Node], above: Optional[Node], staying: List[Node], row: ElementRow, code: Node
 ) -> None:
     """Insert elements, in the layout of their list, below `above`, which is one of those that stay, or first of all."""
-    text, indent = edits.text, row.indent
+    content, indent = edits.text, row.indent
     texts = [edits.render.part(node, edits.lines.indent(code.start)) for node in inserted]
     if not staying:
         at = _opened(edits, code)
@@ -200,27 +200,27 @@ def _insert(
     end = edits.lines.end(anchor.outer_end - 1)
     comma = row.following(anchor.outer_end)
     comma = comma if comma <= end else 0
-    commented = text[comma or anchor.outer_end : end].lstrip()[:1] == "#"
+    commented = content[comma or anchor.outer_end : end].lstrip()[:1] == "#"
     if above is not None and leads and commented:
-        edits.add(end, end, "".join((separator + text)[len(newline) :] + newline for text in texts))
+        edits.add(end, end, "".join((separator + element)[len(newline) :] + newline for element in texts))
     elif above is not None and indent is not None and commented:
         if not comma:  # the comment belongs to the element beside it
             edits.add(anchor.outer_end, anchor.outer_end, row.spaced)
-        lines = [indent + text + (row.spaced if comma or text is not texts[-1] else "") + newline for text in texts]
+        lines = [indent + element + (row.spaced if comma or element is not texts[-1] else "") + newline for element in texts]
         edits.add(end, end, "".join(lines))
     elif above is not None:
-        edits.add(anchor.outer_end, anchor.outer_end, "".join(separator + text for text in texts))
+        edits.add(anchor.outer_end, anchor.outer_end, "".join(separator + element for element in texts))
     else:
         start = edits.lines.start(anchor.outer_start)
-        alone = not text[start : anchor.outer_start].strip()
-        while alone and text[edits.lines.start(start - 1) : start].lstrip().startswith("#"):
+        alone = not content[start : anchor.outer_start].strip()
+        while alone and content[edits.lines.start(start - 1) : start].lstrip().startswith("#"):
             start = edits.lines.start(start - 1)  # the comments over an element are its own
         at = start + len(edits.lines.indent(start)) if alone and indent is not None else anchor.outer_start
         if leads and at < anchor.outer_start:
             edits.add(at, at, separator.join(texts) + newline + edits.lines.indent(at))
             edits.add(anchor.outer_start, anchor.outer_start, row.separator + " ")
         else:
-            edits.add(at, at, "".join(text + separator for text in texts))
+            edits.add(at, at, "".join(element + separator for element in texts))
 
 
 def _opened(edits: Edits, code: Node) -> int:

@@ -16,21 +16,21 @@ def alone_on_lines(lines: Lines, start: int, end: int) -> bool:
     return not before.strip() and (not after or after.startswith("#"))
 
 
-def is_continuation(text: str, start: int) -> bool:
+def is_continuation(code: str, start: int) -> bool:
     """Whether the line that begins at `start` continues the one above it, which ends with a backslash."""
-    return text[max(0, start - 3) : start].rstrip("\r\n").endswith("\\")
+    return code[max(0, start - 3) : start].rstrip("\r\n").endswith("\\")
 
 
-def breaks_f_string(string: str, text: str) -> bool:
+def breaks_f_string(string: str, code: str) -> bool:
     """Whether code cannot be put into an f-string: it has its quotes, or what only Python 3.12 and newer reads there.
 
     Args:
         string: the text of the f-string, with its prefix and quotes.
-        text: the code.
+        code: the code.
     """
     quotes = string.lstrip("rRfFtT")[:3]
     quote, breaks = (quotes, "\\#") if len(set(quotes)) == 1 and len(string) > 5 else (quotes[:1], "\\#\r\n")
-    return quote in text or any(each in text for each in breaks)
+    return quote in code or any(letter in code for letter in breaks)
 
 
 def lines_end(lines: Lines, node: Node) -> int:
@@ -41,9 +41,9 @@ def lines_end(lines: Lines, node: Node) -> int:
 
 def body_end(lines: Lines, end: int, indent: str) -> int:
     """`end`, or the offset past the last comment below it that is indented deeper than `indent`."""
-    text, at = lines.text, end
-    while at < len(text):
-        line, at = text[at : lines.end(at)], lines.end(at)
+    code, at = lines.text, end
+    while at < len(code):
+        line, at = code[at : lines.end(at)], lines.end(at)
         comment = line.lstrip(" \t")
         if comment.startswith("#") and line.startswith(indent) and len(line) - len(comment) > len(indent):
             end = at
@@ -52,15 +52,15 @@ def body_end(lines: Lines, end: int, indent: str) -> int:
     return end
 
 
-def header_end(node: Node, text: str) -> int:
-    """The offset past the `:` that ends the header of a compound statement or clause of `text`."""
+def header_end(node: Node, code: str) -> int:
+    """The offset past the `:` that ends the header of a compound statement or clause of `code`."""
     start = max((part.outer_end for part in node.header()), default=node.start)
-    return find_outside(text, start, ":") + 1
+    return find_outside(code, start, ":") + 1
 
 
-def code_end(node: Node, text: str) -> int:
-    """The offset past a statement of `text`; of a compound statement or clause past its header."""
-    return header_end(node, text) if node.kind in COMPOUND | CLAUSES else node.end
+def code_end(node: Node, code: str) -> int:
+    """The offset past a statement of `code`; of a compound statement or clause past its header."""
+    return header_end(node, code) if node.kind in COMPOUND | CLAUSES else node.end
 
 
 def reindented(
@@ -79,25 +79,25 @@ def reindented(
         indent: the indentation that they get.
         comments: for each statement its new trailing comment, "" to keep the old one, None for none.
     """
-    text, first = lines.text, codes[0].begin
-    if not alone_on_lines(lines, first, codes[-1].end):
-        joined = indent + (lines.newline + indent).join(text[code.start : code.end] for code in codes)
+    source, head = lines.text, codes[0].begin
+    if not alone_on_lines(lines, head, codes[-1].end):
+        joined = indent + (lines.newline + indent).join(source[code.start : code.end] for code in codes)
         return "  ".join([joined, *filter(None, comments)])
-    start = lines.start(first)
+    start = lines.start(head)
     end = lines_end(lines, codes[-1])
-    around = next((span for span in deleted if span[0] < first and codes[-1].end <= span[1]), (start, end))
-    old = text[lines.start(first) : first]
-    while start > around[0] and re.match(r"[ \t]*#", text[lines.start(start - 1) : start]):
+    around = next((span for span in deleted if span[0] < head and codes[-1].end <= span[1]), (start, end))
+    old = source[lines.start(head) : head]
+    while start > around[0] and re.match(r"[ \t]*#", source[lines.start(start - 1) : start]):
         if len(lines.indent(start - 1)) > len(old):  # at the end of the block above
             break
         start = lines.start(start - 1)  # the code around these statements is deleted: their comments are kept
     owner = codes[-1].parent.parent if codes[-1].parent is not None else None
     if owner is not None and _siblings(codes[-1])[-1] is codes[-1]:
         end = min(max(around[1], end), body_end(lines, end, lines.indent(owner.begin)))
-    region = text[start:end].rstrip("\r\n")
+    region = source[start:end].rstrip("\r\n")
     for code, comment in reversed(list(zip(codes, comments))):
         if comment != "":
-            begin, stop = code.end - start, len(text[start : lines.end(code.end - 1)].rstrip("\r\n"))
+            begin, stop = code.end - start, len(source[start : lines.end(code.end - 1)].rstrip("\r\n"))
             region = region[:begin] + (f"  {comment}" if comment else "") + region[stop:]
     inside = set(lines_in_strings(region))
     out, offset = "", 0
@@ -108,10 +108,10 @@ def reindented(
     return out
 
 
-def cut_comment(text: str) -> Tuple[str, str]:
+def cut_comment(code: str) -> Tuple[str, str]:
     """A rendered line without its trailing comment, and that comment with two blanks before it."""
-    comment = next((token for token in tokens(text) if token.kind == "comment" and token.end == len(text)), None)
-    return (text[: comment.start].rstrip(), "  " + comment.text) if comment else (text, "")
+    comment = next((token for token in tokens(code) if token.kind == "comment" and token.end == len(code)), None)
+    return (code[: comment.start].rstrip(), "  " + comment.text) if comment else (code, "")
 
 
 def neighbours(above: Node, below: Node) -> bool:
@@ -127,18 +127,18 @@ def _siblings(node: Node) -> List[Node]:
 
 def stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:
     """The first and the last of each run of consecutive rows."""
-    found: List[Tuple[int, int]] = []
+    runs: List[Tuple[int, int]] = []
     for row in rows:
-        first = found.pop()[0] if found and found[-1][1] == row - 1 else row
-        found.append((first, row))
-    return found
+        start = runs.pop()[0] if runs and runs[-1][1] == row - 1 else row
+        runs.append((start, row))
+    return runs
 
 
-def without_comments(text: str) -> str:
+def without_comments(code: str) -> str:
     """An expression without the comments in it, and the blanks before them."""
     parts, end = [], 0
-    for token in tokens(text):
+    for token in tokens(code):
         if token.kind == "comment":
-            parts.append(text[end : token.start].rstrip(" \t"))
+            parts.append(code[end : token.start].rstrip(" \t"))
             end = token.end
-    return "".join([*parts, text[end:]])
+    return "".join([*parts, code[end:]])

@@ -56,11 +56,11 @@ def is_bare(node: Node) -> bool:
     return node.kind == "GeneratorExp" and not node.parenthesised
 
 
-def with_parentheses(text: str, tight: int, place: Node) -> str:
-    """The code `text`, in parentheses where it binds less tightly than the place of the node `place` needs."""
+def with_parentheses(code: str, tight: int, place: Node) -> str:
+    """The code `code`, in parentheses where it binds less tightly than the place of the node `place` needs."""
     outer = place.parent
-    brace = outer is not None and outer.fields.get("expression") is place and outer.kind == "FExpr" and text[:1] == "{"
-    return f"({text})" if tight < needed(place) or brace else text
+    brace = outer is not None and outer.fields.get("expression") is place and outer.kind == "FExpr" and code[:1] == "{"
+    return f"({code})" if tight < needed(place) or brace else code
 
 
 def needed(node: Node) -> int:

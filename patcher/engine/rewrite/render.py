@@ -73,7 +73,7 @@ class Renderer:
 
     def _part(self, node: Node, start: int, end: int, indent: str) -> str:
         self.base = self.hunk.after.lines.indent(start)
-        return self._fill(start, end, [node], indent, first=False)
+        return self._fill(start, end, [node], indent, begins_line=False)
 
     def binds(self, node: Node) -> int:
         """How tightly the text of `expression(node)` binds."""
@@ -94,41 +94,41 @@ class Renderer:
     def _filled(self, node: Node, *, bare: bool = False) -> str:
         """The text for a placeholder, or for a node that the before side has as well."""
         if node.role == "option":
-            text, tight = self._literal(node), self.binds(node)
+            written, tight = self._literal(node), self.binds(node)
         else:
             counterpart = self.counterpart(node)
-            found = self._codes(node, counterpart)[0]
+            code = self._codes(node, counterpart)[0]
             self._keep(counterpart)
-            text, tight = self._code(found), TIGHTEST if found.parenthesised else binding(found)
-            inner = self.enclosed is not None and (bare or found is self.enclosed)
+            written, tight = self._code(code), TIGHTEST if code.parenthesised else binding(code)
+            inner = self.enclosed is not None and (bare or code is self.enclosed)
             if inner:
-                text, tight = self._file.text[found.start : found.end], binding(found)
-            text = text if self._has_comments(node) else without_comments(text)
+                written, tight = self._file.text[code.start : code.end], binding(code)
+            written = written if self._has_comments(node) else without_comments(written)
             if inner and bare:
-                return text
+                return written
             adds = counterpart is not None and node.parenthesised and not counterpart.parenthesised
-            if not bare and adds and (found is self.enclosed or not found.parenthesised):
-                return f"({text})"
-            wraps = node.parent is not None and node.parent.kind == "Attribute" and found.kind in ("Integer", "Float")
-            if wraps or (is_expression(found) and breaks_line(text)):
-                return f"({text})"
-        self._check_quotes(node, text)
-        return text if bare else with_parentheses(text, tight, node)
+            if not bare and adds and (code is self.enclosed or not code.parenthesised):
+                return f"({written})"
+            wraps = node.parent is not None and node.parent.kind == "Attribute" and code.kind in ("Integer", "Float")
+            if wraps or (is_expression(code) and breaks_line(written)):
+                return f"({written})"
+        self._check_quotes(node, written)
+        return written if bare else with_parentheses(written, tight, node)
 
     def _has_comments(self, node: Node) -> bool:
         """Whether the comments in the code of a metavariable go here: what stands twice afterwards has them once."""
         alike = (
-            [each for each in self.hunk.after.placeholders("meta") if each.name == node.name] if node.role == "meta" else []
+            [place for place in self.hunk.after.placeholders("meta") if place.name == node.name] if node.role == "meta" else []
         )
-        stays = (each for each in alike if self.hunk.after.number(each) in self.hunk.after.context)
+        stays = (place for place in alike if self.hunk.after.number(place) in self.hunk.after.context)
         return not alike or node is next(stays, alike[0])
 
-    def _check_quotes(self, node: Node, text: str) -> None:
+    def _check_quotes(self, node: Node, code: str) -> None:
         """Refuse text for the braces of an f-string of the hunk that not every Python can read there."""
         string = next((up for up in node.ancestors() if up.kind == "FString"), None)
-        if string is not None and breaks_f_string(self.hunk.after.written[string.start : string.end], text):
+        if string is not None and breaks_f_string(self.hunk.after.written[string.start : string.end], code):
             raise SyntaxProblem(
-                Message("`{text}` cannot stand in an f-string with these quotes: write the hunk with other quotes", text=text)
+                Message("`{text}` cannot stand in an f-string with these quotes: write the hunk with other quotes", text=code)
             )
 
     def _keep(self, counterpart: Optional[Node]) -> None:
@@ -157,9 +157,9 @@ class Renderer:
         side = self.hunk.after
         parts: List[str] = []
         self.base = side.lines.indent(nodes[0].begin if nodes else side.lines.starts[rows[0]])
-        for first, last in stretches(rows):
-            start = side.lines.starts[first]
-            end = side.lines.starts[last + 1] if last + 1 < len(side.lines.starts) else len(side.text)
+        for first_row, last_row in stretches(rows):
+            start = side.lines.starts[first_row]
+            end = side.lines.starts[last_row + 1] if last_row + 1 < len(side.lines.starts) else len(side.text)
             inside = [node for node in nodes if start <= node.start < end]
             if inside and side.text[side.lines.start(inside[0].begin) : inside[0].begin].strip():
                 start = inside[0].begin  # behind the header of a one-line suite, or a `;`
@@ -168,29 +168,29 @@ class Renderer:
                     raise self._behind(inside[0])
             if inside and side.text[inside[-1].end : end].lstrip(" \t")[:1] == ";":
                 end = inside[-1].end
-            text = self._fill(start, end, inside, indent)
-            parts.append(text if text.endswith(("\n", "\r")) or not text else text + self._file.newline)
+            code = self._fill(start, end, inside, indent)
+            parts.append(code if code.endswith(("\n", "\r")) or not code else code + self._file.newline)
         return "".join(parts)
 
-    def _fill(self, start: int, end: int, nodes: Sequence[Node], indent: str, *, first: bool = True) -> str:
+    def _fill(self, start: int, end: int, nodes: Sequence[Node], indent: str, *, begins_line: bool = True) -> str:
         side = self.hunk.after
         edits: List[Edit] = []
         self._substitute_all(nodes, edits, indent)
-        edits = [edit for edit in edits if first or edit.start < end]  # what is behind a part of a line stays there
+        edits = [edit for edit in edits if begins_line or edit.start < end]  # what is behind a part of a line stays there
         filled = [(edit.start, edit.end - 1) for edit in sorted(edits) if edit.start < edit.end]
         starts = side.lines.starts
-        for offset in starts[bisect_left(starts, start + (not first)) : bisect_left(starts, end)]:
-            whole = offset in self.rows
-            if offset not in side.strings and not meets(filled, offset, offset - (not whole)):
+        for offset in starts[bisect_left(starts, start + (not begins_line)) : bisect_left(starts, end)]:
+            is_row = offset in self.rows
+            if offset not in side.strings and not meets(filled, offset, offset - (not is_row)):
                 written = side.lines.indent(offset)
                 blank = offset + len(written)
                 if side.text[blank : blank + 1] not in ("\n", ""):
                     edits.append(Edit(offset, blank, self._indent(written, indent)))
-        parts, done = [], start
+        parts, past = [], start
         for edit in sorted(edits):
-            parts += [side.text[done : edit.start].replace("\n", self._file.newline), edit.text]
-            done = edit.end
-        return "".join([*parts, side.text[done:end].replace("\n", self._file.newline)])
+            parts += [side.text[past : edit.start].replace("\n", self._file.newline), edit.text]
+            past = edit.end
+        return "".join([*parts, side.text[past:end].replace("\n", self._file.newline)])
 
     def _indent(self, written: str, indent: str) -> str:
         """The indentation of a line of the hunk, moved to the place and written in the file's own unit."""
@@ -223,12 +223,12 @@ class Renderer:
             codes = self._kept_codes(nodes[index])
             while codes and index + len(group) < len(nodes):
                 following = nodes[index + len(group)]
-                more = self._kept_codes(following)
+                following_codes = self._kept_codes(following)
                 between = self.hunk.after.text[self._past(group[-1]) : following.begin]
-                if not more or between.strip() or not neighbours(codes[-1], more[0]):
+                if not following_codes or between.strip() or not neighbours(codes[-1], following_codes[0]):
                     break
                 group.append(following)
-                codes = [*codes, *more]
+                codes = [*codes, *following_codes]
             if len(group) > 1:
                 self._statements(group, codes, edits, indent)
             else:
@@ -247,17 +247,17 @@ class Renderer:
         return self._codes(node, counterpart) if counterpart is not None else []
 
     def _codes(self, node: Node, counterpart: Optional[Node]) -> List[Node]:
-        found = self.match.names[node.name] if node.role == "meta" else self.match.nodes[id(counterpart)]
-        return found if isinstance(found, list) else [found]
+        matched = self.match.names[node.name] if node.role == "meta" else self.match.nodes[id(counterpart)]
+        return matched if isinstance(matched, list) else [matched]
 
     def _elements(self, node: Node, counterpart: Optional[Node], edits: List[Edit]) -> None:
         """A run of arguments, elements, parameters: its code, or nothing and no comma."""
-        found = self.match.nodes[id(counterpart)]
-        assert isinstance(found, list) and counterpart is not None
+        codes = self.match.nodes[id(counterpart)]
+        assert isinstance(codes, list) and counterpart is not None
         self.kept[id(counterpart)] = None
-        if found:
-            bare = len(node.siblings()) > 1 and is_bare(found[0])
-            edits.append(Edit(node.start, node.end, f"({self._joined(found)})" if bare else self._joined(found)))
+        if codes:
+            bare = len(node.siblings()) > 1 and is_bare(codes[0])
+            edits.append(Edit(node.start, node.end, f"({self._joined(codes)})" if bare else self._joined(codes)))
             return
         siblings = node.siblings()
         index = siblings.index(node)
@@ -268,16 +268,16 @@ class Renderer:
     def _joined(self, codes: Sequence[Node]) -> str:
         """The text of consecutive elements with all that is between them, of others separated by commas."""
         siblings = codes[0].siblings()
-        first = siblings.index(codes[0])
-        if siblings[first : first + len(codes)] == list(codes):
+        index = siblings.index(codes[0])
+        if siblings[index : index + len(codes)] == list(codes):
             return self._file.text[codes[0].outer_start : codes[-1].outer_end]
         return ", ".join(self._code(code) for code in codes)
 
     def _statements(self, nodes: Sequence[Node], codes: List[Node], edits: List[Edit], indent: str) -> None:
         """Write neighbours that are kept as `codes`: with their lines and comments, at the new indentation (rule 19)."""
         node, side = nodes[0], self.hunk.after
-        for each in nodes:
-            self._keep(self.counterpart(each))
+        for statement in nodes:
+            self._keep(self.counterpart(statement))
         self.together.update(zip(codes, codes[1:]))
         row = side.lines.start(node.begin)
         written = side.text[row : node.begin]
@@ -288,13 +288,13 @@ class Renderer:
             depth = written[: len(written) - len(written.lstrip())]
             deeper = self._indent(depth, indent) + self._unit
             body = reindented(self._file, self.deleted_ranges, codes, deeper) if codes else ""
-            text = self._file.newline + body if body else " pass"
-            edits.append(Edit(node.start - 1, node.end, text))
+            code = self._file.newline + body if body else " pass"
+            edits.append(Edit(node.start - 1, node.end, code))
         elif codes:
-            comments = [text for each in nodes for text in self._comments(each)]
+            comments = [comment for statement in nodes for comment in self._comments(statement)]
             around = self.deleted_ranges if self.counterpart(node) is not None else ()
-            text = reindented(self._file, around, codes, self._indent(written, indent), comments)
-            edits.append(Edit(row, self._past(nodes[-1]), text))
+            code = reindented(self._file, around, codes, self._indent(written, indent), comments)
+            edits.append(Edit(row, self._past(nodes[-1]), code))
         else:
             only = node.parent is not None and node.parent.items("body") == [node]
             end = node.end if only else side.lines.end(node.end)
@@ -308,8 +308,8 @@ class Renderer:
 
     def _past(self, node: Node) -> int:
         """The offset past a kept statement of the hunk and the comment behind it."""
-        rest = self.hunk.after.text[node.end : self.hunk.after.lines.end(node.end - 1)].rstrip("\n")
-        return node.end + (len(rest) if node.role != "run" and rest.lstrip().startswith("#") else 0)
+        tail = self.hunk.after.text[node.end : self.hunk.after.lines.end(node.end - 1)].rstrip("\n")
+        return node.end + (len(tail) if node.role != "run" and tail.lstrip().startswith("#") else 0)
 
     def _comments(self, node: Node) -> List[Optional[str]]:
         """The trailing comment of each statement of the file that a kept one of the hunk covers: see `reindented`."""

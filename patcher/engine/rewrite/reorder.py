@@ -53,10 +53,10 @@ def reorder(
         )
     partners.update(moved)
     codes = [edits.codes(partners[id(node)]) if id(node) in partners else [node] for node in after]
-    items = [item for several in codes for item in several]
+    items = [item for group in codes for item in group]
     trailing = alone or bool(row.following(row.elements[-1].outer_end))
-    text = "".join(_written(edits, row, item, separated=trailing or item is not items[-1]) for item in items)
-    edits.add(row.begin(row.elements[0]), edits.lines.end(row.elements[-1].outer_end - 1), text)
+    written = "".join(_written(edits, row, item, separated=trailing or item is not items[-1]) for item in items)
+    edits.add(row.begin(row.elements[0]), edits.lines.end(row.elements[-1].outer_end - 1), written)
     edits.deleted += [node for node in gone.values() if node not in moved.values()]
     return True
 

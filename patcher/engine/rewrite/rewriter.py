@@ -81,10 +81,10 @@ def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
         Conflict: see above.
     """
     around = [node for top in siblings[:1] for node in top.ancestors()]
-    made = sorted(edits.made)
-    starts = [edit.start for edit in made]
-    for string in [node for node in (*around, *(each for top in siblings for each in top.walk())) if node.kind == "FString"]:
-        for edit in made[bisect_right(starts, string.start) : bisect_left(starts, string.end)]:
+    changes = sorted(edits.made)
+    starts = [edit.start for edit in changes]
+    for string in [node for node in (*around, *(part for top in siblings for part in top.walk())) if node.kind == "FString"]:
+        for edit in changes[bisect_right(starts, string.start) : bisect_left(starts, string.end)]:
             if edit.end < string.end and breaks_f_string(edits.text[string.start : string.end], edit.text):
                 where = Message("line {number}", number=edits.lines.number(edit.start))
                 raise Conflict(
@@ -108,7 +108,7 @@ class _Rewriter(Edits):
         if same(before, after):
             return
         kept = self.render.kept
-        made, deleted, keeps = len(self.made), len(self.deleted), len(kept)
+        edit_count, deleted, keeps = len(self.made), len(self.deleted), len(kept)
         try:
             if before.role or after.role or before.kind != after.kind:
                 raise ReplaceWhole
@@ -122,7 +122,7 @@ class _Rewriter(Edits):
         except ReplaceWhole:
             if before.kind == "Parameters":  # of a lambda: an empty list has no place of its own
                 raise
-            del self.made[made:], self.deleted[deleted:]
+            del self.made[edit_count:], self.deleted[deleted:]
             while len(kept) > keeps:
                 kept.popitem()
             self._replace(before, after)
@@ -153,10 +153,10 @@ class _Rewriter(Edits):
             elif isinstance(old, list) and isinstance(new, list) and key in _SEPARATED:
                 change_elements(self, old, new, code, key)
             elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-                if any(one.kind == "FText" and not same(one, other) for one, other in zip(old, new)):
+                if any(old_part.kind == "FText" and not same(old_part, new_part) for old_part, new_part in zip(old, new)):
                     raise ReplaceWhole  # written in the hunk's quotes, not in those of the file
-                for one, other in zip(old, new):
-                    self.change(one, other)
+                for old_part, new_part in zip(old, new):
+                    self.change(old_part, new_part)
             elif not self._optional_part(code, key, new if isinstance(new, Node) else None):
                 raise ReplaceWhole
         if before.kind in ("Attribute", "Call", "Subscript", "BinaryOperation") and not related(before, after):
@@ -182,8 +182,8 @@ class _Rewriter(Edits):
         else:
             return False
         end = old.outer_end if isinstance(old, Node) else start
-        text = self.render.expression(new, self.lines.indent(code.start)) if new is not None else ""
-        self.add(start, end, prefix + text if new is not None else "")
+        written = self.render.expression(new, self.lines.indent(code.start)) if new is not None else ""
+        self.add(start, end, prefix + written if new is not None else "")
         return True
 
     def _replace(self, before: Node, after: Node) -> None:
@@ -193,15 +193,15 @@ class _Rewriter(Edits):
             return
         self.deleted.append(before)
         if any(node.kind == "Slice" for node in (after, *after.items("elements"))):  # cannot stand in parentheses
-            text = self.render.expression(after, self.lines.indent(code.start))
-            self.add(code.outer_start, code.outer_end, text)
+            written = self.render.expression(after, self.lines.indent(code.start))
+            self.add(code.outer_start, code.outer_end, written)
             return
         self.render.enclosed = code if code.parenthesised else None
-        text = self.render.expression(after, self.lines.indent(code.start))
+        written = self.render.expression(after, self.lines.indent(code.start))
         self.render.enclosed = None
         if is_expression(after) and not code.parenthesised:
-            text = with_parentheses(text, self.render.binds(after), code)
-        self.add(code.start, code.end, text)
+            written = with_parentheses(written, self.render.binds(after), code)
+        self.add(code.start, code.end, written)
 
     def _replace_header(self, before: Node, after: Node, code: Node) -> None:
         """Replace the header of a compound statement, and change its decorators, body and clauses in place."""

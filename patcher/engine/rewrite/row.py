@@ -37,8 +37,8 @@ class ElementRow:
     def _leading(self, index: int) -> bool:
         """Whether the separator before an element is on its line, and not on that of the element above."""
         above, start = self.elements[index - 1].outer_end, self.elements[index].outer_start
-        found = self.following(above)
-        return bool(found) and self.lines.number(above) < self.lines.number(found) == self.lines.number(start)
+        separator = self.following(above)
+        return bool(separator) and self.lines.number(above) < self.lines.number(separator) == self.lines.number(start)
 
     def _one_a_line(self) -> Optional[str]:
         """The indentation of the elements if they are written one a line (the first may be beside its bracket)."""
@@ -51,13 +51,13 @@ class ElementRow:
 
     def has_own_lines(self, element: Node) -> bool:
         """Whether the lines of an element have nothing else but its separator and a comment."""
-        text, lines = self.text, self.lines
+        code, lines = self.text, self.lines
         start, end = lines.start(element.outer_start), lines.end(element.outer_end - 1)
         comma = self.following(element.outer_end)
-        rest = text[comma if comma and comma <= end else element.outer_end : end].strip()
-        last = element is self.elements[-1]
-        alone = not text[start : element.outer_start].strip() and rest[:1] in ("", "#") and not is_continuation(text, start)
-        return alone and (last or bool(comma and comma <= end))
+        tail = code[comma if comma and comma <= end else element.outer_end : end].strip()
+        is_last = element is self.elements[-1]
+        alone = not code[start : element.outer_start].strip() and tail[:1] in ("", "#") and not is_continuation(code, start)
+        return alone and (is_last or bool(comma and comma <= end))
 
     def begin(self, element: Node) -> int:
         """Where the lines of an element begin, the comments over it among them."""

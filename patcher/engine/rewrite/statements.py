@@ -51,22 +51,22 @@ def change_lines(edits: Edits, before: List[Node], after: List[Node], siblings: 
 def _rows(edits: Edits, gap: Gap) -> List[int]:
     """The rows of the after side that a gap inserts: those of its nodes, and the `+` comments and blank lines around them."""
     side = edits.hunk.after
-    first, last = side.lines.number(gap.inserted[0].begin) - 1, side.lines.number(gap.inserted[-1].end - 1) - 1
+    top, bottom = side.lines.number(gap.inserted[0].begin) - 1, side.lines.number(gap.inserted[-1].end - 1) - 1
     inside = [
         row
-        for row in range(first, last + 1)
+        for row in range(top, bottom + 1)
         if side.numbers[row] not in side.context
         or any(side.lines.number(n.begin) - 1 <= row < side.lines.number(n.end - 1) for n in gap.inserted)
         or any(side.lines.number(n.end - 1) - 1 == row for n in gap.inserted)
     ]
     begins, ends = _is_first(side, gap.inserted, gap.inserted[0]), _is_first(side, gap.inserted, gap.inserted[-1])
-    return [*(_loose(edits, first, -1) if begins else []), *inside, *(_loose(edits, last, 1) if ends else [])]
+    return [*(_loose(edits, top, -1) if begins else []), *inside, *(_loose(edits, bottom, 1) if ends else [])]
 
 
 def _is_first(side: Side, nodes: Sequence[Node], node: Node) -> bool:
     """Whether the line on which a statement begins begins with one of `nodes`: comments around it are theirs."""
     row = side.lines.start(node.begin)
-    return any(side.lines.start(each.begin) == row and not side.text[row : each.begin].strip() for each in nodes)
+    return any(side.lines.start(sibling.begin) == row and not side.text[row : sibling.begin].strip() for sibling in nodes)
 
 
 def _loose(edits: Edits, row: int, step: int) -> List[int]:
@@ -88,18 +88,18 @@ def _loose(edits: Edits, row: int, step: int) -> List[int]:
 def _comments(edits: Edits, old: Node, new: Node) -> None:
     """Insert the comments of a changed line: those on their own lines above it, a trailing one at its end (rule 20)."""
     side = edits.hunk.after
-    code, first = edits.code(old), _is_first(side, [new], new)
+    code, leads = edits.code(old), _is_first(side, [new], new)
     _trailing_comment(edits, old, new, code)
     row = side.lines.number(new.begin) - 1
     if side.numbers[row] in side.context:
         return
-    above = _loose(edits, row, -1) if first else []
+    above = _loose(edits, row, -1) if leads else []
     if any(side.lines.row(index).strip() for index in above):
         edits.check_own_lines(code, None)
         start = edits.lines.start(code.begin)
         edits.add(start, start, edits.render.lines(above, [], edits.lines.indent(code.begin)))
-    last = side.lines.number(max(new.begin, new.end - 1)) - 1
-    below = _loose(edits, last, 1) if first and side.numbers[last] not in side.context else []
+    bottom = side.lines.number(max(new.begin, new.end - 1)) - 1
+    below = _loose(edits, bottom, 1) if leads and side.numbers[bottom] not in side.context else []
     if any(side.lines.row(index).strip() for index in below):
         edits.check_own_lines(code, None)
         after = edits.lines.end(code.end - 1)
@@ -146,7 +146,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
     for code in deleted:
         edits.check_own_lines(code, None)
     edits.deleted += gap.deleted
-    text = edits.render.lines(_rows(edits, gap), gap.inserted, edits.lines.indent(deleted[0].begin))
+    written = edits.render.lines(_rows(edits, gap), gap.inserted, edits.lines.indent(deleted[0].begin))
     regions: List[Tuple[Node, Node, bool]] = []  # (first, last, kept inside what is inserted)
     for node in gap.deleted:
         codes = edits.codes(node)
@@ -158,18 +158,18 @@ def _swap(edits: Edits, gap: Gap) -> None:
     start = edits.lines.start(deleted[0].begin)
     end = deleted[0].end if simple else lines_end(edits.lines, regions[0][1])
     if simple or (end == len(edits.text) and not edits.text.endswith(("\n", "\r"))):
-        text = text.rstrip("\r\n")
+        written = written.rstrip("\r\n")
     if simple and edits.text[end : edits.lines.end(end)].strip():
-        text, comment = cut_comment(text)
+        written, comment = cut_comment(written)
         at = end + len(edits.text[end : edits.lines.end(end)].rstrip())
         moved = id(old) in edits.render.kept or edits.render.comments.instead(old, new) is not None
         if comment or moved:  # a statement or line that moves has taken its comment along
             edits.add(end, at, comment)
         else:
             edits.render.changed.add(gap.deleted[0])
-    edits.add(start, end, text)
-    for first, last, _ in regions[1:]:
-        edits.add(edits.lines.start(first.begin), lines_end(edits.lines, last), "", Removed(first.begin, last.end, None))
+    edits.add(start, end, written)
+    for head, tail, _ in regions[1:]:
+        edits.add(edits.lines.start(head.begin), lines_end(edits.lines, tail), "", Removed(head.begin, tail.end, None))
 
 
 def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
@@ -179,8 +179,8 @@ def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
         edits.check_own_lines(code, None)
         block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
         end = lines_end(edits.lines, code)
-        last = len(edits.text[:end].rstrip("\r\n")) if code.kind in COMPOUND else code.end
-        edits.add(edits.lines.start(code.begin), end, "", Removed(code.begin, last, block))
+        stop = len(edits.text[:end].rstrip("\r\n")) if code.kind in COMPOUND else code.end
+        edits.add(edits.lines.start(code.begin), end, "", Removed(code.begin, stop, block))
 
 
 def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
@@ -216,15 +216,15 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
         _insert_after(edits, gap, siblings[-1], parent, at=_block_end(edits, siblings[-1], parent))
     elif parent is not None and parent.kind in COMPOUND:
         body = parent.node("body")
-        last, indent = body.statements()[-1], edits.lines.indent(parent.begin)
-        _insert_after(edits, gap, last, None, at=_block_end(edits, last, body), indent=indent)
+        lowest, indent = body.statements()[-1], edits.lines.indent(parent.begin)
+        _insert_after(edits, gap, lowest, None, at=_block_end(edits, lowest, body), indent=indent)
     else:
         _insert_first(edits, gap, siblings, parent)
 
 
-def _block_end(edits: Edits, last: Node, block: Optional[Node]) -> int:
+def _block_end(edits: Edits, statement: Node, block: Optional[Node]) -> int:
     """The offset past the last statement of a block and the comments below it that belong to the block."""
-    end = lines_end(edits.lines, last)
+    end = lines_end(edits.lines, statement)
     owner = block.parent if block is not None and block.kind == "Block" else None
     if owner is not None:
         return body_end(edits.lines, end, edits.lines.indent(owner.begin))
@@ -241,10 +241,10 @@ def _insert_after(
 
 def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
     """Insert the lines of a gap at `at`, the beginning of a line or the end of the file."""
-    text = edits.render.lines(_rows(edits, gap), gap.inserted, indent)
+    written = edits.render.lines(_rows(edits, gap), gap.inserted, indent)
     if at and at == len(edits.text) and not edits.text.endswith(("\n", "\r")):
-        text = edits.lines.newline + text.rstrip("\r\n")
-    edits.add(at, at, text)
+        written = edits.lines.newline + written.rstrip("\r\n")
+    edits.add(at, at, written)
 
 
 def _named_comments(edits: Edits, gap: Gap) -> List[str]:
@@ -288,9 +288,9 @@ def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional
     doc = parent.fields.get("doc") if parent is not None else None
     top = [node for index, node in enumerate(siblings) if _is_future(node) or (index == 0 and node.is_text())]
     if gap.inserted[0].is_text():
-        there = doc if isinstance(doc, Node) else next((node for node in top if node.is_text()), None)
-        if there is not None:
-            line = edits.lines.number(there.start)
+        docstring = doc if isinstance(doc, Node) else next((node for node in top if node.is_text()), None)
+        if docstring is not None:
+            line = edits.lines.number(docstring.start)
             raise Conflict(Message("there is a docstring already, in line {line}: write it on a `-` line", line=line))
         top = []
     if isinstance(doc, Node):

@@ -32,8 +32,8 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
             except PatchError as error:
                 problems.append(error)
             except RecursionError:
-                what = Message("the hunk is nested too deeply or too long to be read")
-                problems.append(PatchError.at(Location(form.origin, form.line), what))
+                message = Message("the hunk is nested too deeply or too long to be read")
+                problems.append(PatchError.at(Location(form.origin, form.line), message))
         compiled += [form._replace(text=hunk, others=tuple(forms[1:])) for form in forms[:1]]
     if problems:
         raise PatchError.joined(problems)
@@ -45,26 +45,26 @@ def _compiled(hunk: HunkText, options: Tuple[Tuple[str, OptionValue], ...]) -> H
     return _compile_part(hunk) if hunk.in_string else compile_hunk(hunk, dict(options))
 
 
-def _compile_part(text: HunkText) -> Hunk:
+def _compile_part(hunk: HunkText) -> Hunk:
     """Compile an `in-string` hunk: its two sides are text, not code.
 
     Raises:
         PatchError: too little to name a place, or nothing that would change.
     """
-    before, after = _side(text, "-"), _side(text, "+")
+    before, after = _side(hunk, "-"), _side(hunk, "+")
     if len("".join(before.written.split())) < _SHORT:
         message = Message("the before side is too little to name a place: write {name} characters of it", name=_SHORT)
-        reject(text.origin, text.line, message)
+        reject(hunk.origin, hunk.line, message)
     if before.written == after.written:
-        reject(text.origin, text.line, Message("the two sides are the same text: nothing would change"))
+        reject(hunk.origin, hunk.line, Message("the two sides are the same text: nothing would change"))
     larger = before.written in after.written
     proves = larger or (after.written not in before.written and len(after.written.split()) > 1)
-    return Hunk(text, "text", before, after, proves, text.scope, {})
+    return Hunk(hunk, "text", before, after, proves, hunk.scope, {})
 
 
 def _side(hunk: HunkText, tag: str) -> Side:
-    lines = [(text, number, kind) for kind, text, number in hunk.lines if kind in (" ", tag)]
-    text = "\n".join(line for line, _, _ in lines)
+    lines = [(line, number, kind) for kind, line, number in hunk.lines if kind in (" ", tag)]
+    written = "\n".join(line for line, _, _ in lines)
     numbers = tuple(number for _, number, _ in lines) or (hunk.line,)
     context = frozenset(number for _, number, kind in lines if kind == " ")
-    return Side(text, text, [], numbers, context, Lines(text), frozenset(), "", frozenset())
+    return Side(written, written, [], numbers, context, Lines(written), frozenset(), "", frozenset())

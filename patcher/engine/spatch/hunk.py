@@ -29,26 +29,26 @@ _NOTHING = "scope"  # after `inside=`: no statement is around the place
 _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
 
 
-def reject(origin: str, line: int, message: str, text: str = "", start: int = 0, end: int = 0) -> NoReturn:
+def reject(origin: str, line: int, message: str, source: str = "", start: int = 0, end: int = 0) -> NoReturn:
     """Raise a `PatchError` about a line of a `.spatch`.
 
     Args:
         origin: the name of the file.
         line: the 1-based line number.
         message: what is wrong.
-        text: the line, to be shown; "" shows none.
+        source: the line, to be shown; "" shows none.
         start: the first column (0-based) to mark.
         end: the column after the last one.
     """
-    location = Location(origin, line, start + 1 if text else 0)
-    raise PatchError.at(location, message, "", marked(text, start, end, "    ") if text else "")
+    location = Location(origin, line, start + 1 if source else 0)
+    raise PatchError.at(location, message, "", marked(source, start, end, "    ") if source else "")
 
 
-def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
+def parse_spatch(source: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
     """Split a `.spatch` into its prose and its patches.
 
     Args:
-        text: the whole file, newlines as they are.
+        source: the whole file, newlines as they are.
         origin: how to name the file in errors.
 
     Returns:
@@ -57,14 +57,14 @@ def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
     Raises:
         PatchError: the form is wrong; the message names the line and marks the place.
     """
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = source.replace("\r\n", "\n").split("\n")
     for index, line in enumerate(lines):
         if _UNIFIED.match(line) and (line[0] != "+" or lines[index - 1].startswith("--- ")):
-            made = Message("a patchset is made of it with: sitepatch import {origin} --name NAME", origin=shlex.quote(origin))
+            hint = Message("a patchset is made of it with: sitepatch import {origin} --name NAME", origin=shlex.quote(origin))
             reject(
                 origin,
                 index + 1,
-                Message("found a unified diff, expected `@@ SCOPE @@`; {made}", made=made),
+                Message("found a unified diff, expected `@@ SCOPE @@`; {made}", made=hint),
                 line,
                 0,
                 len(line),
@@ -90,9 +90,9 @@ def parse_spatch(text: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
 
 def _added(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
     """A file that is added: `+++ PATH`, and its lines."""
-    first, path = number + 1, _path(lines[number], number + 1, origin)
+    start, path = number + 1, _path(lines[number], number + 1, origin)
     body: List[Tuple[str, str, int]] = []
-    for number, line in enumerate(lines[first:], first):
+    for number, line in enumerate(lines[start:], start):
         if line.startswith(_FILE):
             break
         if line[:1] == "+":
@@ -104,19 +104,19 @@ def _added(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
     if not body:
         reject(
             origin,
-            first,
+            start,
             Message("no line for this file; expected its text below it, `+` before each line"),
-            lines[first - 1],
+            lines[start - 1],
             0,
             3,
         )
-    return FilePatch((path,), first, (HunkText(origin, first, ADDED, 1, False, tuple(body)),)), number
+    return FilePatch((path,), start, (HunkText(origin, start, ADDED, 1, False, tuple(body)),)), number
 
 
 def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
     if lines[number].startswith("+++ "):
         return _added(lines, number, origin)
-    first = number + 1
+    start = number + 1
     paths: List[str] = []
     while number < len(lines) and lines[number].startswith("--- "):
         paths.append(_path(lines[number], number + 1, origin))
@@ -135,7 +135,7 @@ def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
         else:
             number += 1
     if not hunks:
-        reject(origin, first, Message("no hunk for this file; expected `@@ SCOPE @@` below it"), lines[first - 1], 0, 3)
+        reject(origin, start, Message("no hunk for this file; expected `@@ SCOPE @@` below it"), lines[start - 1], 0, 3)
     syntax = all(path.endswith(SOURCE) for path in paths)
     for form in (form for hunk in hunks for form in hunk.forms if (form.scope == TEXT) is syntax):
         message = Message("Python source is matched by syntax: expected a qualified name or `<module>`")
@@ -144,7 +144,7 @@ def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
                 "only Python source (.py) is matched by syntax: write `@@ {scope} @@` for lines of another file", scope=TEXT
             )
         reject(origin, form.line, message, lines[form.line - 1], 0, len(lines[form.line - 1]))
-    return FilePatch(tuple(paths), first, tuple(hunks)), number
+    return FilePatch(tuple(paths), start, tuple(hunks)), number
 
 
 def _instead(begin: str) -> str:
@@ -178,30 +178,30 @@ def _path(line: str, number: int, origin: str) -> str:
 
 def _hunk(lines: List[str], number: int, origin: str, above: Optional[HunkText]) -> Tuple[HunkText, int]:
     """A hunk, or a further form of the one `above`, and the index of the line after it."""
-    header, first = lines[number], number + 1
-    found = _HEADER.match(header)
-    if found is None:
-        reject(origin, first, Message("expected `@@ SCOPE @@ FLAGS`"), header, 0, len(header))
-    scope, other = found.group("scope"), _OR.match(header)
-    if other:
+    header, start = lines[number], number + 1
+    match = _HEADER.match(header)
+    if match is None:
+        reject(origin, start, Message("expected `@@ SCOPE @@ FLAGS`"), header, 0, len(header))
+    scope, alternative = match.group("scope"), _OR.match(header)
+    if alternative:
         if above is None:
             reject(
                 origin,
-                first,
+                start,
                 Message("`@@ or @@` is another form of the hunk above it, and there is none"),
                 header,
                 0,
                 len(header),
             )
-        scope = other.group("scope") or above.scope
+        scope = alternative.group("scope") or above.scope
     if scope not in ("<module>", TEXT) and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
         message = Message("expected a qualified name (`Class.method`, `*` as a glob) or `<module>`")
-        reject(origin, first, message, header, found.start("scope"), found.end("scope"))
-    count, inside, words = _flags(found, header, first, origin)
-    if other and "when-present" in words:
+        reject(origin, start, message, header, match.start("scope"), match.end("scope"))
+    count, inside, words = _flags(match, header, start, origin)
+    if alternative and "when-present" in words:
         message = Message("`when-present` is for all forms of a hunk: write it on the first `@@` line")
-        reject(origin, first, message, header, found.start("flags"), len(header))
-    when_present = "when-present" in words or bool(other and above and above.when_present)
+        reject(origin, start, message, header, match.start("flags"), len(header))
+    when_present = "when-present" in words or bool(alternative and above and above.when_present)
     body: List[Tuple[str, str, int]] = []
     number += 1
     while number < len(lines) and not lines[number].startswith(("@@", *_FILE)):
@@ -228,20 +228,20 @@ def _hunk(lines: List[str], number: int, origin: str, above: Optional[HunkText])
         message = Message(
             "found a hunk of {number:,} lines, expected at most {limit:,}: write several", number=len(body), limit=MOST_LINES
         )
-        reject(origin, first, message, header, 0, len(header))
-    hunk = HunkText(origin, first, scope, count, when_present, tuple(body), "in-string" in words, inside)
+        reject(origin, start, message, header, 0, len(header))
+    hunk = HunkText(origin, start, scope, count, when_present, tuple(body), "in-string" in words, inside)
     _check_body(hunk, header)
     if scope == TEXT:
         _check_text(hunk, header)
     return hunk, number
 
 
-def _flags(found: re.Match[str], header: str, number: int, origin: str) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
+def _flags(match: re.Match[str], header: str, number: int, origin: str) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
     count: Optional[int] = None
     inside: Optional[Tuple[str, ...]] = None
     words: Set[str] = set()
-    for flag in re.finditer(r"\S+", found.group("flags")):
-        start, end = found.start("flags") + flag.start(), found.start("flags") + flag.end()
+    for flag in re.finditer(r"\S+", match.group("flags")):
+        start, end = match.start("flags") + flag.start(), match.start("flags") + flag.end()
         value = re.fullmatch(r"count=(all|[1-9][0-9]{0,5})", flag.group())
         around = _inside(flag.group())
         if value and count is None:
@@ -251,11 +251,11 @@ def _flags(found: re.Match[str], header: str, number: int, origin: str) -> Tuple
         elif flag.group() in _WORDS - words:
             words.add(flag.group())
         else:
-            what = Message(
+            mistake = Message(
                 "a flag given twice" if value or around is not None or flag.group() in _WORDS else "an unknown flag"
             )
             expected = Message("`count=N`, `count=all`, `when-present`, `in-string`, `inside=if/for` (or `inside=scope`)")
-            reject(origin, number, Message("{what}; expected {expected}", what=what, expected=expected), header, start, end)
+            reject(origin, number, Message("{what}; expected {expected}", what=mistake, expected=expected), header, start, end)
     if inside is not None and "in-string" in words:
         reject(origin, number, Message("`inside` is for code, not for a part of a string"), header, 0, len(header))
     return (1 if count is None else count), inside, words
@@ -274,7 +274,7 @@ def _inside(flag: str) -> Optional[Tuple[str, ...]]:
 
 
 def _check_body(hunk: HunkText, header: str) -> None:
-    tags = {tag for tag, text, _ in hunk.lines if text.strip()}
+    tags = {tag for tag, line, _ in hunk.lines if line.strip()}
     if not tags & {"-", "+"}:
         reject(hunk.origin, hunk.line, Message("the hunk changes nothing: no `-` and no `+` line"), header, 0, len(header))
     if not tags & {"-", " "}:
@@ -293,11 +293,11 @@ def _check_text(hunk: HunkText, header: str) -> None:
             0,
             len(header),
         )
-    for tag, text, number in hunk.lines:
-        if tag == "+" and text.strip() == "...":
+    for tag, line, number in hunk.lines:
+        if tag == "+" and line.strip() == "...":
             reject(hunk.origin, number, Message("`...` is a run of lines, which cannot be inserted"))
     for tag in "-+":
-        side = [(text.strip() == "...", number) for kind, text, number in hunk.lines if kind in (" ", tag)]
+        side = [(line.strip() == "...", number) for kind, line, number in hunk.lines if kind in (" ", tag)]
         for run, number in side[:1] + side[-1:]:
             if run:
                 reject(hunk.origin, number, Message("`...` stands between two lines, of both sides"))

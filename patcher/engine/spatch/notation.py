@@ -47,15 +47,15 @@ class NotationError(Exception):
         self.end = end
 
 
-def holes(text: str) -> Iterator[Tuple[str, int, int]]:
+def holes(code: str) -> Iterator[Tuple[str, int, int]]:
     """Yield (name without `$`, start, end) of every `$NAME` outside of strings and comments, or in an f-string's braces."""
-    for outer in tokens(text):
+    for outer in tokens(code):
         for token in (outer, *expressions(outer)):
             if token.kind == "hole":
                 yield token.text[1:], token.start, token.end
 
 
-def to_python(text: str, *, before: bool) -> str:
+def to_python(code: str, *, before: bool) -> str:
     """Write the notation of one side of a hunk as Python, character for character.
 
     `$X` becomes an identifier; a `...` that stands for a run becomes whatever Python accepts in its place, with the same
@@ -65,9 +65,9 @@ def to_python(text: str, *, before: bool) -> str:
         NotationError: a `$` without a name or in mixed case, a string of the before side with a placeholder in it, `{...}`,
             more than `_MOST_RUNS` `...` in one statement.
     """
-    out = list(text)
-    names = {name for name, _, _ in holes(text)}
-    for outer in tokens(text):
+    out = list(code)
+    names = {name for name, _, _ in holes(code)}
+    for outer in tokens(code):
         for letter in (MARK, _RUN_DOUBLE_STAR):
             if letter in outer.text:
                 raise NotationError(Message("the letter {letter!r} is reserved", letter=letter), outer.start, outer.end)
@@ -77,8 +77,8 @@ def to_python(text: str, *, before: bool) -> str:
                 out[token.start] = MARK
             elif token.kind == "string" and before:
                 _check_string(token, names)
-    inside = [[each for each in expressions(token) if each.kind not in LAYOUT] for token in tokens(text)]
-    for line in [*_token_lines(text), *inside]:
+    inside = [[part for part in expressions(token) if part.kind not in LAYOUT] for token in tokens(code)]
+    for line in [*_token_lines(code), *inside]:
         runs = [token for token in line if token.kind == "run"]
         if runs[_MOST_RUNS:]:
             raise NotationError(
@@ -92,7 +92,7 @@ def to_python(text: str, *, before: bool) -> str:
     return "".join(out)
 
 
-def read_placeholders(nodes: Sequence[Node], text: str) -> None:
+def read_placeholders(nodes: Sequence[Node], source: str) -> None:
     """Give the nodes of a text of `to_python` that are placeholders their `role` and name.
 
     Raises:
@@ -102,10 +102,10 @@ def read_placeholders(nodes: Sequence[Node], text: str) -> None:
     for node in [node for top in nodes for node in top.walk()]:
         if id(node) in inside:
             continue
-        code = text[node.start : node.end]
-        found = re.fullmatch(_PLAIN if _is_element(node) else _RUNS.get(node.kind, "(?!)"), code)
-        if found:
-            node.role, node.name = "run", next(filter(None, found.groups()), "")
+        code = source[node.start : node.end]
+        match = re.fullmatch(_PLAIN if _is_element(node) else _RUNS.get(node.kind, "(?!)"), code)
+        if match:
+            node.role, node.name = "run", next(filter(None, match.groups()), "")
             inside.update(id(part) for part in node.walk())
         elif node.kind in _NAMED and _PLACEHOLDER.fullmatch(code):
             node.name = code[1:]
@@ -131,17 +131,17 @@ def _check_string(token: Token, names: Collection[str]) -> None:
     Raises:
         NotationError: see above.
     """
-    own = list(token.text)
+    characters = list(token.text)
     for inner in expressions(token):
-        own[inner.start - token.start : inner.end - token.start] = " " * len(inner.text)
-    text = "".join(own)
-    for found in re.finditer(r"\$([A-Z][A-Z0-9_]*)\b", text):
-        rest = re.sub(r"^\w*", "", text[: found.start()]) + text[found.end() :]
-        if found.group(1) in names or not re.search(r"[^\s{}'\"]", rest):
+        characters[inner.start - token.start : inner.end - token.start] = " " * len(inner.text)
+    plain = "".join(characters)
+    for match in re.finditer(r"\$([A-Z][A-Z0-9_]*)\b", plain):
+        around = re.sub(r"^\w*", "", plain[: match.start()]) + plain[match.end() :]
+        if match.group(1) in names or not re.search(r"[^\s{}'\"]", around):
             message = Message(
                 "inside a string a `$` is text and would match nothing but itself: write a placeholder for the string"
             )
-            raise NotationError(message, token.start + found.start(), token.start + found.end())
+            raise NotationError(message, token.start + match.start(), token.start + match.end())
 
 
 def _check_hole(token: Token) -> None:
@@ -151,11 +151,11 @@ def _check_hole(token: Token) -> None:
         raise NotationError(message, token.start, token.end)
 
 
-def _token_lines(text: str) -> Iterator[List[Token]]:
+def _token_lines(code: str) -> Iterator[List[Token]]:
     """The significant tokens of each logical line."""
     line: List[Token] = []
     depth = 0
-    for token in tokens(text):
+    for token in tokens(code):
         if token.kind == "newline" and depth == 0:
             yield line
             line = []
@@ -187,11 +187,11 @@ def _run_text(line: List[Token], index: int) -> str:
         return _RUN_NAME + name
     if context == "brace":
         parts = _elements(line[opened + 1 : _closing(line, opened)])
-        others = [part for part in parts if part and not part[0].startswith("...")]
-        if not others:
+        entries = [part for part in parts if part and not part[0].startswith("...")]
+        if not entries:
             message = Message("`{{...}}` may be a dict or a set: write one entry of it as well")
             raise NotationError(message, line[index].start, line[index].end)
-        return f"**{_RUN_DOUBLE_STAR}{name}" if any(":" in part or part[0] == "**" for part in others) else plain
+        return f"**{_RUN_DOUBLE_STAR}{name}" if any(":" in part or part[0] == "**" for part in entries) else plain
     return plain
 
 

@@ -26,43 +26,43 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     Raises:
         PatchError: the side does not parse, or names an option that is not declared.
     """
-    lines = [(text, number, kind == " ") for kind, text, number in hunk.lines if kind in (" ", tag)]
-    raw = "\n".join(text for text, _, _ in lines)
+    lines = [(line, number, kind == " ") for kind, line, number in hunk.lines if kind in (" ", tag)]
+    raw = "\n".join(line for line, _, _ in lines)
     logical = lex.logical_lines(raw)
-    context = frozenset(number for _, number, both in lines if both)
+    context = frozenset(number for _, number, is_context in lines if is_context)
     numbers = [number for _, number, _ in lines] or [hunk.line]
-    what = "before" if tag == "-" else "after"
+    side_name = "before" if tag == "-" else "after"
     _check_characters(hunk, raw, numbers)
     _check_continuations(hunk, raw, logical, numbers)
-    _check_indentation(hunk, what, raw, logical, numbers)
+    _check_indentation(hunk, side_name, raw, logical, numbers)
     clause = _CLAUSE.match(raw, logical[0].start) if logical else None
     case = " " if clause and clause.group() == "case" else ""
-    text = _dedent(raw, logical[0].indent if logical else "", case)
-    text, lone = _with_clauses(text, numbers, context if tag == "+" else frozenset(numbers))
-    text, bodies = _with_bodies(text)
-    side = Side(text, text, [], tuple(numbers), context, lex.Lines(text), frozenset(lex.lines_in_strings(text)), case, bodies)
+    code = _dedent(raw, logical[0].indent if logical else "", case)
+    code, lone = _with_clauses(code, numbers, context if tag == "+" else frozenset(numbers))
+    code, bodies = _with_bodies(code)
+    side = Side(code, code, [], tuple(numbers), context, lex.Lines(code), frozenset(lex.lines_in_strings(code)), case, bodies)
     if not logical:
         return side
     try:
-        python = notation.to_python(text, before=tag == "-")
-        for name, start, end in notation.holes(text):
+        python = notation.to_python(code, before=tag == "-")
+        for name, start, end in notation.holes(code):
             if name == name.lower() and name != "_" and name not in options:
-                known = ", ".join(f"${option}" for option in sorted(options)) or Message("none")
+                declared = ", ".join(f"${option}" for option in sorted(options)) or Message("none")
                 raise notation.NotationError(
-                    Message("the option `${name}` is not declared; declared: {known}", name=name, known=known), start, end
+                    Message("the option `${name}` is not declared; declared: {known}", name=name, known=declared), start, end
                 )
-        logical = lex.logical_lines(text)
+        logical = lex.logical_lines(code)
         nodes = _parse(python, clause.group() if clause else "", {line.first for line in logical if line.indent == case})
         notation.read_placeholders(nodes, python)
     except notation.NotationError as error:
         raise_marked(hunk, side, error.message, error.start, error.end)
     except SyntaxProblem as error:
         number = min(max(error.line, 1), len(numbers))
-        line = text.split("\n")[number - 1]
+        line = code.split("\n")[number - 1]
         reject(
             hunk.origin,
             numbers[number - 1],
-            Message("the {what} side does not parse: {message}", what=what, message=error.message),
+            Message("the {what} side does not parse: {message}", what=side_name, message=error.message),
             line,
             min(error.column, len(line)),
             0,
@@ -119,7 +119,7 @@ def _check_continuations(hunk: HunkText, raw: str, logical: Sequence[lex.Logical
 
 
 def _check_indentation(
-    hunk: HunkText, what: str, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]
+    hunk: HunkText, side_name: str, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]
 ) -> None:
     """Refuse a line whose indentation fits no block: the parser's error would name another line, or none."""
     blocks: List[str] = []
@@ -139,21 +139,21 @@ def _check_indentation(
             lines = lex.Lines(raw)
             begin, end = lines.start(line.start), lines.end(line.start)
             number = numbers[lines.number(line.start) - 1]
-            message = Message("the {what} side does not parse: this line {problem}", what=what, problem=problem)
+            message = Message("the {what} side does not parse: this line {problem}", what=side_name, problem=problem)
             reject(hunk.origin, number, message, raw[begin:end].rstrip("\n").replace("\t", " "), 0, len(line.indent))
         blocks = [*blocks, line.indent] if deeper else blocks[: blocks.index(line.indent) + 1]
         opens = line.opens
 
 
-def _with_bodies(text: str) -> Tuple[str, FrozenSet[int]]:
+def _with_bodies(code: str) -> Tuple[str, FrozenSet[int]]:
     """Add the body `...` to every header without one (rule 3); returns the text and the offset of each `...`."""
-    logical = lex.logical_lines(text)
+    logical = lex.logical_lines(code)
     added: List[int] = []
     for line in _headers_alone(logical):
         at = line.end + 4 * len(added)
-        text = text[:at] + " ..." + text[at:]
+        code = code[:at] + " ..." + code[at:]
         added.append(at + 1)
-    return text, frozenset(added)
+    return code, frozenset(added)
 
 
 def _headers_alone(logical: Sequence[lex.LogicalLine]) -> Iterator[lex.LogicalLine]:
@@ -163,12 +163,12 @@ def _headers_alone(logical: Sequence[lex.LogicalLine]) -> Iterator[lex.LogicalLi
             yield line
 
 
-def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[str, FrozenSet[int]]:
+def _with_clauses(code: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[str, FrozenSet[int]]:
     """Add a clause to every `try` and `match` without one, so that it parses; returns the text and the row of each (0-based).
 
     `numbers` gets the numbers of the added lines; `may` are the .spatch lines on which a `try` needs no clause.
     """
-    logical, lines = lex.logical_lines(text), lex.Lines(text)
+    logical, lines = lex.logical_lines(code), lex.Lines(code)
     added: List[Tuple[int, str]] = []
     for line in _headers_alone(logical):
         if line.first == "match":
@@ -176,34 +176,34 @@ def _with_clauses(text: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[s
     for index, line in reversed(list(enumerate(logical))):
         if line.first != "try":
             continue
-        last = index + 1
-        while last < len(logical) and len(logical[last].indent) > len(line.indent):
-            last += 1
-        alone = not any(each.first in ("except", "finally") for each in logical[last : last + 1] if each.indent == line.indent)
+        end = index + 1
+        while end < len(logical) and len(logical[end].indent) > len(line.indent):
+            end += 1
+        alone = not any(peer.first in ("except", "finally") for peer in logical[end : end + 1] if peer.indent == line.indent)
         if alone and numbers[lines.number(line.start) - 1] in may:
-            added.append((lines.number(logical[last - 1].end - 1), f"{line.indent}finally: ..."))
+            added.append((lines.number(logical[end - 1].end - 1), f"{line.indent}finally: ..."))
     rows: Set[int] = set()
-    written = text.split("\n")
-    for count, (row, clause) in enumerate(sorted(added, key=lambda each: each[0])):
+    written = code.split("\n")
+    for count, (row, clause) in enumerate(sorted(added, key=lambda addition: addition[0])):
         written.insert(row + count, clause)
         numbers.insert(row + count, numbers[row + count - 1])
         rows.add(row + count)
     return "\n".join(written), frozenset(rows)
 
 
-def _parse(python: str, first: str, heads: Set[str]) -> List[Node]:
-    """The nodes of a side. `first` is the keyword of the first clause of a side of clauses: they get a statement to parse.
+def _parse(python: str, keyword: str, heads: Set[str]) -> List[Node]:
+    """The nodes of a side. `keyword` is the keyword of the first clause of a side of clauses: they get a statement to parse.
 
     Raises:
         SyntaxProblem: the side does not parse; its line is one of `python`.
     """
     dummies = 0
-    if not first:
+    if not keyword:
         prefix = "\n"  # a comment above the first statement may be indented more
-    elif first == "case":
+    elif keyword == "case":
         prefix = "match _:\n"
     elif heads & {"except", "finally"}:
-        dummies = int(first == "else")
+        dummies = int(keyword == "else")
         prefix = "try:\n pass\n" + "except _:\n pass\n" * dummies
     else:
         prefix = "if _:\n pass\n"
@@ -211,7 +211,7 @@ def _parse(python: str, first: str, heads: Set[str]) -> List[Node]:
         body = parse_source(prefix + python + "\n", offset=-len(prefix)).items("body")
     except SyntaxProblem as error:
         raise SyntaxProblem(error.message, error.line - prefix.count("\n"), error.column) from None
-    return body[0].items("clauses")[dummies:] if first else body
+    return body[0].items("clauses")[dummies:] if keyword else body
 
 
 def raise_marked(hunk: HunkText, side: Side, message: str, start: int, end: int) -> NoReturn:

@@ -17,28 +17,28 @@ from patcher.model import HunkText, OptionValue
 _SHORT = 3  # characters of a string; a shorter one is too common to be searched for
 
 
-def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
+def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
     """Parse both sides of a hunk and check every reference in it.
 
     Raises:
         PatchError: a side that does not parse, an unbound metavariable, an unknown option, a trivial before side and the
             like; the message names file and line and marks the place.
     """
-    before, after = read_side(text, "-", options), read_side(text, "+", options)
-    form = _form(text, before, after)
+    before, after = read_side(hunk_text, "-", options), read_side(hunk_text, "+", options)
+    form = _form(hunk_text, before, after)
     if form == "expression":
         before, after = (side._replace(nodes=[side.nodes[0].node("value")]) for side in (before, after))
-        _no_comments(text)
+        _no_comments(hunk_text)
     _name_unbound(before, after)
-    _check_names(text, before, after)
-    _check_comments(text, before, after)
-    pair_runs(text, before, after)
+    _check_names(hunk_text, before, after)
+    _check_comments(hunk_text, before, after)
+    pair_runs(hunk_text, before, after)
     for option in before.placeholders("option"):  # any literal: a `+` line has the option's value in its place (rule 6)
         option.name = option.name if before.number(option) in before.context else ""
-    _check_trivial(text, form, before)
+    _check_trivial(hunk_text, form, before)
     if [repr(node) for node in before.nodes] == [repr(node) for node in after.nodes]:
         message = Message("the two sides differ only in layout or comments: nothing would change (comments are not matched)")
-        reject(text.origin, text.line, message)
+        reject(hunk_text.origin, hunk_text.line, message)
     if form == "statements":
         _require_absent(before.nodes, after.nodes)
     _mark_methods(after)
@@ -46,17 +46,17 @@ def compile_hunk(text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
     if _is_simple_statement(before.nodes) and _is_trivial(before.nodes):  # it may be gone for another reason
         trivial = trivial or not any(same(part, before.nodes[0]) for top in after.nodes for part in top.walk())
     proves_upstream = not trivial and not _is_more_general(form, after, before)
-    hunk = Hunk(text, form, before, after, proves_upstream, _renamed(text.scope, before, after), options)
+    hunk = Hunk(hunk_text, form, before, after, proves_upstream, _renamed(hunk_text.scope, before, after), options)
     _check_scope_line(hunk)
     return hunk
 
 
-def _form(text: HunkText, before: Side, after: Side) -> str:
+def _form(hunk: HunkText, before: Side, after: Side) -> str:
     if not before.nodes:
         message = Message(
             "the before side has no code, and comments are not matched: write the code beside which the `+` lines go"
         )
-        reject(text.origin, text.line, message)
+        reject(hunk.origin, hunk.line, message)
     only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run" for side in (before, after)]
     if all(only) and not before.nodes[0].role:
         bound = {node.name for role in ("meta", "option") for node in before.placeholders(role)}
@@ -66,21 +66,21 @@ def _form(text: HunkText, before: Side, after: Side) -> str:
     if clauses[0] and clauses[1]:
         return "clauses"
     if clauses[0] or (after.nodes and clauses[1]):
-        reject(text.origin, text.line, Message("one side begins with a clause (`else`, `except`, …) and the other does not"))
+        reject(hunk.origin, hunk.line, Message("one side begins with a clause (`else`, `except`, …) and the other does not"))
     return "statements"
 
 
-def _no_comments(text: HunkText) -> None:
-    for tag, line, number in text.lines:
+def _no_comments(hunk: HunkText) -> None:
+    for tag, line, number in hunk.lines:
         for token in lex.tokens(line):
             if token.kind == "comment" and tag == "+":
                 message = Message("a comment in an expression hunk has no place to go: write the whole statement")
-                reject(text.origin, number, message, line, token.start, token.end)
+                reject(hunk.origin, number, message, line, token.start, token.end)
 
 
-def _check_comments(text: HunkText, before: Side, after: Side) -> None:
+def _check_comments(hunk: HunkText, before: Side, after: Side) -> None:
     """Refuse comments that are inserted without code, or deleted (rules 19 and 20)."""
-    for side, tag, what in ((before, "-", "removed"), (after, "+", "inserted")):
+    for side, tag, verb in ((before, "-", "removed"), (after, "+", "inserted")):
         rows = side.text.split("\n")
         inside = {row for node in side.nodes for row in range(side.lines.number(node.begin), side.lines.number(node.end) + 1)}
         for row, line in enumerate(rows[: len(side.numbers)], 1):
@@ -89,9 +89,9 @@ def _check_comments(text: HunkText, before: Side, after: Side) -> None:
             beside = tag == "+" and any(_joined(side, rows, row, step) for step in (-1, 1))
             if not beside:
                 message = Message(
-                    "a comment alone is not {what}: comments are not matched, they come along with inserted code", what=what
+                    "a comment alone is not {what}: comments are not matched, they come along with inserted code", what=verb
                 )
-                reject(text.origin, side.numbers[row - 1], message, line, 0, len(line))
+                reject(hunk.origin, side.numbers[row - 1], message, line, 0, len(line))
 
 
 def _joined(side: Side, rows: List[str], row: int, step: int) -> bool:
@@ -104,15 +104,15 @@ def _joined(side: Side, rows: List[str], row: int, step: int) -> bool:
     return False
 
 
-def _check_names(text: HunkText, before: Side, after: Side) -> None:
+def _check_names(hunk: HunkText, before: Side, after: Side) -> None:
     bound = {node.name for node in before.placeholders("meta")}
     for node in after.placeholders("meta"):
         if node.name == "_":
-            raise_marked(text, after, Message("`$_` stands for anything and cannot be written"), node.start, node.end)
+            raise_marked(hunk, after, Message("`$_` stands for anything and cannot be written"), node.start, node.end)
         if node.name not in bound:
-            known = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_")) or Message("none")
-            message = Message("`${name}` is not bound by the before side; bound there: {known}", name=node.name, known=known)
-            raise_marked(text, after, message, node.start, node.end)
+            names = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_")) or Message("none")
+            message = Message("`${name}` is not bound by the before side; bound there: {known}", name=node.name, known=names)
+            raise_marked(hunk, after, message, node.start, node.end)
 
 
 def _name_unbound(before: Side, after: Side) -> None:
@@ -126,19 +126,19 @@ def _name_unbound(before: Side, after: Side) -> None:
                 node.name = f"_{line}.{counted[line]}"
 
 
-def _check_trivial(text: HunkText, form: str, before: Side) -> None:
+def _check_trivial(hunk: HunkText, form: str, before: Side) -> None:
     nodes = before.nodes
     if form != "clauses" and all(node.role == "run" for node in nodes):
-        if text.scope != "<module>":
+        if hunk.scope != "<module>":
             reject(
-                text.origin, text.line, Message("`...` alone is a before side only in `<module>`: write the header above it")
+                hunk.origin, hunk.line, Message("`...` alone is a before side only in `<module>`: write the header above it")
             )
         return
-    if _is_trivial(nodes) and not (text.scope != "<module>" and text.expected == 1 and _is_simple_statement(nodes)):
+    if _is_trivial(nodes) and not (hunk.scope != "<module>" and hunk.expected == 1 and _is_simple_statement(nodes)):
         message = Message(
             "the before side is too little to name a place (`return`, `pass`, one name): add what stands beside it"
         )
-        reject(text.origin, before.number(nodes[0]), message)
+        reject(hunk.origin, before.number(nodes[0]), message)
 
 
 def _is_simple_statement(nodes: List[Node]) -> bool:
@@ -149,15 +149,15 @@ def _is_simple_statement(nodes: List[Node]) -> bool:
 def _check_scope_line(hunk: Hunk) -> None:
     """Refuse what stands beside the `def` or `class` line of the hunk's own scope: it belongs to the scope around (rule 2)."""
     around, _, name = hunk.text.scope.rpartition(".")
-    own = [node for node in hunk.before.nodes if node.kind in DEFINITIONS and node.node("name").fields.get("value") == name]
-    for side in (hunk.before, hunk.after) if own else ():
-        other = next((node for node in side.nodes if node.kind not in DEFINITIONS), None)
-        if len(side.nodes) > 1 and other is not None:
-            what = Message(
+    heads = [node for node in hunk.before.nodes if node.kind in DEFINITIONS and node.node("name").fields.get("value") == name]
+    for side in (hunk.before, hunk.after) if heads else ():
+        neighbour = next((node for node in side.nodes if node.kind not in DEFINITIONS), None)
+        if len(side.nodes) > 1 and neighbour is not None:
+            problem = Message(
                 "this stands beside `{name}` itself, outside of the scope `{scope}`", name=name, scope=hunk.text.scope
             )
-            message = Message("{what}: write `@@ {scope} @@`", what=what, scope=around or "<module>")
-            raise_marked(hunk.text, side, message, other.start, min(other.end, side.lines.end(other.start)))
+            message = Message("{what}: write `@@ {scope} @@`", what=problem, scope=around or "<module>")
+            raise_marked(hunk.text, side, message, neighbour.start, min(neighbour.end, side.lines.end(neighbour.start)))
 
 
 def _is_trivial(nodes: List[Node], words: int = 1) -> bool:
@@ -172,8 +172,8 @@ def _is_trivial(nodes: List[Node], words: int = 1) -> bool:
     )
 
 
-def _is_short(text: str, words: int) -> bool:
-    return len(text) < _SHORT or len(text.split()) < words
+def _is_short(code: str, words: int) -> bool:
+    return len(code) < _SHORT or len(code.split()) < words
 
 
 def _is_more_general(form: str, after: Side, before: Side) -> bool:
@@ -200,12 +200,12 @@ def _require_absent(before: List[Node], after: List[Node]) -> None:
         if old.kind != new.kind or old.role or new.role:
             continue
         for key, value in old.fields.items():
-            other = new.fields.get(key)
+            new_value = new.fields.get(key)
             removes = key == "decorators" and any(part.name == REMOVED for part in old.items(key))
             if (
                 removes
-                or (key in ("decorators", "returns", "annotation", "clauses") and value and not other)
-                or (key == "args" and old.kind == "ClassDef" and value and not other)
+                or (key in ("decorators", "returns", "annotation", "clauses") and value and not new_value)
+                or (key == "args" and old.kind == "ClassDef" and value and not new_value)
             ):
                 new.absent = (*new.absent, key)
         bodies = [node.fields.get("body") for node in (old, new)]
@@ -217,8 +217,8 @@ def _mark_methods(after: Side) -> None:
     """Mark the class bodies that definitions are added to below a `...`: they are upstream wherever they are in the body."""
     for node in (node for top in after.nodes for node in top.walk() if node.kind == "ClassDef" and not node.role):
         body = node.node("body").items("body")
-        new = [each for each in body if after.number(each) not in after.context]
-        kinds = {each.kind for each in new}
+        new = [statement for statement in body if after.number(statement) not in after.context]
+        kinds = {statement.kind for statement in new}
         below = len(body) > len(new) and body[-len(new) :] == new and body[-len(new) - 1].role == "run"
         if below and kinds and kinds <= DEFINITIONS:
             node.node("body").name = METHODS

@@ -46,41 +46,41 @@ class _Run(NamedTuple):
         return self.place.name == "inline" and self.node.start in self.side.bodies
 
 
-def pair_runs(text: HunkText, before: Side, after: Side) -> None:
+def pair_runs(hunk: HunkText, before: Side, after: Side) -> None:
     """Give the two `...` that are one run the same name, and every other one of the before side a name of its own.
 
     Raises:
         PatchError: a `...` that covers nothing, whose counterpart is not clear, or that would be deleted unseen.
     """
-    olds, news = _runs(text, before), _runs(text, after)
+    olds, news = _runs(hunk, before), _runs(hunk, after)
     for run in olds:
         siblings = run.node.siblings()
         following = next(iter(siblings[index_of(siblings, run.node) + 1 :]), None)
         if following is not None and following.role == "run":
-            _refuse(text, run, Message("two `...` in a row: nothing tells where one ends"))
+            _refuse(hunk, run, Message("two `...` in a row: nothing tells where one ends"))
     by_line = _by_line(olds, news)
     for old, new in by_line:
         if _is_one_of_several(old, new, olds, news):
-            _refuse(text, new, _WHICH)
-    pairs = [*_by_name(text, olds, news), *by_line]
+            _refuse(hunk, new, _WHICH)
+    pairs = [*_by_name(hunk, olds, news), *by_line]
     parted = [run for runs in (olds, news) for run in _left(runs, pairs) if run.is_context() and not run.is_implicit()]
     for level in range(_LEVELS):
         free = ([run for run in _left(runs, pairs) if not (run.is_implicit() and run.is_context())] for runs in (olds, news))
-        pairs += _by_key(text, level, *free)
+        pairs += _by_key(hunk, level, *free)
         for run in _left(parted, pairs) if level + 1 == _OWN else ():
-            _refuse(text, run, _ELSEWHERE)
+            _refuse(hunk, run, _ELSEWHERE)
     for index, run in enumerate(olds):
         run.node.name = run.node.name or f"{index}"
     for old, new in pairs:
         new.node.name = old.node.name
     for run in _left(news, pairs):
         if run.is_context():
-            reject(text.origin, run.line[0], Message("all of this body goes: write what replaces it (`+    pass`)"))
+            reject(hunk.origin, run.line[0], Message("all of this body goes: write what replaces it (`+    pass`)"))
         if not _is_stub(run):
-            _refuse(text, run, _COVERED)
+            _refuse(hunk, run, _COVERED)
         run.node.role = ""
     for run in _left(olds, pairs):
-        _check_removed(text, run, after)
+        _check_removed(hunk, run, after)
 
 
 def _left(runs: Sequence[_Run], pairs: Sequence[Tuple[_Run, _Run]]) -> List[_Run]:
@@ -89,7 +89,7 @@ def _left(runs: Sequence[_Run], pairs: Sequence[Tuple[_Run, _Run]]) -> List[_Run
     return [run for run in runs if id(run.node) not in paired]
 
 
-def _runs(text: HunkText, side: Side) -> List[_Run]:
+def _runs(hunk: HunkText, side: Side) -> List[_Run]:
     runs: List[_Run] = []
     count: Dict[int, int] = {}
     for node in side.placeholders("run"):
@@ -98,17 +98,17 @@ def _runs(text: HunkText, side: Side) -> List[_Run]:
         place = node.parent if node.parent is not None else node
         runs.append(_Run(node, side, (line, count[line]), place, _keys(node)))
         if node.name and any(run.node.name == node.name for run in runs[:-1]):
-            _refuse(text, runs[-1], Message("`...{name}` twice on one side: a run stands in one place", name=node.name))
+            _refuse(hunk, runs[-1], Message("`...{name}` twice on one side: a run stands in one place", name=node.name))
     return runs
 
 
-def _by_name(text: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Run]]:
+def _by_name(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Run]]:
     named = {run.node.name: run for run in olds if run.node.name}
     for run in news:
         if run.node.name and run.node.name not in named:
-            _refuse(text, run, Message("there is no `...{name}` on the before side", name=run.node.name))
+            _refuse(hunk, run, Message("there is no `...{name}` on the before side", name=run.node.name))
         if run.node.name and run.keys[-1] != named[run.node.name].keys[-1]:
-            _refuse(text, run, _COVERED)
+            _refuse(hunk, run, _COVERED)
     return [(named[run.node.name], run) for run in news if run.node.name]
 
 
@@ -121,9 +121,9 @@ def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Ru
     def is_parted(old: _Run, new: _Run) -> bool:
         if old.is_implicit() or not _level(old, new):
             return False
-        others = [(old, run) for run in news if run.place is not new.place]
-        others += [(run, new) for run in olds if run.place is not old.place]
-        return any(_level(*pair) < min(_OWN, *(levels.get(id(run.node), _LEVELS) for run in pair)) for pair in others)
+        rivals = [(old, run) for run in news if run.place is not new.place]
+        rivals += [(run, new) for run in olds if run.place is not old.place]
+        return any(_level(*pair) < min(_OWN, *(levels.get(id(run.node), _LEVELS) for run in pair)) for pair in rivals)
 
     return [pair for pair in pairs if not is_parted(*pair)]
 
@@ -134,7 +134,7 @@ def _is_one_of_several(old: _Run, new: _Run, olds: Sequence[_Run], news: Sequenc
         return False
     turns = []
     for run, runs in ((old, olds), (new, news)):
-        places = list(dict.fromkeys(id(other.place) for other in runs if other.keys[0] == run.keys[0]))
+        places = list(dict.fromkeys(id(peer.place) for peer in runs if peer.keys[0] == run.keys[0]))
         turns.append(places.index(id(run.place)))
     return turns[0] != turns[1]
 
@@ -149,7 +149,7 @@ def _level(old: _Run, new: _Run) -> int:
     return next((level for level, keys in enumerate(zip(old.keys, new.keys)) if keys[0] == keys[1]), _LEVELS)
 
 
-def _by_key(text: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Run]]:
+def _by_key(hunk: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Run]]:
     """Pair what is alike on one level: lists or bodies in their order, and in each of them the runs."""
     pairs: List[Tuple[_Run, _Run]] = []
     for key in dict.fromkeys(run.keys[level] for run in news if level + 1 < _LEVELS or not _is_stub(run)):
@@ -164,12 +164,12 @@ def _by_key(text: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Ru
         if not before:
             continue
         if len(before) != len(after) or (level + 1 == _LEVELS and len(before) > 1):
-            _refuse(text, after[0][0], _WHICH)
+            _refuse(hunk, after[0][0], _WHICH)
         for old, new in zip(before, after):
             if len(old) > len(new):
                 if all(_is_alone(run) for run in old):
-                    _refuse(text, new[0], _WHICH)
-                _refuse_deleted(text, old[len(new)], new[0].place, new[0].side, len(old) - len(new))
+                    _refuse(hunk, new[0], _WHICH)
+                _refuse_deleted(hunk, old[len(new)], new[0].place, new[0].side, len(old) - len(new))
             pairs += zip(old, new)
     return pairs
 
@@ -183,11 +183,11 @@ def _keys(run: Node) -> Tuple[str, ...]:
         kind = place.parent.kind if place.kind == "Parameters" and place.parent is not None else place.kind
         kind = f"{kind}.{run.field()}"
         func = _outline(place.fields.get("func") or place.fields.get("module"))
-        others = _outline([node for node in run.siblings() if node.role != "run"])
+        neighbours = _outline([node for node in run.siblings() if node.role != "run"])
         path = [run.field()]
         for node in place.ancestors():
             path.append(f"{node.kind}.{node.field()}")
-        return (f"{kind} {func} {others}", f"{kind} {func}" if func else f"{kind} {others}", f"{kind} {path}", kind)
+        return (f"{kind} {func} {neighbours}", f"{kind} {func}" if func else f"{kind} {neighbours}", f"{kind} {path}", kind)
     owner = place.parent
     if owner is None:
         return ("", "", "", "statements")
@@ -222,32 +222,32 @@ def _is_alone(run: _Run) -> bool:
     return row.split("#")[0].strip().rstrip(",").rstrip() == run.side.text[run.node.start : run.node.end]
 
 
-def _check_removed(text: HunkText, run: _Run, after: Side) -> None:
+def _check_removed(hunk: HunkText, run: _Run, after: Side) -> None:
     """Refuse to delete what a run of the before side stands for where no line says so."""
     if run.is_context():
         message = Message(
             "the body of this header is not written: write ` ...` beside the `+` lines for what is there already"
         )
-        reject(text.origin, run.line[0], message)
+        reject(hunk.origin, run.line[0], message)
     if run.is_implicit():
         message = Message("the body that is not written would go with this header: write `-    ...` below it if it is to go")
-        reject(text.origin, run.line[0], message)
+        reject(hunk.origin, run.line[0], message)
     if run.node.kind == "Decorator":
         stays = any(node.kind == run.place.kind for top in after.nodes for node in top.walk())
         run.node.name = REMOVED if stays else run.node.name
     elif not _is_alone(run):
         if run.place.kind == "Block":
             _refuse(
-                text, run, Message("the code that this `...` stands for would be deleted: write it on a `-` line of its own")
+                hunk, run, Message("the code that this `...` stands for would be deleted: write it on a `-` line of its own")
             )
-        others = [node for top in run.side.nodes for node in top.walk() if node is not run.place]
-        own = {node.name for node in run.node.siblings() if node.role == "run"}
+        nodes = [node for top in run.side.nodes for node in top.walk() if node is not run.place]
+        run_names = {node.name for node in run.node.siblings() if node.role == "run"}
         for place in (node for top in after.nodes for node in top.walk() if node.kind == run.place.kind):
             line = after.number(place)
             stays = line == run.side.number(run.place) if line in after.context else _is_changed(run.place, place)
-            of_another = any(node.role == "run" and node.name not in own for node in place.items(run.node.field()))
-            if stays and not of_another and not any(same(place, node) for node in others):
-                _refuse_deleted(text, run, place, after, 1)
+            of_another = any(node.role == "run" and node.name not in run_names for node in place.items(run.node.field()))
+            if stays and not of_another and not any(same(place, node) for node in nodes):
+                _refuse_deleted(hunk, run, place, after, 1)
 
 
 def _is_changed(old: Node, new: Node) -> bool:
@@ -259,27 +259,27 @@ def _is_changed(old: Node, new: Node) -> bool:
     return related(old, new)
 
 
-def _refuse_deleted(text: HunkText, run: _Run, place: Node, side: Side, count: int) -> None:
+def _refuse_deleted(hunk: HunkText, run: _Run, place: Node, side: Side, count: int) -> None:
     """Refuse to delete code that no line mentions, and show how to keep it."""
-    whole = place.parent if place.kind == "Parameters" and place.parent is not None else place
-    end = header_end(whole, side.text) if whole.kind in ("With", *DEFINITIONS) else whole.end
+    owner = place.parent if place.kind == "Parameters" and place.parent is not None else place
+    end = header_end(owner, side.text) if owner.kind in ("With", *DEFINITIONS) else owner.end
     elements = place.items(run.node.field())
-    at = elements[-1].outer_end if elements else find_outside(side.text, _opening(whole), "(") + 1
-    more = ", ".join(["..."] * count)
-    shown = side.written[whole.start : at] + (", " if elements else "") + more + side.written[at:end]
+    at = elements[-1].outer_end if elements else find_outside(side.text, _opening(owner), "(") + 1
+    dots = ", ".join(["..."] * count)
+    shown = side.written[owner.start : at] + (", " if elements else "") + dots + side.written[at:end]
     message = Message(
         "the code that this `...` stands for would be deleted, and no line says so: write `+{name}` to keep it, or the `...` "
         "on a `-` line of its own to delete it",
         name=" ".join(shown.split()),
     )
-    _refuse(text, run, message)
+    _refuse(hunk, run, message)
 
 
-def _opening(whole: Node) -> int:
+def _opening(owner: Node) -> int:
     """An offset from which the next bracket is that of an empty list."""
-    before = whole.fields.get("func") or whole.fields.get("name")
-    return before.outer_end if isinstance(before, Node) else whole.start
+    before = owner.fields.get("func") or owner.fields.get("name")
+    return before.outer_end if isinstance(before, Node) else owner.start
 
 
-def _refuse(text: HunkText, run: _Run, message: str) -> None:
-    raise_marked(text, run.side, message, run.node.start, run.node.end)
+def _refuse(hunk: HunkText, run: _Run, message: str) -> None:
+    raise_marked(hunk, run.side, message, run.node.start, run.node.end)

@@ -38,29 +38,29 @@ class Side(NamedTuple):
 
     def kept_line(self, node: Node) -> int:
         """The .spatch line of a node that is on context lines only (a statement or clause: that begins on one), else 0."""
-        first, last = self.lines.number(node.start), self.lines.number(max(node.start, node.end - 1))
-        last = first if node.kind in WITH_LINES else last
-        lines = self.numbers[first - 1 : last]
+        top, bottom = self.lines.number(node.start), self.lines.number(max(node.start, node.end - 1))
+        bottom = top if node.kind in WITH_LINES else bottom
+        lines = self.numbers[top - 1 : bottom]
         return lines[0] if self.context.issuperset(lines) else 0
 
     def context_lines(self, node: Node) -> Set[int]:
         """The .spatch lines of a statement or clause, and of those inside it, that are context lines."""
-        found: Set[int] = set()
+        lines: Set[int] = set()
         for part in node.walk() if node.kind in WITH_LINES and not node.role else ():
             if part.kind in WITH_LINES:
-                end = max((each.outer_end for each in part.header()), default=part.start + 1)
-                found.update(self.numbers[self.lines.number(part.start) - 1 : self.lines.number(end - 1)])
-        return found & self.context
+                end = max((child.outer_end for child in part.header()), default=part.start + 1)
+                lines.update(self.numbers[self.lines.number(part.start) - 1 : self.lines.number(end - 1)])
+        return lines & self.context
 
     def identifiers(self) -> List[FrozenSet[str]]:
         """For each node of the side, but runs, the identifiers that any code it matches must have."""
-        found: List[FrozenSet[str]] = []
+        groups: List[FrozenSet[str]] = []
         for node in self.nodes:
             if node.role != "run":
                 names = (part for part in node.walk() if part.kind == "Name")
                 written = (name for name in names if not (name.role or (name.parent is not None and name.parent.role)))
-                found.append(frozenset(str(name.fields["value"]) for name in written))
-        return found
+                groups.append(frozenset(str(name.fields["value"]) for name in written))
+        return groups
 
     def writes_body(self) -> bool:
         """Whether the side writes the body of a definition, so that it has to be searched with the scope `<module>` too."""
@@ -75,28 +75,28 @@ class Side(NamedTuple):
     def own_statements(self) -> Optional[List[List[Node]]]:
         """The statements that this side alone has, those that stand together in one list; None where it has parts of some."""
         runs: List[List[Node]] = []
-        own: Set[int] = set()  # their rows, and those without code
-        own.update(row for row, line in enumerate(self.text.split("\n"), 1) if line.strip()[:1] in ("", "#"))
+        side_rows: Set[int] = set()  # their rows, and those without code
+        side_rows.update(row for row, line in enumerate(self.text.split("\n"), 1) if line.strip()[:1] in ("", "#"))
         bodies = [node.items("body") for top in self.nodes for node in top.walk() if node.kind == "Block"]
         for siblings in (self.nodes, *bodies):
             together = False
             for node in siblings:
                 rows = range(self.lines.number(node.begin), self.lines.number(max(node.begin, node.end - 1)) + 1)
-                if own.issuperset(rows):
+                if side_rows.issuperset(rows):
                     continue  # inside another one
                 alone = self.context.isdisjoint(self.numbers[rows[0] - 1 : rows[-1]])
                 if alone:
                     runs[-1:] = [[*runs[-1], node]] if together else [*runs[-1:], [node]]
-                    own.update(rows)
+                    side_rows.update(rows)
                 together = alone
-        parts = (row for row, number in enumerate(self.numbers, 1) if number not in self.context and row not in own)
+        parts = (row for row, number in enumerate(self.numbers, 1) if number not in self.context and row not in side_rows)
         return None if any(parts) else runs
 
     def blank_between(self, above: Node, below: Node) -> bool:
         """Whether a blank context line is between two neighbouring nodes."""
-        first = self.lines.number(max(above.start, above.end - 1))
-        last = self.lines.number(below.start) - 1
-        return any(not self.lines.row(row).strip() and self.numbers[row] in self.context for row in range(first, last))
+        top = self.lines.number(max(above.start, above.end - 1))
+        bottom = self.lines.number(below.start) - 1
+        return any(not self.lines.row(row).strip() and self.numbers[row] in self.context for row in range(top, bottom))
 
 
 class Hunk(NamedTuple):

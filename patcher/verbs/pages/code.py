@@ -31,9 +31,9 @@ class Anchors:
     def __init__(self) -> None:
         self._given: Dict[str, int] = {}
 
-    def name(self, text: str) -> str:
-        """A name made of `text`; from the second one on with a number."""
-        name = "".join(printable(text).split())
+    def name(self, label: str) -> str:
+        """A name made of `label`; from the second one on with a number."""
+        name = "".join(printable(label).split())
         self._given[name] = self._given.get(name, 0) + 1
         return name if self._given[name] == 1 else f"{name}~{self._given[name]}"
 
@@ -57,9 +57,9 @@ def hunks(view: View, names: Iterable[str], layout: HunkLayout) -> Iterator[Html
     yield from _gap(view, len(view.hunks), layout)
 
 
-def anchors(diff: FileDiff, view: View, given: Anchors, before: str = "") -> List[str]:
+def anchors(diff: FileDiff, view: View, names: Anchors, before: str = "") -> List[str]:
     """The names of a file and of its hunks, by function rather than line: they are the same in the next release."""
-    return [given.name(f"{before}{diff.path}"), *(given.name(f"{before}{diff.path}:{hunk.scope}") for hunk in view.hunks)]
+    return [names.name(f"{before}{diff.path}"), *(names.name(f"{before}{diff.path}:{hunk.scope}") for hunk in view.hunks)]
 
 
 def _gap(view: View, number: int, layout: HunkLayout) -> Iterator[Html]:
@@ -95,14 +95,14 @@ def _ending(hunk: DiffHunk) -> str:
     return translated(Message("no line break at the end of the file {names}", names=listed(ends)))
 
 
-def _side(lines: List[DiffLine], which: str, layout: HunkLayout) -> List[Html]:
+def _side(lines: List[DiffLine], kind: str, layout: HunkLayout) -> List[Html]:
     """The deleted or the inserted lines, of which a long run is folded."""
     shown = [_line(line, layout) for line in lines]
     if len(lines) <= _LONG:
         return shown
-    what = "inserted" if which == "inserted" else "removed"
+    what = "inserted" if kind == "inserted" else "removed"
     summary = tag("summary", count(len(lines) - _SHOWN, f"more {what} line"))
-    return [*shown[:_SHOWN], tag("details", summary, *shown[_SHOWN:], class_=f"more {which}")]
+    return [*shown[:_SHOWN], tag("details", summary, *shown[_SHOWN:], class_=f"more {kind}")]
 
 
 def _line(line: DiffLine, layout: HunkLayout) -> Html:
@@ -117,8 +117,8 @@ def _line(line: DiffLine, layout: HunkLayout) -> Html:
 
 def _hang(line: DiffLine) -> str:
     """The class that indents what is continued of a line that is too long for the page."""
-    text = line.text.expandtabs(4)
-    level = min(4, (len(text) - len(text.lstrip())) // 4)
+    code = line.text.expandtabs(4)
+    level = min(4, (len(code) - len(code.lstrip())) // 4)
     return f"i{level}" if level else ""
 
 

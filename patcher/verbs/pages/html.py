@@ -49,9 +49,9 @@ def localized(child: Child) -> Html:
     return child if isinstance(child, Html) else coded(translated(child) if " " in child.strip() else term(child))
 
 
-def coded(text: str) -> Html:
+def coded(content: str) -> Html:
     """Text in which what stands in backticks is code."""
-    pieces = re.split(r"`([^`\n]+)`", text)
+    pieces = re.split(r"`([^`\n]+)`", content)
     return join(*(tag("code", piece) if number % 2 else piece for number, piece in enumerate(pieces)))
 
 
@@ -60,9 +60,9 @@ def join(*children: Child, between: str = "") -> Html:
     return Html(between.join(child if isinstance(child, Html) else escape(printable(child)) for child in children))
 
 
-def lines(several: str) -> Html:
+def lines(content: str) -> Html:
     """Text of several lines."""
-    return join(*several.split("\n"), between="\n")
+    return join(*content.split("\n"), between="\n")
 
 
 def html_document(title: str, body: Iterable[Child], styles: Sequence[str] = (), *, script: bool = False) -> bytes:
@@ -87,7 +87,7 @@ def html_document(title: str, body: Iterable[Child], styles: Sequence[str] = (),
         tag("title", title),
         f"<style>{style}</style>",
     ]
-    whole = [
+    page = [
         '<!DOCTYPE html>\n<html lang="' + term("en") + '">\n<head>',
         *head,
         "</head>\n<body>",
@@ -96,7 +96,7 @@ def html_document(title: str, body: Iterable[Child], styles: Sequence[str] = (),
         *([f"<script>{code}</script>"] if script else []),
         "</body>\n</html>\n",
     ]
-    return "\n".join(whole).encode("utf-8", "backslashreplace")
+    return "\n".join(page).encode("utf-8", "backslashreplace")
 
 
 @lru_cache(maxsize=None)

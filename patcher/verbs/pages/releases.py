@@ -43,41 +43,42 @@ class _Group(NamedTuple):
 
 def releases_page(title: str, results: Sequence[Checked]) -> bytes:
     """The page in UTF-8."""
-    given = Anchors()
+    names = Anchors()
     legend = [*((word, _MARKS[word]) for word in _LEGEND), (Message("anything else: it does not fit"), _FAILED)]
     marks = (tag("span", join(f"{mark} ", localized(word)), class_=kind) for word, (kind, mark) in legend)
     body = [tag("p", *marks, class_="legend")]
     for checked in results:
-        body += _patchset(checked, given)
-    return html_document(title, body, ["releases", "code"], script=any(one.diffs for each in results for one in each.outcomes))
+        body += _patchset(checked, names)
+    script = any(outcome.diffs for checked in results for outcome in checked.outcomes)
+    return html_document(title, body, ["releases", "code"], script=script)
 
 
-def _patchset(checked: Checked, given: Anchors) -> Iterator[Html]:
-    one = checked.patchset
-    yield tag("h2", checked_heading(checked), id=given.name(one.name))
-    yield tag("p", one.summary, class_="soft")
+def _patchset(checked: Checked, names: Anchors) -> Iterator[Html]:
+    patchset = checked.patchset
+    yield tag("h2", checked_heading(checked), id=names.name(patchset.name))
+    yield tag("p", patchset.summary, class_="soft")
     columns = list(dict.fromkeys(hunk for outcome in checked.outcomes for hunk in _hunks(outcome)))
     if columns:
         about = Message("A row is a release, a numbered column a hunk; the last column leads to what changes. The hunks:")
         yield tag("p", about)
         yield tag("ol", *(tag("li", tag("code", f"{path} {scope}".rstrip())) for path, scope, _ in columns), class_="columns")
-    named = _named(checked, given)
+    named = _named(checked, names)
     if any(outcome.patches for outcome in checked.outcomes):
         yield from _series(checked)
-    for name, several in groupby(checked.outcomes, lambda outcome: outcome.distribution):
-        yield from _matrix(name, columns, list(several), named)
+    for name, outcomes in groupby(checked.outcomes, lambda outcome: outcome.distribution):
+        yield from _matrix(name, columns, list(outcomes), named)
     if named.reasons:
         yield tag("h3", "Reasons")
         groups = ((translated(str(reason)).partition("\n"), group) for reason, group in named.reasons.items())
         rows = (
-            tag("li", coded(first), tag("pre", lines(rest)) if rest else "", " ", _versions(each, checked), id=each.anchor)
-            for (first, _, rest), each in groups
+            tag("li", coded(title), tag("pre", lines(body)) if body else "", " ", _versions(group, checked), id=group.anchor)
+            for (title, _, body), group in groups
         )
         yield tag("ol", *rows, class_="reasons")
     for change, group in named.changes.items():
         diff = next(diff for diff in group.outcomes[-1].diffs if _change(diff) == change)  # of the newest release
         view = View(diff)
-        anchor, *places = anchors(diff, view, given, f"{group.anchor}:")
+        anchor, *places = anchors(diff, view, names, f"{group.anchor}:")
         head = tag("h4", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path")
         yield tag("h3", Message("Change {number}", number=group.number), id=group.anchor)
         yield tag("p", Message("shown as in"), " ", version(group.outcomes[-1]), "; ", _versions(group, checked))
@@ -93,36 +94,36 @@ class _Named(NamedTuple):
     changes: Dict[object, _Group]
 
 
-def _named(checked: Checked, given: Anchors) -> _Named:
+def _named(checked: Checked, names: Anchors) -> _Named:
     """Each reason and each change of a file, once."""
     name = checked.patchset.name
-    named = _Named(name, given, {}, {})
+    named = _Named(name, names, {}, {})
     for outcome in checked.outcomes:
         reasons = map(_reason, outcome.answers) if outcome.answers else [_reason(outcome)]
-        for found, what, keys in (
+        for groups, kind, keys in (
             (named.reasons, "reason", [reason for reason in dict.fromkeys(reasons) if reason]),
             (named.changes, "change", list(map(_change, outcome.diffs))),
         ):
             for key in keys:
-                if key not in found:
-                    number = len(found) + 1
-                    found[key] = _Group(number, given.name(f"{name}:{what}-{number}"), [])
-                found[key].outcomes.append(outcome)
+                if key not in groups:
+                    number = len(groups) + 1
+                    groups[key] = _Group(number, names.name(f"{name}:{kind}-{number}"), [])
+                groups[key].outcomes.append(outcome)
     return named
 
 
 def _hunks(outcome: ReleaseOutcome) -> Dict[_Hunk, Answer]:
     """The answers of a release by column."""
-    found: Dict[_Hunk, Answer] = {}
+    answers: Dict[_Hunk, Answer] = {}
     for answer in outcome.answers:
-        number = sum(each[:2] == (answer.path, answer.scope) for each in found)
-        found[answer.path, answer.scope, number] = answer
-    return found
+        number = sum(column[:2] == (answer.path, answer.scope) for column in answers)
+        answers[answer.path, answer.scope, number] = answer
+    return answers
 
 
-def _reason(one: Union[Answer, ReleaseOutcome]) -> str:
+def _reason(answer: Union[Answer, ReleaseOutcome]) -> str:
     """Why a hunk, or a whole release, is in its state; "" where there is nothing to explain."""
-    return joined("\n", [one.problem, Message("hint: {hint}", hint=one.hint) if one.hint else ""])
+    return joined("\n", [answer.problem, Message("hint: {hint}", hint=answer.hint) if answer.hint else ""])
 
 
 def _change(diff: FileDiff) -> object:
@@ -183,12 +184,12 @@ def _row(outcome: ReleaseOutcome, columns: Sequence[_Hunk], named: _Named) -> Ht
     version = tag("span", outcome.version, class_="yanked") if outcome.yanked else join(outcome.version)
     yanked = join(" ", localized("yanked")) if outcome.yanked else ""
     cells = [tag("th", version, yanked, scope="row")]
-    found = _hunks(outcome)
-    if not found:
+    answers = _hunks(outcome)
+    if not answers:
         kind, mark = _MARKS.get(outcome.word, _FAILED)
         cells.append(_cell(kind, mark, outcome.word, _reason(outcome), named, str(max(1, len(columns)))))
-    for column in columns if found else ():
-        answer = found.get(column)
+    for column in columns if answers else ():
+        answer = answers.get(column)
         if answer:
             kind, mark = _MARKS.get(answer.state.value, _FAILED)
             word = answer.state.value
@@ -216,16 +217,16 @@ def _cell(kind: str, mark: str, word: str, reason: str, named: _Named, span: str
 # below it -------------------------------------------------------------------------------------------------------------
 def _versions(group: _Group, checked: Checked) -> Html:
     """The releases of a group, as ranges of those that were looked at."""
-    order = {(one.distribution, one.version): at for at, one in enumerate(checked.outcomes)}
+    order = {(outcome.distribution, outcome.version): at for at, outcome in enumerate(checked.outcomes)}
     parts = []
-    for name, several in groupby(group.outcomes, lambda one: one.distribution):
+    for name, outcomes in groupby(group.outcomes, lambda outcome: outcome.distribution):
         runs: List[List[ReleaseOutcome]] = []
-        for one in several:
-            last = runs[-1][-1] if runs else None
-            if last and order[one.distribution, one.version] == order[last.distribution, last.version] + 1:
-                runs[-1].append(one)
+        for outcome in outcomes:
+            previous = runs[-1][-1] if runs else None
+            if previous and order[outcome.distribution, outcome.version] == order[previous.distribution, previous.version] + 1:
+                runs[-1].append(outcome)
             else:
-                runs.append([one])
+                runs.append([outcome])
         parts.append(f"{name} " + ", ".join(_range(run) for run in runs))
     return tag(
         "span",

@@ -70,9 +70,9 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     return html_document(title, body, ("review", "code"), script=bool(files))
 
 
-def _file(diff: FileDiff, heading: str, about: str, given: Anchors, before: str = "") -> _File:
+def _file(diff: FileDiff, heading: str, about: str, names: Anchors, before: str = "") -> _File:
     view = View(diff)
-    return _File(view, heading, about, anchors(diff, view, given, before))
+    return _File(view, heading, about, anchors(diff, view, names, before))
 
 
 def _compared(edit: HandEditDiff) -> str:
@@ -106,27 +106,27 @@ def _list(rows: Sequence[Tuple[str, str]]) -> Html:
 
 
 def _why(reason: Reason) -> Html:
-    one = reason.patchset
+    patchset = reason.patchset
     state = "applied" if reason.applied else Message("not applied yet")
-    rows: List[Tuple[str, str]] = [(FIELDS.get(key, key), _linked(value)) for key, value in one.provenance.items()]
-    rows += [("for", release_ranges(one.variants))]
-    for option in one.options:
+    rows: List[Tuple[str, str]] = [(FIELDS.get(key, key), _linked(value)) for key, value in patchset.provenance.items()]
+    rows += [("for", release_ranges(patchset.variants))]
+    for option in patchset.options:
         value = option_text(reason.options.get(option.name, option.default))
         about = localized(Message("{help} (default {option_text})", help=option.help, option_text=option_text(option.default)))
         rows.append(("option", join(tag("code", f"{option.name}={value}"), " ", about)))
-    rows += [("from", str(one.source)), ("digest", tag("code", one.digest))]
-    first, _, table = reason.checked.partition("\n")
+    rows += [("from", str(patchset.source)), ("digest", tag("code", patchset.digest))]
+    proof, _, table = reason.checked.partition("\n")
     checked = (
-        tag("details", tag("summary", Message("proven on {first}", first=first)), tag("pre", lines(table))) if first else ""
+        tag("details", tag("summary", Message("proven on {first}", first=proof)), tag("pre", lines(table))) if proof else ""
     )
-    heading = tag("h2", f"{one.name} {one.version} ", tag("small", f"{one.kind}, {state}"))
-    prose = tag("div", tag("p", one.summary, class_="summary"), *_prose(one.prose))
+    heading = tag("h2", f"{patchset.name} {patchset.version} ", tag("small", f"{patchset.kind}, {state}"))
+    prose = tag("div", tag("p", patchset.summary, class_="summary"), *_prose(patchset.prose))
     return tag("section", heading, prose, tag("div", _list(rows), checked), class_="why")
 
 
-def _prose(text: str) -> Iterator[Html]:
+def _prose(prose: str) -> Iterator[Html]:
     """The paragraphs of a patchset's prose; all but the first ones can be unfolded."""
-    parts = [part.strip("\n") for part in re.split(r"\n[ \t]*\n", text) if part.strip()]
+    parts = [part.strip("\n") for part in re.split(r"\n[ \t]*\n", prose) if part.strip()]
     paragraphs = [html for part in parts for html in _paragraph(part)]
     yield from paragraphs[:_PROSE]
     if paragraphs[_PROSE:]:
