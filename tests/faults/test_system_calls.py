@@ -28,18 +28,22 @@ _LINE = re.compile(r"^(?:\d+ +)?(\w+)\((.*)$")
 
 
 def strace(case, *options, log):
+    return run(case, "strace", "-f", "-qq", "-s", "0", "-y", "-o", str(log), "-e", f"trace={CHANGING}", *options, sys.executable, "-B")
+
+
+def run(case, *command):
     case.tiny.reset()
-    command = ["strace", "-f", "-qq", "-s", "0", "-y", "-o", str(log), "-e", f"trace={CHANGING}", *options, sys.executable, "-B"]
-    command += ["-m", "patcher", *case.tiny.words(*case.words, version=case.version)]
     return subprocess.run(
-        command, env=environ(PYTHONHASHSEED="0", NO_COLOR="1", PYTHONPATH=str(ROOT)), cwd=case.tiny.folder, timeout=120,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        [*command, "-m", "patcher", *case.tiny.words(*case.words, version=case.version)], cwd=case.tiny.folder, timeout=120,
+        env=environ(PYTHONHASHSEED="0", NO_COLOR="1", PYTHONPATH=str(ROOT)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        check=False,
     )  # fmt: skip
 
 
 def points(case, tmp_path):
     """(name, number among the calls of that name) of each system call that changes something in the site directory."""
     log = tmp_path / "log"
+    run(case, sys.executable)  # writes the bytecode of what is imported: else another process may, and calls have other numbers
     done = strace(case, log=log)
     if done.returncode:
         pytest.skip(f"strace may not trace here: {done.stdout.decode()[-200:]}")
