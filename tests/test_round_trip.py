@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.command import DDP, RUNNER, Site, environ
+from tests.command import DDP, DDP_VERSION, RUNNER, Site, environ
 from tests.test_ddp_helper import warnings
 
 CHANGED = {"mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}
@@ -36,7 +36,7 @@ def test_what_is_applied_can_be_seen_and_restored_to_the_byte_the_mode_and_the_m
     assert site("diff").data == ahead.data == site("diff", DDP).data
     told = site("status")
     assert told.code == site("status", "--check").code == 0
-    assert [line.split()[:7] for line in told.out.splitlines()] == [["applied", DDP, "3.0", "mmengine", "0.10.7", "3", "files"]]
+    assert [line.split()[:7] for line in told.out.splitlines()] == [["applied", DDP, DDP_VERSION, "mmengine", "0.10.7", "3", "files"]]
     assert len(site("status", "-v").out.splitlines()) == 4, "with -v also a line for each file"
 
     back = site("restore")
