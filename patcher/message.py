@@ -45,12 +45,12 @@ class Message(str):
         return (self.template,), self.fields
 
 
-def one_line(text: str) -> str:
+def one_line(message: str) -> str:
     """The first line of a message."""
-    if isinstance(text, Message):
-        fields = {name: one_line(field) if isinstance(field, Message) else field for name, field in text.fields.items()}
-        text = Message(text.template.split("\n")[0], **fields)
-    return text.split("\n")[0] if "\n" in text else text
+    if isinstance(message, Message):
+        fields = {name: one_line(field) if isinstance(field, Message) else field for name, field in message.fields.items()}
+        message = Message(message.template.split("\n")[0], **fields)
+    return message.split("\n")[0] if "\n" in message else message
 
 
 def joined(separator: str, parts: Iterable[str]) -> Message:

@@ -177,7 +177,7 @@ def test_what_recovery_will_do_is_reported_before():
     two = (entry(), entry(path="pkg/b.py"))
     for phase, said in ((PREPARING, "undone: 2 files as before it"), (COMMITTING, "finished: 2 files as it meant them to be")):
         for done, word in ((True, "was"), (False, "will be")):
-            assert journal.describe(Journal(phase, two), done=done) == f"an interrupted run {word} {said}"
+            assert journal.describe(Journal(phase, two), recovered=done) == f"an interrupted run {word} {said}"
     assert journal.but_for("done", []) == "done"
     assert journal.but_for("done", ["a", "b"]) == "done, but for a, b, changed by somebody else since"
 

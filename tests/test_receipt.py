@@ -105,7 +105,7 @@ def test_what_is_refused(kind, value, said):
 
 def test_all_that_is_wrong_is_reported_up_to_a_limit_and_unknown_keys_only_where_they_count():
     reader = Reader("FILE")
-    kind = Table({"a": string, "b": Items(Table({"c": integer}, others=True)), "d": STRINGS})
+    kind = Table({"a": string, "b": Items(Table({"c": integer}, other_keys=True)), "d": STRINGS})
     found = reader.read({"a": "x", "b": [{"c": 1, "more": 1}, {"c": ""}, 2], "d": ["", 1]}, kind)
     assert found == {"a": "x", "b": [{"c": 1}, {}, {}]}
     assert [each.message for each in reader.problems] == [

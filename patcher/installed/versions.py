@@ -138,7 +138,7 @@ def newest(versions: Iterable[str]) -> List[str]:
     return [spelling for spelling, version in parsed.items() if version.public == public]
 
 
-def overlap(versions: str, others: str) -> Optional[str]:
+def overlap(versions: str, other_versions: str) -> Optional[str]:
     """A version that two specifier sets both accept, or None.
 
     What both accept is a union of intervals in PEP 440's order, each of which begins at a version of a specifier, right after
@@ -147,7 +147,7 @@ def overlap(versions: str, others: str) -> Optional[str]:
     Raises:
         ValueError: when one is not a specifier set.
     """
-    joint = ",".join(filter(None, (versions, others)))
+    joint = ",".join(filter(None, (versions, other_versions)))
     return next((version for version in _beginnings(joint) if accepts(joint, version)), None)
 
 

@@ -50,7 +50,7 @@ def decode_text(data: bytes, origin: Union[Path, str]) -> str:
         raise PatchError.at(Location(str(origin), line), problem) from None
 
 
-def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
+def decode_toml(source: str, origin: Path) -> Dict[str, Any]:
     """TOML text -> plain values.
 
     Raises:
@@ -61,14 +61,14 @@ def decode_toml(text: str, origin: Path) -> Dict[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
-    lines = text.split("\n")
+    lines = source.split("\n")
     for number, line_text in enumerate(lines, 1):
         if line_text.count(".") > _DOTS:  # as the parts of a key they cost their square
             raise PatchError.at(
                 Location(str(origin), number), "found more than {most:,} dots in one line, expected fewer", most=_DOTS
             )
     try:
-        top = tomllib.loads(text)
+        top = tomllib.loads(source)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         line, column = (int(place.group(1)), int(place.group(2))) if place else (len(lines), len(lines[-1]) + 1)

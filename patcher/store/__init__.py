@@ -10,7 +10,7 @@ class Patience(NamedTuple):
     """How long to wait for a lock, in seconds, and what gets a message after a second."""
 
     seconds: float = 60.0
-    report: Callable[[str], None] = lambda text: None
+    report: Callable[[str], None] = lambda message: None
 
 
 _patience = [Patience()]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module

@@ -243,7 +243,7 @@ def recover_run(site: Folder, home: Folder, journal: Journal) -> str:
         OSError: it can be neither finished nor undone.
         StoreError: the same.
     """
-    sentence = describe(journal, done=True)
+    sentence = describe(journal, recovered=True)
     if journal.phase == PREPARING:
         undo(site, journal.entries)
         return sentence
@@ -264,13 +264,13 @@ def but_for(sentence: str, left_alone: Sequence[str]) -> str:
     )
 
 
-def describe(journal: Journal, *, done: bool) -> str:
-    """Return one sentence about an interrupted run: what recovery did (`done`) or will do."""
+def describe(journal: Journal, *, recovered: bool) -> str:
+    """Return one sentence about an interrupted run: what recovery did (`recovered`) or will do."""
     files = _files(journal)
     if journal.phase == PREPARING:
-        result = Message("an interrupted run was undone" if done else "an interrupted run will be undone")
+        result = Message("an interrupted run was undone" if recovered else "an interrupted run will be undone")
         return Message("{result}: {files} as before it", result=result, files=files)
-    result = Message("an interrupted run was finished" if done else "an interrupted run will be finished")
+    result = Message("an interrupted run was finished" if recovered else "an interrupted run will be finished")
     return Message("{result}: {files} as it meant them to be", result=result, files=files)
 
 

@@ -200,7 +200,7 @@ STEP = Table(
         "states": Items(one_of(*(state.value for state in State if not state.failed))),
     }
 )
-_HEAD = Table({"format": whole_from(0), "sitepatch": string}, others=True)
+_HEAD = Table({"format": whole_from(0), "sitepatch": string}, other_keys=True)
 _RECEIPT = Table(
     {
         "path": path_below,

@@ -127,7 +127,7 @@ class Store:
                 from patcher.store.journal import describe, read_journal  # `status` does without where all is in order
 
                 journal = read_journal(home)
-                return describe(journal, done=False) if journal else ""
+                return describe(journal, recovered=False) if journal else ""
         return ""
 
     def tidy(self) -> bool:

@@ -20,10 +20,10 @@ _MISSING, _WRONG = object(), object()
 
 
 class Table:
-    """A table (an object of JSON) with these keys; with `others`, keys that are not known are left out instead of refused."""
+    """A table (an object of JSON) with these keys; with `other_keys`, unknown ones are left out instead of refused."""
 
-    def __init__(self, keys: Mapping[str, Kind], optional: Collection[str] = (), *, others: bool = False) -> None:
-        self.keys, self.optional, self.others = keys, optional, others
+    def __init__(self, keys: Mapping[str, Kind], optional: Collection[str] = (), *, other_keys: bool = False) -> None:
+        self.keys, self.optional, self.other_keys = keys, optional, other_keys
 
 
 class Values:
@@ -104,10 +104,10 @@ class Reader:
         self.origin = origin
         self.problems: List[SitepatchError] = []
 
-    def wrong(self, where: str, found: str, expected: str) -> None:
+    def wrong(self, where: str, actual: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
         template = "{place}: found {found}, expected {expected}"
-        problem = Message(template, place=clip(where, _WIDEST) or Message("the file"), found=found, expected=expected)
+        problem = Message(template, place=clip(where, _WIDEST) or Message("the file"), found=actual, expected=expected)
         self.problems.append(SitepatchError.at(Location(str(self.origin)), problem))
 
     def check(self, where: str, value: object, good: object, expected: str) -> None:
@@ -149,7 +149,7 @@ class Reader:
 
     def _table(self, value: Mapping[str, object], kind: Table, path: Tuple[Union[str, int], ...]) -> Dict[str, Any]:
         for key in value:
-            if key not in kind.keys and not kind.others:
+            if key not in kind.keys and not kind.other_keys:
                 near = suggest(key, kind.keys) if len(self.problems) < _MOST else ""
                 self.wrong(
                     _where((*path, key)),

@@ -110,15 +110,15 @@ def wrapped(text: str, columns: int) -> List[str]:
     return lines
 
 
-def underline(text: str, start: int, end: int) -> str:
+def underline(line: str, start: int, end: int) -> str:
     """`^~~~` under the characters `start` to `end` (0-based) of a line; a tab before them stays a tab."""
-    blank = "".join("\t" if char == "\t" else " " * width(char) for char in text[:start])
-    return blank + "^" + "~" * (width(text[start:end]) - 1)
+    blank = "".join("\t" if char == "\t" else " " * width(char) for char in line[:start])
+    return blank + "^" + "~" * (width(line[start:end]) - 1)
 
 
-def marked(text: str, start: int, end: int, indent: str = "") -> str:
+def marked(line: str, start: int, end: int, indent: str = "") -> str:
     """A line, and below it the marker under the characters `start` to `end`; a very long line is cut around them."""
-    if len(text) > LONGEST:
+    if len(line) > LONGEST:
         cut = max(0, start - LONGEST // 2)
-        text, start, end = text[cut : cut + LONGEST], start - cut, min(end - cut, LONGEST)
-    return f"{indent}{text}\n{indent}{underline(text, start, end)}"
+        line, start, end = line[cut : cut + LONGEST], start - cut, min(end - cut, LONGEST)
+    return f"{indent}{line}\n{indent}{underline(line, start, end)}"

@@ -21,24 +21,24 @@ from patcher.verbs.styles import Row
 APPLIED, NOTHING, DIFFERS, UNKNOWN = "applied", "nothing", "differs", "unknown"
 """What a host is, beside the states of patchsets: all is as it was applied, nothing is, not as locked, no answer of it."""
 
-_FAILED = Table({"error": Table({"message": string, "hint": string}, others=True)}, others=True)
+_FAILED = Table({"error": Table({"message": string, "hint": string}, other_keys=True)}, other_keys=True)
 _STANDING = Table(
     {
         **dict.fromkeys(("name", "version", "state", "digest", "advice"), string),
         **dict.fromkeys(("problems", "releases"), STRINGS),
         "options": Values(option_value),
     },
-    others=True,
+    other_keys=True,
 )
-_FILE = Table(dict.fromkeys(("package", "distribution", "installed"), string), others=True)
+_FILE = Table(dict.fromkeys(("package", "distribution", "installed"), string), other_keys=True)
 _STATUS = Table(
     {
         "patchsets": Items(_STANDING),
         "files": Items(_FILE),
-        "interrupted": Items(Table({"problem": string}, others=True)),
-        "damaged": Items(Table({"problem": string, "hint": string}, others=True)),
+        "interrupted": Items(Table({"problem": string}, other_keys=True)),
+        "damaged": Items(Table({"problem": string, "hint": string}, other_keys=True)),
     },
-    others=True,
+    other_keys=True,
 )
 
 

@@ -39,7 +39,7 @@ class VerifySettings(NamedTuple):
     how: str = IMPORT
     ahead: bool = False
     reason: str = ""
-    progress: Progress = lambda done, total, what: None
+    progress: Progress = lambda done, total, work: None
 
     @property
     def imports(self) -> bool:
