@@ -81,6 +81,12 @@ CASES = {
         "from lib import (\n    a,\n    c,\n    d,  # why\n)\n",
         "@@ <module> @@\n-from lib import (a, b, c, ...)\n+from lib import (\n+    a,\n+    c,\n+    ...,\n+)\n",
     ),
+    "of two blocks that change places the shorter one moves": (
+        "def f(a):\n    if a.one:\n        g(a)\n    if a.two:\n        h(a)\n        h(a.b)\n    return a\n",
+        "def f(a):\n    if a.two:\n        h(a)\n        h(a.b)\n    if a.one:\n        g(a)\n    return a\n",
+        "@@ f @@\n def f(...):\n-    if a.one:\n-        g(a)\n     if a.two:\n         ...\n     ...\n\n"
+        "@@ f @@\n if a.two:\n     ...\n+if a.one:\n+    g(a)\n@@ or @@\n+if a.one:\n+    g(a)\n return a\n",
+    ),
     "elements that are removed from a list stand between their neighbours": (
         "names = ['b', 'c', 'd', 'e', 'f', 'g', 'h']\n",
         "names = ['b', 'c', 'f', 'g', 'h']\n",
