@@ -235,15 +235,17 @@ def _defined_twice(result: Source, before: Counter[str]) -> str:
 
 
 def _equal_branches(result: Source, matched: Sequence[Matched], inserted: Sequence[Tuple[int, int]]) -> str:
-    """The problem where all branches of an inserted `if` are equal that are written otherwise: upstream has one of them."""
+    """The problem where all branches of an `if` come out equal that are written otherwise: upstream has one of them."""
     after = [top for match in matched if match.changes for top in match.form.after.nodes]
     written = [_branches(node) for top in after for node in top.walk() if node.kind == "If"]
     if not any(written) or any(branches and all(same(branches[0], branch) for branch in branches) for branches in written):
         return ""
     for node in ast.walk(result.tree) if result.tree is not None else ():
         if isinstance(node, ast.If) and len({ast.dump(ast.Module(body, [])) for body in _bodies(node)}) == 1:
-            start = result.lines.starts[node.lineno - 1] + node.col_offset  # only blanks stand before it
-            if any(begin <= start < end for begin, end in inserted):
+            begins = [node, *(body[0] for body in _bodies(node))]
+            starts = [result.lines.starts[part.lineno - 1] + part.col_offset for part in begins]  # only blanks before each
+            is_whole = result.text.startswith("if", starts[0])  # no `elif`
+            if is_whole and any(begin <= start < end for start in starts for begin, end in inserted):
                 line = node.lineno
                 return Message(
                     "all branches of the `if` in line {line} of the result would be equal: upstream has one of them", line=line

@@ -79,7 +79,18 @@ CASES = {
     "a comment in an import does not stop its hunk": (
         "from lib import (\n    a,\n    b,\n    c,\n    d,  # why\n)\n",
         "from lib import (\n    a,\n    c,\n    d,  # why\n)\n",
-        "@@ <module> @@\n-from lib import (a, b, c, d)\n+from lib import (\n+    a,\n+    c,\n+    d,\n+)\n",
+        "@@ <module> @@\n-from lib import (a, b, c, ...)\n+from lib import (\n+    a,\n+    c,\n+    ...,\n+)\n",
+    ),
+    "of two blocks that change places the shorter one moves": (
+        "def f(a):\n    if a.one:\n        g(a)\n    if a.two:\n        h(a)\n        h(a.b)\n    return a\n",
+        "def f(a):\n    if a.two:\n        h(a)\n        h(a.b)\n    if a.one:\n        g(a)\n    return a\n",
+        "@@ f @@\n def f(...):\n-    if a.one:\n-        g(a)\n     if a.two:\n         ...\n     ...\n\n"
+        "@@ f @@\n if a.two:\n     ...\n+if a.one:\n+    g(a)\n@@ or @@\n+if a.one:\n+    g(a)\n return a\n",
+    ),
+    "elements that are removed from a list stand between their neighbours": (
+        "names = ['b', 'c', 'd', 'e', 'f', 'g', 'h']\n",
+        "names = ['b', 'c', 'f', 'g', 'h']\n",
+        "@@ <module> @@\n-names = [..., 'c', 'd', 'e', 'f', ...]\n+names = [..., 'c', 'f', ...]\n",
     ),
     "code that says too little of its place has context": (
         "def f(a):\n    host = get(a)\n    if host.name:\n        host = host.name\n    else:\n        host = ''\n    return host\n",
@@ -326,3 +337,9 @@ def test_the_form_of_a_hunk(name):
     draft = generalise([FileEdit("p/m.py", before.encode(), after.encode())])
     assert draft.complete, draft
     assert draft.spatch() == f"--- p/m.py\n{hunks}"
+
+
+def test_a_keyword_that_is_removed_has_no_neighbour():
+    before, after = b"f(a, one=1, two=2, three=3)\n", b"f(a, two=2, three=3)\n"
+    draft = generalise([FileEdit("p/m.py", before, after)], [{"p/m.py": b"f(a, one=1, three=3)\n"}])
+    assert draft.spatch() == "--- p/m.py\n@@ <module> @@\n-f(a, one=1, ...)\n+f(a, ...)\n"

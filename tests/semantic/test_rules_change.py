@@ -331,6 +331,8 @@ RULE_17 = {
     "two that were there are no fault": Changed(TWICE, "-x = self\n+y = self\n", TWICE.replace("x =", "y ="), {"scope": "B.g"}),
     "an inserted if has no equal branches": stays("x = A(1)", "-x = $V\n+if a:\n+    x = A(1)\n+else:\n+    x = $V\n", State.CONFLICT, "all branches of the `if` in line 2 of the result would be equal"),
     "nor one with an elif": stays("x = A(1)", "-x = $V\n+if a:\n+    x = A(1)\n+elif b:\n+    x = A(1)\n+else:\n+    x = $V\n", State.CONFLICT, "would be equal"),
+    "an if that gets an else has no equal branches": stays("if a:\n        x = A(1)", " if a:\n     ...\n+else:\n+    x = A(1)\n", State.CONFLICT, "all branches of the `if` in line 2 of the result would be equal"),
+    "two of several branches may be equal": inside("x = A(1)", "-x = $V\n+if a:\n+    x = $V\n+elif b:\n+    x = A(2)\n+else:\n+    x = A(2)\n", "if a:\n        x = A(1)\n    elif b:\n        x = A(2)\n    else:\n        x = A(2)"),
     "one that differs may": inside("x = A(2)", "-x = $V\n+if a:\n+    x = A(1)\n+else:\n+    x = $V\n", "if a:\n        x = A(1)\n    else:\n        x = A(2)"),
     "branches that are written equal may": inside("x = A(1)", "-x = $V\n+if a:\n+    x = $V\n+else:\n+    x = $V\n", "if a:\n        x = A(1)\n    else:\n        x = A(1)"),
     "equal branches of an if that was there are no fault": inside("if a:\n        x = A(1)\n    else:\n        x = A(2)", " else:\n-    x = A(2)\n+    x = A(1)\n", "if a:\n        x = A(1)\n    else:\n        x = A(1)"),

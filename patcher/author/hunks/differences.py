@@ -117,7 +117,7 @@ class _Comparison:
 
     def blocks(self, old: Node, new: Node) -> Iterator[Difference]:
         one, other = old.statements(), new.statements()
-        for i1, i2, j1, j2 in line_edits([self.key(node) for node in one], [self.key(node) for node in other]):
+        for i1, i2, j1, j2 in self.edits(one, other):
             i, j = i1, j1
             for at, to in [*self.paired(one[i1:i2], other[j1:j2]), (i2 - i1, j2 - j1)]:
                 if (i, j) != (i1 + at, j1 + to):
@@ -125,6 +125,16 @@ class _Comparison:
                 if at < i2 - i1:
                     yield from self.statement((old, new), i1 + at, j1 + to)
                 i, j = i1 + at + 1, j1 + to + 1
+
+    def edits(self, one: Sequence[Node], other: Sequence[Node]) -> Iterator[Tuple[int, int, int, int]]:
+        """`line_edits` of statements that count by their lines: of two that change places the shorter one moves."""
+        texts = ((self.before, one), (self.after, other))
+        sizes = {self.key(node): text.text.count("\n", node.start, node.end) + 1 for text, nodes in texts for node in nodes}
+        rows = [[(self.key(node), row) for node in nodes for row in range(sizes[self.key(node)])] for _, nodes in texts]
+        places = [[at for at, node in enumerate(nodes) for _ in range(sizes[self.key(node)])] for _, nodes in texts]
+        old, new = [*places[0], len(one)], [*places[1], len(other)]
+        for i1, i2, j1, j2 in line_edits(*rows):
+            yield old[i1], old[i2], new[j1], new[j2]
 
     def paired(self, deleted: Sequence[Node], inserted: Sequence[Node]) -> List[Tuple[int, int]]:
         """Which of the statements that differ are one that changed: the pairing in order with the highest likeness."""

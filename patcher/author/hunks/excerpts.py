@@ -159,7 +159,7 @@ def _grouped(pairs: Iterable[Pair], stay: AbstractSet[Node]) -> Iterator[Tuple[L
 
 
 def _runs(owner: Node, old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node], List[Node]]]:
-    """Runs of elements that both lists have, without the one beside an insertion or a deletion, which tells its place.
+    """Runs of elements that both lists have, without those beside an insertion or a deletion, which tell its place.
 
     Nor do they have what is the identity of an element that changed: the literals and names before it, of a list or set
     the one directly before it.
@@ -187,7 +187,9 @@ def _runs(owner: Node, old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tup
             before = old[i : i + size]
         elif owner.kind in ("List", "Set") and len(old) - i > size:
             before = old[i + size - 1 : i + size]
-        pairs = zip(old[i : i + size - kept], new[j : j + size - kept])
+        above = matches[index - 1] if index else (0, 0, 0)
+        gone = i > above[0] + above[2] and j == above[1] + above[2] and old[i].kind != "Keyword"
+        pairs = zip(old[i + gone : i + size - kept], new[j + gone : j + size - kept])
         yield from _grouped(pairs, set(filter(is_identity, before)))
 
 
