@@ -226,8 +226,8 @@ def _availability_json(standing: Availability) -> Dict[str, Any]:
 def patchset_json(patchset: Patchset) -> Dict[str, Any]:
     """A patchset as `list --json` has it."""
     ranges = [{"package": variant.package, "versions": variant.versions} for variant in patchset.variants]
-    fields = {key: getattr(patchset, key) for key in ("name", "version", "kind", "summary")}
-    return {**fields, "source": str(patchset.source), "digest": patchset.digest, "packages": ranges}
+    head = {"name": patchset.name, "version": patchset.version, "kind": patchset.kind, "summary": patchset.summary}
+    return {**head, "source": str(patchset.source), "digest": patchset.digest, "packages": ranges}
 
 
 def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
