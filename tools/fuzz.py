@@ -99,7 +99,8 @@ def _built_in() -> Iterator[Case]:
         options = resolve_options(patchset, {})
         yield Case(b"", "", {}, patchset.files["patchset.toml"])
         for name, text in sorted(patchset.files.items()):
-            for patch in parse_spatch(text, name)[1] if name.endswith(".spatch") else ():
+            patches = parse_spatch(text, name)[1] if name.endswith(".spatch") else ()
+            for patch in (patch for patch in patches if not patch.adds):
                 start = text.index(f"--- {patch.paths[0]}")
                 for target in sorted(FIXTURES.glob(f"*/{patch.paths[-1]}")):
                     yield Case(target.read_bytes(), text[start:], options)

@@ -58,7 +58,7 @@ def test_what_is_edited_in_what_it_inserted_takes_the_place_of_its_hunk_alone(wo
 def test_an_edit_that_is_taken_back_takes_its_hunk_along(world):
     captured(world, BOTH, "--adopt")
     captured(world, EDIT, "--adopt")
-    assert "check" not in spatch(world) and world.text() == EDIT
+    assert "@@ check @@" not in spatch(world) and world.text() == EDIT
     done(world("restore"))
     assert world.text() == M
 
