@@ -60,7 +60,6 @@ def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameU
         return None
     use = NameUse(_bound(source.tree.body), set(), set(), set(), {("", name.id) for name in _deleted(source.tree.body)})
     bound_names = _known(source, use.module)
-    lines = [(start - 1, end + 1) for start, end in lines]  # whatever function is near afterwards is near now
     for name, scopes, _ in _near(source.tree.body, lines):
         if not (name.id in bound_names or any(name.id in scope for scope in scopes)):
             use.lost.add(name.id)

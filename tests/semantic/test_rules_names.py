@@ -133,6 +133,8 @@ BROKEN = {  # name: (code, scope, hunk, the problem, "" where every name that st
     "an inserted `del` of what the module reads below": ("y = 1\nx = 2\nprint(y)\n", "<module>", " x = 2\n+del y\n", "nothing binds it there any more"),
     "a read below a `del` that was there before": ("def f(a):\n    y = 1\n    del y\n    x = 1\n    return y\n", "f", "-x = 1\n+x = 2\n", ""),
     "an inserted `del` of an element": ("def f(a):\n    y = [1]\n    print(a)\n    return y\n", "f", " print(a)\n+del y[0]\n", ""),
+    "a removed name of a class, read by a default far below": ("class A:\n    n = 1\n    x = 2\n    def f(self):\n        pass\n\n    def g(self, a=n):\n        return a\n", "A", "-n = 1\n x = 2\n", "nothing binds it there any more"),
+    "what another method read before": ("class A:\n    def f(self):\n        x = 1\n    def g(self):\n        return zz\n", "A.f", " x = 1\n+y = x\n", ""),
     "a `+=` that was wrong before": ("def f(a):\n    print(a)\n    n += 1\n", "f", "-print(a)\n+print(a, 1)\n", ""),
 }  # fmt: skip
 
