@@ -191,13 +191,13 @@ def test_one_of_two_patchsets_is_taken_out_of_an_edited_file_then_the_other(site
     pristine = site.file().read_bytes()
     for first, second in (("ids-fix", DDP), (DDP, "ids-fix")):
         done(site("apply", DDP, "ids-fix", "--patch-dir", "patches"))
-        site.file().write_bytes(MINE + site.file().read_bytes())
+        site.file().write_bytes(site.file().read_bytes() + MINE)  # a patchset inserts above the first line
         part = done(site("restore", first))
         assert f"but for {second}, still applied, and what was edited by hand" in part.out
         told = done(site("status", "--check"), 1)
         assert told.out.count("edited by hand") == 1 and second in told.out
         done(site("restore", second))
-        assert site.file().read_bytes() == MINE + pristine
+        assert site.file().read_bytes() == pristine + MINE
         site.file().write_bytes(pristine)
 
 
