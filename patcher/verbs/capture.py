@@ -32,7 +32,7 @@ from patcher.store.store import Store
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import Texts, listed, one_or_more, shortened
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
-from patcher.verbs.console import Console, decoded
+from patcher.verbs.console import Console
 from patcher.verbs.differences import show_diffs
 from patcher.verbs.drafts import (
     draft_options,
@@ -582,7 +582,7 @@ def _json(outcome: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
             "proven": edited.before.proven,
             "exact": edited.made == edited.file.data,
             "difference": _difference(outcome, edited),
-            "diff": decoded(edited.diff.text),
+            "diff": edited.diff.text,
         }
         for edited in outcome.files
     ]
@@ -593,5 +593,5 @@ def _json(outcome: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
         "left": left_json(outcome.draft),
         "hunks": hunks_json(outcome.draft, explain=explain),
         "releases": releases_json(outcome.releases),
-        "remarks": list(outcome.notes),
+        "remarks": outcome.notes,
     }

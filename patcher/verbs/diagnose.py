@@ -379,7 +379,7 @@ def _run_row(outcome: DiagnoseOutcome, *, has_ended: bool) -> Row:
 def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
     """The whole answer."""
     return {
-        "failures": [failure._asdict() for failure in outcome.failures],
+        "failures": outcome.failures,
         "unexplained": [
             {"error": error.text, **{name: getattr(error, name) for name in ("at", "ranks", "log", "line", "about")}}
             for error in outcome.unexplained

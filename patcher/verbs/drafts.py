@@ -64,8 +64,8 @@ def hunks_json(draft: Draft, *, explain: bool = False) -> List[Dict[str, Any]]:
     hunks: List[Dict[str, Any]] = []
     for file in draft.files:
         for hunk in file.hunks:
-            rejected = {"lost": [form._asdict() for form in hunk.rejected]} if explain else {}
-            hunks.append({"paths": list(file.paths), "text": hunk.text, "line": hunk.line, "form": hunk.form, **rejected})
+            rejected = {"lost": hunk.rejected} if explain else {}
+            hunks.append({"paths": file.paths, "text": hunk.text, "line": hunk.line, "form": hunk.form, **rejected})
     return hunks
 
 

@@ -360,6 +360,6 @@ def command(
         "text": diff,
         "written": [{"path": path, "sha256": digest} for path, digest in outcome.written],
         "answers": [answer_json(answer) for answer in outcome.plan.answers],
-        "notes": list(outcome.plan.notes),
+        "notes": outcome.plan.notes,
     }
     return console.answer(outcome.ok, fields)

@@ -28,7 +28,7 @@ from patcher.message import Message
 from patcher.model import Patchset
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import Texts, listed, one_or_more
-from patcher.verbs.console import Console, decoded
+from patcher.verbs.console import Console
 from patcher.verbs.drafts import also_option, hunks_json, number_of_hunks, release_rows, releases_json, show_hunks
 from patcher.verbs.list import release_ranges
 from patcher.verbs.options import common_options
@@ -325,7 +325,7 @@ def _json(outcome: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
         "versions": {item.package: item.versions for item in outcome.patchset.variants} if outcome.patchset else {},
         "hunks": hunks_json(outcome.draft, explain=explain),
         "files": [
-            {"path": diff.path, "added": diff.added, "removed": diff.removed, "diff": decoded(diff.text)}
+            {"path": diff.path, "added": diff.added, "removed": diff.removed, "diff": diff.text}
             for diff in outcome.files
         ],
         "releases": releases_json(outcome.releases),
@@ -341,5 +341,5 @@ def _json(outcome: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
             {name: getattr(result, name) for name in ("name", "subject", "state", "problem", "hint")}
             for result in outcome.patches
         ],
-        "remarks": list(outcome.notes),
+        "remarks": outcome.notes,
     }

@@ -482,9 +482,9 @@ def _json(outcome: UpdateOutcome) -> Dict[str, Any]:
         "releases": releases,
         "ranges": [{"package": package, "before": before, "now": after} for package, before, after in outcome.ranges],
         "added": outcome.added,
-        "dropped": list(outcome.dropped),
+        "dropped": outcome.dropped,
         "hunks": hunks_json(outcome.draft),
         "left": left_json(outcome.draft),
-        "problems": list(outcome.problems),
-        "remarks": list(outcome.notes),
+        "problems": outcome.problems,
+        "remarks": outcome.notes,
     }
