@@ -91,7 +91,7 @@ def _of_ranks(rows: Sequence[Report], refused: Refused) -> Tuple[List[Conclusion
 
 
 def is_wrong(conclusions: Iterable[Conclusion]) -> bool:
-    """Whether anything was concluded but that the wrapper is another one than DDP."""
+    """Whether there is a conclusion besides the wrapper not being DDP."""
     return any(conclusion.code not in rank.NOTES for conclusion in conclusions)
 
 

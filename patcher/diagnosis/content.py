@@ -27,7 +27,7 @@ _NUMBERED = re.compile(rb"\b[TS]0{1,3}\b|\b000B\b|\bexit|\bstatus\b")  # what is
 
 
 class Content(NamedTuple):
-    """What a paragraph shows: patterns and errors, the lines that take back what was before them, devices."""
+    """What a paragraph shows: patterns and errors, the lines that withdraw what was before them, devices."""
 
     seen: Tuple[Seen, ...]
     chained: Tuple[int, ...]

@@ -107,7 +107,7 @@ def _not_read(first: bytes) -> str:
 
 
 class Tail:
-    """A file that grows: what was written to it since it was read last. A file that was begun anew is read from its start."""
+    """A file that grows: what was written to it since it was read last. One that was truncated is read from its start."""
 
     def __init__(self, path: str, patterns: Sequence[str]) -> None:
         self._path = path
