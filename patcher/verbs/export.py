@@ -25,7 +25,7 @@ from patcher.installed.releases import fetch_wheel
 from patcher.installed.versions import canonical
 from patcher.message import Message, joined
 from patcher.model import ADDED, Patchset, Plan, Requested, State
-from patcher.patchset.layers import is_series, layers_of, patch_name, patch_names
+from patcher.patchset.layers import is_series, layers_of, patch_name
 from patcher.patchset.places import GROUP
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.planner.survey import REWRITER, make_plan, read_facts
@@ -183,9 +183,11 @@ def _series(plan: Plan, env: Environment, requested: Requested, output: Optional
     Raises:
         UsageError: the folder has other patches, which somebody would take for some of these.
     """
-    changed: Dict[str, List[LayerFile]] = {name: [] for name in patch_names(requested.patchset)}
+    assignments = read_facts(env, Wanted((requested,), fresh=True)).assignments
+    hunks = sorted((hunk for (assignment,) in assignments.values() for hunk in assignment.hunks), key=lambda hunk: hunk.layer)
+    changed: Dict[str, List[LayerFile]] = {patch_name(hunk.origin): [] for hunk in hunks}
     pristine = {(file.site, file.path): file.before for file in plan.files}
-    for (site, path), (assignment,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items():
+    for (site, path), (assignment,) in assignments.items():
         source = pristine[site, path]
         for layer in layers_of(assignment.hunks):
             after = REWRITER.rewrite(source, assignment._replace(hunks=layer)).data

@@ -26,6 +26,7 @@ from patcher.author.patches import GivenPatch, given_patches
 from patcher.errors import UsageError
 from patcher.message import Message
 from patcher.model import Patchset
+from patcher.patchset.layers import patch_name
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import Texts, listed, one_or_more
 from patcher.verbs.console import Console
@@ -137,6 +138,7 @@ def import_(
     inputs = given_patches(words, data, digest)
     env = place.environment()
     events.started(env)
+    series = series.installed(env) if series else None
     releases, problems = _further(env, inputs, further, fuzz, events) if further else ([], [])
     importer = Importer(env, series, fuzz, one_or_more(leave_out), releases)
     importer.notes.update(dict.fromkeys(problems))
@@ -193,7 +195,16 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
         return outcome._replace(patchset=write_folder(outcome.folder, proof.texts))
     if list(importer.patches) == list(series.patches):
         return outcome._replace(patchset=series.patchset)
-    texts = more_series_files(series, importer.patches, changed, proof.targets)
+    variants, targets = series.patchset.variants, proof.targets
+    numbers = {variants[number].package: number for number in series.numbers}
+    by_number = {numbers.get(target.package, len(variants) + at): target for at, target in enumerate(targets)}
+    texts = more_series_files(series, importer.patches, changed, by_number)
+    others = [variant.versions for number, variant in enumerate(variants) if number not in series.numbers]
+    if others:
+        names = [patch_name(name) for name in importer.patches if name not in series.patches]
+        note = "{names}: not in the variant for {ranges}: import it where such a release is installed"
+        missing = Message(note, names=listed(names), ranges=listed(others, "or"))
+        outcome = outcome._replace(notes=(*outcome.notes, missing))
     return outcome._replace(patchset=write_folder(outcome.folder, texts, replace=True))
 
 
@@ -325,8 +336,7 @@ def _json(outcome: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
         "versions": {item.package: item.versions for item in outcome.patchset.variants} if outcome.patchset else {},
         "hunks": hunks_json(outcome.draft, explain=explain),
         "files": [
-            {"path": diff.path, "added": diff.added, "removed": diff.removed, "diff": diff.text}
-            for diff in outcome.files
+            {"path": diff.path, "added": diff.added, "removed": diff.removed, "diff": diff.text} for diff in outcome.files
         ],
         "releases": releases_json(outcome.releases),
         "left": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
@@ -172,10 +173,10 @@ def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
 
 
 def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
-    """Take the patches out of a series that all releases have; none where one of the releases does not fit."""
-    series = find_series(outcome.patchset.name, str(outcome.folder))
+    """Take the patches out of a series that all releases have, of its variants for them; none where one does not fit."""
+    series, old = find_series(outcome.patchset.name, str(outcome.folder)), outcome.patchset
     if series is None:
-        problem = Message("--drop-upstream: {name} is no series of patches", name=outcome.patchset.name)
+        problem = Message("--drop-upstream: {name} has a variant that is no series of patches", name=old.name)
         raise SitepatchError(problem, "a patchset that all releases have is removed whole")
     if outcome.problems or not outcome.releases or not all(tried.holds for tried in outcome.releases):
         return outcome
@@ -184,20 +185,28 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
         words.setdefault(patch.name, set()).add(patch.word)
     upstream = {State.UPSTREAM.value}
     dropped = tuple(name for name, states in words.items() if upstream <= states <= {*upstream, State.NOT_NEEDED.value})
-    patches = {name: spatch for name, spatch in series.patches.items() if patch_name(name) not in dropped}
     if not dropped:
         return outcome._replace(notes=(Message("these releases have no patch of it"),))
-    if not patches:
-        raise SitepatchError("these releases have every patch of it", "remove {folder}", folder=outcome.folder)
-    targets = []
-    for number, variant in enumerate(outcome.patchset.variants):
-        proven = [tried.located.version for tried in outcome.releases if tried.variant == number]
-        targets += [PackageRange(variant.package, "", proven_range(proven))] if proven else []
-    old = outcome.patchset.variants
-    patchset = write_folder(outcome.folder, more_series_files(series, patches, (), targets), replace=True)
-    remove_files(outcome.folder, set(series.patches) - set(patches))
-    ranges = tuple((former.package, former.versions, new.versions) for former, new in zip(old, patchset.variants))
-    return outcome._replace(patchset=patchset, ranges=ranges, dropped=dropped, written=True)
+    versions: Dict[int, List[str]] = {}
+    for tried in outcome.releases:
+        versions.setdefault(tried.variant, []).append(tried.located.version)
+    series = series._replace(numbers=tuple(versions))
+    names = {name for name in chain(*series.lists.values()) if patch_name(name) not in dropped}
+    if not all(names & set(listed_names) for listed_names in series.lists.values()):
+        hint = Message("remove {folder}, or the [[variant]] for them", folder=outcome.folder)
+        raise SitepatchError("these releases have every patch of it", hint)
+    targets = {
+        number: PackageRange(old.variants[number].package, "", proven_range(proven)) for number, proven in versions.items()
+    }
+    texts = more_series_files(series, {name: text for name, text in old.files.items() if name in names}, (), targets)
+    patchset = write_folder(outcome.folder, texts, replace=True)
+    remove_files(outcome.folder, set(old.files) - set(patchset.files))
+    ranges = [
+        (variant.package, variant.versions, patchset.variants[number].versions) for number, variant in enumerate(old.variants)
+    ]
+    return outcome._replace(
+        patchset=patchset, ranges=tuple(ranges[number] for number in sorted(versions)), dropped=dropped, written=True
+    )
 
 
 def _all_tried(versions: str, proven: Sequence[str], to: Sequence[str]) -> bool:
@@ -344,7 +353,8 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
         )
     owner = tried.located.distribution if nearest.distributions else ""
     target = PackageRange(nearest.package, owner, f"=={release}")
-    entry = series_variant(target, names) if drifted else variant_text(target, [spatch])
+    names = names if drifted else [spatch]
+    entry = series_variant(target, names) if nearest.series else variant_text(target, names)
     if nearest.names:
         entry += f"names = {written_list(nearest.names)}\n"
     variants = list(patchset.variants)
@@ -404,8 +414,8 @@ def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_u
     Of a series the patches that do not fit are opened one by one, each as those before it make its files. What was edited is
     in the patchset: a run that was interrupted goes on with the next one.
 
-    With --drop-upstream the patches of a series go that all of these releases have themselves; it is then for these releases
-    alone. Where one of them does not fit nothing is changed.
+    With --drop-upstream the patches of a series go that all of these releases have themselves; its variant for them is then
+    for these releases alone. Where one of them does not fit nothing is changed.
     """
     if copy or drop_upstream or not edit:
         return _report(
