@@ -55,14 +55,15 @@ def output_folder(name: str, output: Optional[AnyPath] = None, note: Callable[[s
     """
     if not re.fullmatch(NAME, name):
         raise UsageError("found the name {name}, expected {form}", name=shown_value(name), form=NAME_FORM)
-    folder = _folder(name, output)
+    folder = named_folder(name, output)
     _check_free(folder)
     if (Path(builtin_dir()) / name).is_dir():
         note(Message('a built-in patchset is called "{name}", too; this one is taken instead where both are found', name=name))
     return folder
 
 
-def _folder(name: str, output: Optional[AnyPath]) -> Path:
+def named_folder(name: str, output: Optional[AnyPath] = None) -> Path:
+    """The folder of a patchset in a directory (default `./patchsets`), or that itself if it is called so."""
     folder = Path(output if output is not None else PATCHSETS)
     return folder if folder.absolute().name == name else folder / name
 
@@ -130,7 +131,7 @@ def find_series(name: str, output: Optional[AnyPath] = None) -> Optional[SeriesF
     Raises:
         PatchError: it is invalid.
     """
-    folder = _folder(name, output)
+    folder = named_folder(name, output)
     if not (folder / MANIFEST).is_file():
         return None
     patchset = load_patchset(folder, PatchsetSource(str(folder)))
