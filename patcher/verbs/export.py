@@ -6,7 +6,7 @@ import re
 from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import click
 
@@ -326,15 +326,7 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
 @click.option("--wheel", "wheels", metavar="FILE", multiple=True, help="The wheel of the release; else pip fetches it.")
 @settings_option
 @common_options()
-def command(
-    console: Console,
-    names: Tuple[str, ...],
-    form: str,
-    output: str,
-    against: str,
-    wheels: Tuple[str, ...],
-    settings: Tuple[str, ...],
-) -> int:
+def command(console: Console, names: Tuple[str, ...], form: str, **options: Any) -> int:
     """Export what patchsets make of the release that is installed, for those without sitepatch.
 
     As a patch for git apply and patch -p1, of a series a mail for each of its patches, for git am as well; or the wheel of the
@@ -343,9 +335,7 @@ def command(
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
     sitepatch, which then lists it.
     """
-    outcome = export(
-        names, settings, form=form, place=console.place, output=output, wheels=wheels, against=against, events=console
-    )
+    outcome = export(names, form=form, place=console.place, events=console, **options)
     console.notes(outcome.plan.notes)
     console.rows(answer_rows(outcome.plan.failed), err=True)
     console.suggest_explain(outcome.plan.failed, console.place.patch_dirs)

@@ -235,17 +235,7 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
 @click.option("--hash", "digest", metavar="sha256:HEX", default="", help="The hash that the file at the URL must have.")
 @click.option("--explain", is_flag=True, help="Show the forms of each hunk that were not chosen, and why.")
 @common_options(sources=False)
-def command(
-    console: Console,
-    patches: Tuple[str, ...],
-    name: str,
-    output: Optional[str],
-    also: Tuple[str, ...],
-    leave_out: Tuple[str, ...],
-    fuzz: int,
-    digest: str,
-    explain: bool,
-) -> int:
+def command(console: Console, patches: Tuple[str, ...], explain: bool, **options: Any) -> int:
     """Make a patchset of a diff, or of a series of patches.
 
     FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt series; URL
@@ -263,18 +253,7 @@ def command(
         if sys.stdin is None:
             raise UsageError("standard input is closed", "name a file")
         data, patches = sys.stdin.buffer.read(), (Message("standard input"),)
-    outcome = import_(
-        patches,
-        name=name,
-        place=console.place,
-        data=data,
-        output=output,
-        also=also,
-        leave_out=leave_out,
-        fuzz=fuzz,
-        digest=digest,
-        events=console,
-    )
+    outcome = import_(patches, place=console.place, data=data, events=console, **options)
     console.notes(outcome.notes)
     if outcome.single or console.verbose or explain:
         show_hunks(console, outcome.draft, explain=explain)

@@ -39,8 +39,7 @@ from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.console import Console
-from patcher.verbs.drafts import hunks_json, left_json, left_rows, show_hunks
-from patcher.verbs.editor import edit_copies
+from patcher.verbs.drafts import edit_copies, hunks_json, left_json, left_rows, show_hunks
 from patcher.verbs.explained import explanation_row, hunk_json
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, SILENT, Events, Place
