@@ -12,8 +12,7 @@ import click
 
 from patcher.author.diffs.patchfile import read_head
 from patcher.author.draft import package_of
-from patcher.author.export import LayerFile, PatchedFile, mail, patch
-from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repack
+from patcher.author.export import LayerFile, OpenWheel, PatchedFile, mail, new_name, open_wheel, patch, recorded, repack
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted

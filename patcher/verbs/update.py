@@ -48,7 +48,7 @@ from patcher.verbs.styles import Row
 
 if TYPE_CHECKING:
     from patcher.patchset.places import AnyPath
-    from patcher.verbs.releases.tried import TriedRelease
+    from patcher.verbs.proving import TriedRelease
 
 
 class UpdateOutcome(NamedTuple):
@@ -141,8 +141,8 @@ def copy_release(name: str, to: Texts = (), *, place: Place = HERE, events: Even
 
 def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
     """The patchset and what it does to the requested releases; nothing is changed."""
+    from patcher.verbs.proving import try_on_releases
     from patcher.verbs.releases.against import check_against  # with the engine
-    from patcher.verbs.releases.tried import try_on_releases
 
     check_against(to, "--to")
     folder, patchset = own_folder(name, place.patch_dirs)
