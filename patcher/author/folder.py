@@ -169,18 +169,8 @@ def series_files(
     head: Head, patches: Mapping[str, str], paths: Sequence[str], targets: Sequence[PackageRange]
 ) -> Dict[str, str]:
     """The texts of a series' folder: `patches` are the `.spatch` files by name, in order; they change the files `paths`."""
-    variants = [series_variant(target, patches) for target in targets]
+    variants = [variant_text(target, patches, series=True) for target in targets]
     return {MANIFEST: _manifest(head, variants, paths), **patches}
-
-
-def series_variant(target: PackageRange, patches: Iterable[str]) -> str:
-    """A `[[variant]]` of a series."""
-    return variant_text(target, []).replace("patches = []", f"patches = {_column(patches)}") + "series = true\n"
-
-
-def _column(texts: Iterable[str]) -> str:
-    """Texts as an array of TOML with a line for each."""
-    return "[\n" + "".join(f"    {written_toml(text)},\n" for text in texts) + "]"
 
 
 def more_series_files(
@@ -208,7 +198,7 @@ def more_series_files(
         if number in lists:
             manifest = with_versions(manifest, number, target.versions)
         else:
-            manifest = with_variant(manifest, series_variant(target, patches))
+            manifest = with_variant(manifest, variant_text(target, patches, series=True))
     return {MANIFEST: with_imports(manifest, series.patchset, paths), **patches}
 
 
@@ -271,12 +261,16 @@ def _manifest(head: Head, variants: Sequence[str], paths: Sequence[str]) -> str:
     return "\n".join(tables)
 
 
-def variant_text(target: PackageRange, patches: Iterable[str]) -> str:
-    """A `[[variant]]` of a manifest."""
+def variant_text(target: PackageRange, patches: Iterable[str], *, series: bool = False, names: Sequence[str] = ()) -> str:
+    """A `[[variant]]` of a manifest, of a series with a line for each patch."""
     text = "[[variant]]\n" + _items({"package": target.package, "versions": target.versions})
     if target.distribution not in ("", target.package):
         text += f"distributions = {written_list([target.distribution])}\n"
-    return f"{text}patches = {written_list(patches)}\n"
+    if series:
+        text += "patches = [\n" + "".join(f"    {written_toml(patch)},\n" for patch in patches) + "]\nseries = true\n"
+    else:
+        text += f"patches = {written_list(patches)}\n"
+    return text + (f"names = {written_list(names)}\n" if names else "")
 
 
 def _module(path: str) -> str:

@@ -24,7 +24,6 @@ from patcher.model import FilePatch, Located, Progress
 from patcher.patchset.layers import patch_name
 from patcher.store.retry import settled
 from patcher.text.diffs import FileDiff, diff_texts
-from patcher.text.listed import listed
 
 IMPORTED, IN_PLACE, LEFT_OUT, NOT_IMPORTED = "imported", Message("in place"), Message("left out"), Message("not imported")
 _SUFFIX = ".spatch"
@@ -91,17 +90,6 @@ def _edits_of(matches: Iterable[FileMatch]) -> List[FileEdit]:
         before = edits[match.path].before if match.path in edits else match.before
         edits[match.path] = FileEdit(match.path, before, match.after)
     return list(edits.values())
-
-
-def _with_releases(match: FileMatch, releases: Sequence[Release]) -> FileMatch:
-    """A problem whose hint names the releases to which the section can be applied."""
-    texts = ((release, release.texts.get(match.path)) for release in releases)
-    fits = [release.located.version for release, text in texts if text is not None and _with_section(text, match)]
-    if not fits:
-        return match
-    name = match.located.distribution if match.located else ""
-    hint = Message("it applies to {name} {names}", name=name, names=listed(fits))
-    return match._replace(hint=joined("\n", filter(None, (match.hint, hint))))
 
 
 def _with_section(text: bytes, match: FileMatch) -> bytes:
@@ -253,8 +241,7 @@ class Importer:
         if given.error:
             return result._replace(problem=given.error.message, hint=given.error.hint)
         matches = self._found(given)
-        releases = [item.release._replace(texts=item.texts) for item in self.releases]
-        problems = tuple(_with_releases(match, releases) for match in matches if match.problem)
+        problems = tuple(match for match in matches if match.problem)
         taken = [match for match in matches if match.located and not match.problem]
         self._noted(given.name, _notes_on(taken))
         parts = _left_of(matches)
@@ -264,7 +251,7 @@ class Importer:
             reasons = joined("\n", (Message("{path}: {problem}", path=path, problem=problem) for path, problem in paths))
             return result._replace(problem=reasons, hint=joined("\n", (match.hint for match in problems)))
         edits, added = _edits_of(match for match in taken if not match.adds), [match for match in taken if match.adds]
-        files = generalise(edits, [release.texts for release in releases]).files
+        files = generalise(edits, [item.texts for item in self.releases]).files
         draft = Draft((*files, *(added_file(match.path, match.after) for match in added)))
         text = "{paths}: it is not byte for byte as with the diff: {difference}"
         self._noted(given.name, (Message(text, paths=file.paths[0], difference=file.difference) for file in draft.unlike))

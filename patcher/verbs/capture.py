@@ -39,14 +39,14 @@ from patcher.verbs.drafts import (
     number_of_hunks,
     release_rows,
     releases_json,
+    show_how_to_apply,
     show_hunks,
+    show_written,
 )
-from patcher.verbs.list import release_ranges
 from patcher.verbs.options import common_options, patient, verify_option
 from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
 from patcher.verbs.report import report_outcome, show_applied
 from patcher.verbs.rows import answer_rows
-from patcher.verbs.styles import Row
 from patcher.verify import IMPORT
 
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ def command(
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
     outcome = capture(words, place=console.place, pristine=pristine, copy=copy, events=console, **options)
     if copy:
-        return report_copies(console, outcome, options["output"], explain=explain)
+        return report_copies(console, outcome, explain=explain)
     _show(console, outcome, explain=explain)
     if outcome.ok and (adopting or _agreed(console)):
         applied = adopt(outcome, place=console.place, verify=verify, events=console)
@@ -376,12 +376,11 @@ def command(
     return console.answer(outcome.ok, {"written": False, **_json(outcome, explain=explain)})
 
 
-def report_copies(console: Console, outcome: CaptureOutcome, output: Optional[str], *, explain: bool) -> int:
+def report_copies(console: Console, outcome: CaptureOutcome, *, explain: bool) -> int:
     """Report what was captured of copies, and the command that applies it."""
     _show(console, outcome, explain=explain)
     if outcome.folder:
-        options = ["--patch-dir", str(outcome.folder.parent)] if output else []
-        console.info("apply it with: {how}", how=console.command("apply", outcome.name, *options))
+        show_how_to_apply(console, outcome.name, outcome.folder)
     return console.answer(outcome.ok, {"written": False, **_json(outcome, explain=explain)})
 
 
@@ -408,13 +407,13 @@ def _show(console: Console, outcome: CaptureOutcome, *, explain: bool) -> None:
         template = "{path}: the patchset does not make it byte for byte as it was edited: {what}"
         console.note(template, path=path, what=outcome.difference(edited) or Message("see below"))
         show_diffs(console, [diff_texts("", path, edited.file.data, edited.made)])
-    variants = outcome.requested.patchset.variants if outcome.requested else ()
     summary = Message("{hunks} in {folder}", hunks=number_of_hunks(draft), folder=folder)
     if outcome.gone:
         summary = Message("{what} in the place of {gone}", what=summary, gone=outcome.gone)
     elif not any(file.hunks for file in draft.files):
         summary = Message("{folder}, as it stands", folder=folder)
-    console.info_rows([Row("captured", (Message("{what}, for {ranges}", what=summary, ranges=release_ranges(variants)),))])
+    if outcome.requested:
+        show_written(console, "captured", summary, outcome.requested.patchset)
 
 
 def _json(outcome: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:

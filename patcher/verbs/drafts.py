@@ -11,11 +11,14 @@ from typing import Any, Callable, Dict, List, Sequence
 import click
 
 from patcher.author.draft import Draft
+from patcher.author.folder import PATCHSETS
 from patcher.errors import SitepatchError
 from patcher.message import Message
+from patcher.model import Patchset
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled
 from patcher.verbs.console import Console
+from patcher.verbs.list import release_ranges
 from patcher.verbs.releases.outcome import ReleaseOutcome
 from patcher.verbs.styles import Row, color_diff, style
 
@@ -40,7 +43,7 @@ def draft_options(*, named: bool = True) -> Callable[[Callable[..., int]], Calla
     return decorate
 
 
-also_option = click.option(
+also_option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
     "--also",
     metavar="RELEASE|DIR",
     multiple=True,
@@ -155,6 +158,18 @@ def releases_json(releases: Sequence[ReleaseOutcome]) -> List[Dict[str, Any]]:
         }
         for outcome in releases
     ]
+
+
+def show_written(console: Console, word: str, summary: str, patchset: Patchset) -> None:
+    """Say what was written, and for which releases it is."""
+    written = Message("{what}, for {ranges}", what=summary, ranges=release_ranges(patchset.variants))
+    console.info_rows([Row(word, (written,))])
+
+
+def show_how_to_apply(console: Console, name: str, folder: Path) -> None:
+    """Say with what a patchset that was written is applied."""
+    options = [] if str(folder.parent) == PATCHSETS else ["--patch-dir", str(folder.parent)]
+    console.info("apply it with: {command}", command=console.command("apply", name, *options))
 
 
 def number_of_hunks(draft: Draft) -> str:

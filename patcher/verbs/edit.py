@@ -98,6 +98,6 @@ def command(
 
     def run() -> int:
         outcome = capture(name=name, place=console.place, output=output, copy=copies.folder, events=console, **options)
-        return report_copies(console, outcome, output, explain=explain)
+        return report_copies(console, outcome, explain=explain)
 
     return edit_copies(console, copies.folder, copies.paths[0] if file or len(copies.paths) == 1 else "", go_on, run)

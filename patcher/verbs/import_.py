@@ -30,8 +30,16 @@ from patcher.patchset.layers import patch_name
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import Texts, listed, one_or_more
 from patcher.verbs.console import Console
-from patcher.verbs.drafts import also_option, hunks_json, number_of_hunks, release_rows, releases_json, show_hunks
-from patcher.verbs.list import release_ranges
+from patcher.verbs.drafts import (
+    also_option,
+    hunks_json,
+    number_of_hunks,
+    release_rows,
+    releases_json,
+    show_how_to_apply,
+    show_hunks,
+    show_written,
+)
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.styles import Row, color_diff, hint_lines
@@ -272,11 +280,9 @@ def _show_end(console: Console, outcome: ImportOutcome) -> None:
             if outcome.single
             else Message("{good} of {number} patches", good=good, number=len(outcome.patches))
         )
-        ranges = release_ranges(outcome.patchset.variants)
-        written = Message("{number} in {folder}, for {ranges}", number=number, folder=outcome.folder, ranges=ranges)
-        console.info_rows([Row("imported", (written,))])
-        options = [] if str(outcome.folder.parent) == "patchsets" else ["--patch-dir", str(outcome.folder.parent)]
-        console.info("apply it with: {command}", command=console.command("apply", outcome.patchset.name, *options))
+        summary = Message("{hunks} in {folder}", hunks=number, folder=outcome.folder)
+        show_written(console, "imported", summary, outcome.patchset)
+        show_how_to_apply(console, outcome.patchset.name, outcome.folder)
     if outcome.patches and not outcome.ok:
         failed = sum(result.failed for result in outcome.patches)
         template = "{failed} of {number} patches; once mended, the same command imports them"

@@ -81,11 +81,14 @@ def further_releases(
             if not isinstance(folder, SitepatchError) and not all((folder / path).is_file() for path in paths):
                 folder = whole_package(home._replace(site=str(folder), version=version), paths, events)
             if isinstance(folder, SitepatchError):
-                reason = one_line(folder.message)
-                problems.append(Message("{name} {version}: {reason}", name=name, version=version, reason=reason))
+                problems.append(_not_fetched(name, version, folder))
             else:
                 releases.append(_release(home._replace(site=str(folder), version=version), paths))
     return releases, problems
+
+
+def _not_fetched(name: str, version: str, error: SitepatchError) -> str:
+    return Message("{name} {version}: {reason}", name=name, version=version, reason=one_line(error.message))
 
 
 def whole_package(release: Located, paths: Set[str], events: Events) -> Union[Path, SitepatchError]:
@@ -230,8 +233,8 @@ def _releases(place: Place, patchset: Patchset, to: Sequence[str], events: Event
     versions = [release.version for release in releases]
     versions += [version for _, version, error in failed if not isinstance(error, NoRelease)]
     # where one distribution has a version, others need not, as for `check --against`
-    problems: List[str] = [
-        Message("{name} {version}: {reason}", name=name, version=version, reason=one_line(error.message))
+    problems = [
+        _not_fetched(name, version, error)
         for name, version, error in failed
         if not (isinstance(error, NoRelease) and matching_versions(version, versions))
     ]

@@ -18,10 +18,8 @@ from patcher.author.folder import (
     more_series_files,
     own_folder,
     remove_files,
-    series_variant,
     variant_text,
     write_folder,
-    written_list,
 )
 from patcher.author.ranges import ended, overlapping, proven_range, widened, with_patches_list, with_variant, with_versions
 from patcher.engine.spatch.hunk import parse_spatch
@@ -212,8 +210,9 @@ def _all_tried(versions: str, proven: Sequence[str], to: Sequence[str]) -> bool:
     """Whether what is asked for has every release from a range to those that it is widened to."""
     new = [version for version in proven if not accepts(versions, version)]
     ranges = ["" if request == ALL else request for request in to if request == ALL or is_range(request)]
-    is_covered = any(overlap(request, versions) and all(accepts(request, version) for version in new) for request in ranges)
-    return is_covered or not new
+    return not new or any(
+        overlap(request, versions) and all(accepts(request, version) for version in new) for request in ranges
+    )
 
 
 def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping[str, str], extra: str = "") -> UpdateOutcome:
@@ -310,34 +309,48 @@ def _moved(site: str, patch: FilePatch) -> List[str]:
     return [max(paths, key=paths.count)] if paths else []
 
 
-def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
-    """Add a variant made of the edited copies."""
+def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str, events: Events) -> List[FileEdit]:
+    """What was edited in the copies.
+
+    Raises:
+        SitepatchError: nothing.
+    """
     from patcher.author.begun import without_marks  # with the engine
-    from patcher.author.hunks.generalise import generalise
+
+    edits: List[FileEdit] = []
+    is_saved = False
+    for path, (original, begun) in _texts(outcome.patchset, tried, events).items():
+        saved = read_installed(copy, path)
+        is_saved = is_saved or saved not in (begun, None)
+        edits += [FileEdit(path, original, without_marks(saved))] if saved is not None else []
+    if not is_saved:
+        raise SitepatchError("{advice}: nothing was edited", Message("save the file in the editor"), advice=copy)
+    return [edit for edit in edits if edit.before != edit.after]
+
+
+def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
+    """Add a variant made of the edited copies; of a series one with the edited patch in the place of the one that drifted."""
+    from patcher.author.hunks.generalise import generalise  # with the engine
     from patcher.author.proof import check_edit
 
     tried, patchset = _unfit(outcome.releases), outcome.patchset
-    begun_texts = _texts(patchset, tried, events).items()
-    texts = {path: (original, begun, read_installed(copy, path)) for path, (original, begun) in begun_texts}
-    if all(saved in (begun, None) for _, begun, saved in texts.values()):
-        raise SitepatchError("{advice}: nothing was edited", Message("save the file in the editor"), advice=copy)
-    edited = ((path, original, without_marks(saved)) for path, (original, _, saved) in texts.items() if saved is not None)
-    edits = [FileEdit(path, original, saved) for path, original, saved in edited if saved != original]
+    edits = _edits(outcome, tried, copy, events)
     outcome = outcome._replace(draft=generalise(edits))
     if not outcome.draft.complete or not any(file.hunks for file in outcome.draft.files):
         return outcome
     release = tried.located.version.split("+")[0]
     nearest, drifted = patchset.variants[tried.variant], _drifted(tried)
     spatch = f"{drifted or patchset.name}-{release}.spatch"
-    written = [source for file, source in patchset.files.items() if file.endswith(".spatch") and patch_name(file) == drifted]
-    prose = parse_spatch(written[0], spatch)[0] if written else ""
-    files = {spatch: outcome.draft.spatch(prose)}
+    written = next(
+        (text for name, text in patchset.files.items() if name.endswith(".spatch") and patch_name(name) == drifted), ""
+    )
+    text = outcome.draft.spatch(parse_spatch(written, spatch)[0] if written else "")
     destination = outcome.folder / spatch
-    left = destination.is_file() and spatch not in patchset.files and read_file(destination) == files[spatch].encode("utf-8")
+    left = destination.is_file() and spatch not in patchset.files and read_file(destination) == text.encode("utf-8")
     if destination.exists() and not left:  # that of a run which was killed before it wrote the manifest is no obstacle
         hint = Message("edit it, or remove it and its [[variant]] first")
         raise SitepatchError.at(Location(str(destination)), "is there already", hint)
-    patches = parse_spatch(files[spatch], spatch)[1]
+    patches = parse_spatch(text, spatch)[1]
     for edit in edits:
         check_edit(edit, outcome.draft, patches)
     differing = "{paths}: it is not byte for byte as edited: {difference}"
@@ -347,19 +360,14 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
     names = [spatch if patch_name(name) == drifted else name for name in _spatches(nearest, outcome.folder)]
     if drifted and nearest.versions == f"=={release}":  # the variant that is being made
         manifest = with_patches_list(patchset.files[MANIFEST], tried.variant, names)
-        return outcome._replace(
-            patchset=write_folder(outcome.folder, {**files, MANIFEST: manifest}, replace=True), written=True
-        )
-    owner = tried.located.distribution if nearest.distributions else ""
-    target = PackageRange(nearest.package, owner, f"=={release}")
-    names = names if drifted else [spatch]
-    entry = series_variant(target, names) if nearest.series else variant_text(target, names)
-    if nearest.names:
-        entry += f"names = {written_list(nearest.names)}\n"
+        patchset = write_folder(outcome.folder, {spatch: text, MANIFEST: manifest}, replace=True)
+        return outcome._replace(patchset=patchset, written=True)
+    target = PackageRange(nearest.package, tried.located.distribution if nearest.distributions else "", f"=={release}")
+    entry = variant_text(target, names if drifted else [spatch], series=nearest.series, names=nearest.names)
     variants = list(patchset.variants)
     if tried.inside:
         variants[tried.variant] = nearest._replace(versions=_ended(outcome, tried, to, place))
-    return _written(outcome, variants, files, entry)
+    return _written(outcome, variants, {spatch: text}, entry)
 
 
 def _spatches(variant: Variant, folder: Path) -> List[str]:
