@@ -147,7 +147,7 @@ def test_a_public_name_means_one_thing():
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
     "hook/backend.py", "hook/boot.py", "overlay/boot.py", "diagnosis/child.py",
     "verify/child.py", "verify/namespace.py",
-    "installed/session.py",  # ends nothing: where pip would, with its settings, it says why
+    "installed/index.py",  # ends nothing: where pip would, with its settings, it says why
 }  # fmt: skip
 
 
@@ -176,7 +176,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["store/folder.py", "store/lock.py"], "the store: all that is written into a site directory"),
     **dict.fromkeys(["verbs/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     "system/output.py": "a file that the user has named",
-    "author/wheel.py": "the wheel that is exported, where --output says",
+    "author/export.py": "the wheel that is exported, where --output says",
     **dict.fromkeys(["author/copies.py", "verbs/demo.py", "installed/index.py"], "a directory of their own"),
     **dict.fromkeys(["patchset/results.py", "system/cache.py", "installed/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "verbs/run.py"], "the cache of overlays"),

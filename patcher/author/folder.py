@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from functools import reduce
 from pathlib import Path
 from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -12,14 +13,17 @@ from patcher.author.diffs.patchfile import Patch
 from patcher.author.draft import Draft, package_of
 from patcher.author.manifest import with_imports, with_patch_files, with_variant, with_versions
 from patcher.errors import SitepatchError, UsageError
+from patcher.installed.environment import locate
+from patcher.installed.interpreter import Environment
 from patcher.message import Message
-from patcher.model import Patchset, PatchsetSource
+from patcher.model import FilePatch, Patchset, PatchsetSource, Variant
 from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
 from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, AnyPath, builtin_dir, patchset_folders
-from patcher.patchset.sources import find_patchset
-from patcher.patchset.toml import written_toml
+from patcher.patchset.sources import choose_variant, find_patchset, paths_of, pick_variants
+from patcher.patchset.toml import decode_toml, written_toml
 from patcher.system.decode import shown_value
 from patcher.system.output import write_output
+from patcher.text.listed import listed
 
 PATCHSETS = "patchsets"
 
@@ -51,33 +55,74 @@ def output_folder(name: str, output: Optional[AnyPath] = None, note: Callable[[s
     """
     if not re.fullmatch(NAME, name):
         raise UsageError("found the name {name}, expected {form}", name=shown_value(name), form=NAME_FORM)
-    folder = _folder(name, output)
+    folder = named_folder(name, output)
     _check_free(folder)
     if (Path(builtin_dir()) / name).is_dir():
         note(Message('a built-in patchset is called "{name}", too; this one is taken instead where both are found', name=name))
     return folder
 
 
-def _folder(name: str, output: Optional[AnyPath]) -> Path:
+def named_folder(name: str, output: Optional[AnyPath] = None) -> Path:
+    """The folder of a patchset in a directory (default `./patchsets`), or that itself if it is called so."""
     folder = Path(output if output is not None else PATCHSETS)
     return folder if folder.absolute().name == name else folder / name
 
 
 class SeriesFolder(NamedTuple):
-    """A series that is there already, and its patchset."""
+    """A series that is there already, and its patchset; `numbers` are the indices of the variants that are meant."""
 
     folder: Path
     patchset: Patchset
+    numbers: Tuple[int, ...]
 
     @property
-    def manifest(self) -> str:
-        """The text of its manifest."""
-        return self.patchset.files[MANIFEST]
+    def lists(self) -> Dict[int, List[str]]:
+        """The `.spatch` files of each variant that is meant, as the manifest names them."""
+        tables = decode_toml(self.patchset.files[MANIFEST], self.folder / MANIFEST)["variant"]
+        return {number: tables[number]["patches"] for number in self.numbers}
 
     @property
-    def patches(self) -> Dict[str, str]:
-        """Its `.spatch` files by name, in the order in which the manifest names them."""
-        return {name: text for name, text in self.patchset.files.items() if name.endswith(".spatch")}
+    def patches(self) -> Dict[str, List[FilePatch]]:
+        """What is in these variants of each of their `.spatch` files, in the order of the series."""
+        patches: Dict[str, List[FilePatch]] = {}
+        for number, names in self.lists.items():
+            for patch in self.patchset.variants[number].patches:
+                patches.setdefault(names[patch.hunks[0].layer], []).append(patch)
+        names = reduce(in_order, self.lists.values(), [])
+        return {name: patches[name] for name in names if name in patches}
+
+    def installed(self, env: Environment) -> SeriesFolder:
+        """The series with the one variant of each package that is for what is installed; a package's only one always is.
+
+        Raises:
+            SitepatchError: none is for it.
+        """
+        numbers: List[int] = []
+        for package, variants in pick_variants(self.patchset).items():
+            variant: Optional[Variant] = variants[0]
+            if len(variants) > 1:
+                version = locate(env, package, paths_of(variants)).version
+                variant = choose_variant(variants, version)
+                if variant is None:
+                    template = "{name} is for {package} {ranges}, and {version} is installed"
+                    ranges = listed([variant.versions for variant in variants], "or")
+                    problem = Message(template, name=self.folder.name, package=package, ranges=ranges, version=version)
+                    raise SitepatchError(
+                        problem, "sitepatch update {name} --to {version}", name=self.folder.name, version=version
+                    )
+            numbers += [number for number, other in enumerate(self.patchset.variants) if other is variant]
+        return self._replace(numbers=tuple(numbers))
+
+
+def in_order(there: Sequence[str], names: Sequence[str]) -> List[str]:
+    """The patches of a series that are there and those that come, each of these where it is in its own order."""
+    order = list(there)
+    for number, name in enumerate(names):
+        if name not in order:
+            before = next((other for other in reversed(names[:number]) if other in order), "")
+            after = next((other for other in names[number:] if other in order), "")
+            order.insert(order.index(before) + 1 if before else order.index(after) if after else len(order), name)
+    return order
 
 
 def find_series(name: str, output: Optional[AnyPath] = None) -> Optional[SeriesFolder]:
@@ -86,14 +131,13 @@ def find_series(name: str, output: Optional[AnyPath] = None) -> Optional[SeriesF
     Raises:
         PatchError: it is invalid.
     """
-    folder = _folder(name, output)
+    folder = named_folder(name, output)
     if not (folder / MANIFEST).is_file():
         return None
     patchset = load_patchset(folder, PatchsetSource(str(folder)))
-    packages = {variant.package for variant in patchset.variants}
-    if not all(variant.series for variant in patchset.variants) or len(packages) < len(patchset.variants):
+    if not all(variant.series for variant in patchset.variants):
         return None
-    return SeriesFolder(folder, patchset)
+    return SeriesFolder(folder, patchset, tuple(range(len(patchset.variants))))
 
 
 def _check_free(folder: Path) -> None:
@@ -125,33 +169,33 @@ def series_files(
     head: Head, patches: Mapping[str, str], paths: Sequence[str], targets: Sequence[PackageRange]
 ) -> Dict[str, str]:
     """The texts of a series' folder: `patches` are the `.spatch` files by name, in order; they change the files `paths`."""
-    variants = [series_variant(target, patches) for target in targets]
+    variants = [variant_text(target, patches, series=True) for target in targets]
     return {MANIFEST: _manifest(head, variants, paths), **patches}
 
 
-def series_variant(target: PackageRange, patches: Iterable[str]) -> str:
-    """A `[[variant]]` of a series."""
-    return variant_text(target, []).replace("patches = []", f"patches = {_column(patches)}") + "series = true\n"
-
-
-def _column(texts: Iterable[str]) -> str:
-    """Texts as an array of TOML with a line for each."""
-    return "[\n" + "".join(f"    {written_toml(text)},\n" for text in texts) + "]"
-
-
 def more_series_files(
-    series: SeriesFolder, patches: Mapping[str, str], paths: Sequence[str], targets: Sequence[PackageRange]
+    series: SeriesFolder, patches: Mapping[str, str], paths: Sequence[str], targets: Mapping[int, PackageRange]
 ) -> Dict[str, str]:
-    """The texts of a series' folder with further patches and ranges, its manifest changed in those lines alone."""
-    variants, manifest = series.patchset.variants, series.manifest
-    for number in range(len(variants)):
-        manifest = with_patch_files(manifest, number, list(patches))
-    packages = [variant.package for variant in variants]
-    for target in targets:
-        if target.package in packages:
-            manifest = with_versions(manifest, packages.index(target.package), target.versions)
+    """The texts of a series' folder with other patches and ranges, its manifest changed in those lines alone.
+
+    Args:
+        series: the series, with the variants that change.
+        patches: the texts of their `.spatch` files by name, in order; those that are not among them go.
+        paths: the files that they change.
+        targets: the range of each of these variants by its index, and that of each further one.
+    """
+    manifest, lists = series.patchset.files[MANIFEST], series.lists
+    every = {name for names in lists.values() for name in names}
+    for number, names in lists.items():
+        kept = [name for name in names if name in patches]
+        manifest = with_patch_files(
+            manifest, number, in_order(kept, [name for name in patches if name in kept or name not in every])
+        )
+    for number, target in targets.items():
+        if number in lists:
+            manifest = with_versions(manifest, number, target.versions)
         else:
-            manifest = with_variant(manifest, series_variant(target, patches))
+            manifest = with_variant(manifest, variant_text(target, patches, series=True))
     return {MANIFEST: with_modules(manifest, series.patchset, paths), **patches}
 
 
@@ -213,12 +257,16 @@ def _manifest(head: Head, variants: Sequence[str], paths: Sequence[str]) -> str:
     return "\n".join(tables)
 
 
-def variant_text(target: PackageRange, patches: Iterable[str]) -> str:
-    """A `[[variant]]` of a manifest."""
+def variant_text(target: PackageRange, patches: Iterable[str], *, series: bool = False, names: Sequence[str] = ()) -> str:
+    """A `[[variant]]` of a manifest, of a series with a line for each patch."""
     text = "[[variant]]\n" + _items({"package": target.package, "versions": target.versions})
     if target.distribution not in ("", target.package):
         text += f"distributions = {written_list([target.distribution])}\n"
-    return f"{text}patches = {written_list(patches)}\n"
+    if series:
+        text += "patches = [\n" + "".join(f"    {written_toml(patch)},\n" for patch in patches) + "]\nseries = true\n"
+    else:
+        text += f"patches = {written_list(patches)}\n"
+    return text + (f"names = {written_list(names)}\n" if names else "")
 
 
 def _module(path: str) -> str:

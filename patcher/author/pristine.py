@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.author.changed import InstalledFile
+from patcher.author.draft import FileEdit
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.installed.distribution import origin
 from patcher.installed.index import Pip
@@ -42,6 +43,24 @@ class Original(NamedTuple):
     where: str
     pristine: bytes
     proven: bool = True
+
+
+class EditedFile(NamedTuple):
+    """A file that was edited, what it was `before`, and what a patchset makes of that (`made`)."""
+
+    file: InstalledFile
+    before: Original
+    made: bytes = b""
+
+    @property
+    def key(self) -> Tuple[str, str]:
+        """Its site directory, and its path below that."""
+        return self.file.site, self.file.path
+
+    @property
+    def edit(self) -> FileEdit:
+        """The text before and after the edit."""
+        return FileEdit(self.file.path, self.before.data, self.file.data)
 
 
 class NotFound(NamedTuple):

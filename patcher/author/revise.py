@@ -3,17 +3,167 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
+from patcher.author.changed import InstalledFile
 from patcher.author.draft import Draft, DraftFile, FileEdit, added_file
+from patcher.author.folder import with_modules
 from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
+from patcher.author.manifest import with_version
+from patcher.author.pristine import EditedFile, Original
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
-from patcher.errors import PatchError
-from patcher.facts import Assignment
-from patcher.model import HunkText
+from patcher.errors import PatchError, SitepatchError, UsageError
+from patcher.facts import Assignment, Wanted
+from patcher.installed.interpreter import Environment
+from patcher.message import Message
+from patcher.model import HunkText, PatchsetSource, Requested
+from patcher.patchset.layers import is_series
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import MANIFEST
+from patcher.patchset.sources import resolve_options
+from patcher.planner.survey import make_plan, read_facts
+from patcher.store.status import read_installed, statuses
+from patcher.store.store import Store
 from patcher.text.diffs import diff_texts
+
+_FileKey = Tuple[str, str]
+"""A site directory, and a path below it."""
+
+
+class Revision(NamedTuple):
+    """The new hunks of a patchset, how many of its old ones go, and the texts of its folder that change, {} for none."""
+
+    draft: Draft
+    gone: int
+    texts: Dict[str, str]
+
+
+class WrittenPatchset(NamedTuple):
+    """A patchset that is to be revised, with its options.
+
+    Attributes:
+        folder: its folder.
+        requested: the patchset.
+        assignments: its hunks for each file.
+        without: of each file in which it is applied the text without it, and the pristine one.
+    """
+
+    folder: Path
+    requested: Requested
+    assignments: Mapping[_FileKey, Assignment]
+    without: Mapping[_FileKey, Tuple[bytes, bytes]]
+
+    @property
+    def paths(self) -> List[str]:
+        """The installed files that it changes."""
+        return [path for site, path in self.assignments if Path(site, path).is_file()]
+
+    @property
+    def added(self) -> List[str]:
+        """The files that it adds."""
+        return [assignment.path for assignment in self.assignments.values() if assignment.adds]
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Its texts by file name."""
+        return self.requested.patchset.files
+
+    def with_patched(self, files: Sequence[EditedFile], copies: str) -> Tuple[EditedFile, ...]:
+        """The edited files, and the others that the patchset is for: each as it is without the patchset, and as it is now.
+
+        What is now is taken from the directory of `copies` where that has it, "" for none.
+        """
+        edits = {edited.key: edited for edited in files}
+        for (site, path), assignment in self.assignments.items():
+            current = read_installed(copies, path) if copies else None
+            current = read_installed(site, path) if current is None else current
+            edited = edits.get((site, path))
+            if current is None:
+                continue
+            file = edited.file if edited else InstalledFile(assignment.located, path, (), current)
+            if (site, path) in self.without:
+                data, pristine = self.without[site, path]
+                where = Message("what is there without {name}", name=self.requested.patchset.name)
+                edits[site, path] = EditedFile(file, Original(data, where, pristine))
+            elif edited is None:
+                edits[site, path] = EditedFile(file, Original(current, Message("the installed file"), current))
+        return tuple(edits.values())
+
+    def revision(self, files: Sequence[EditedFile], others: Sequence[Mapping[str, bytes]]) -> Revision:
+        """What becomes of the patchset with these edits; `others` as `generalise` takes them.
+
+        Raises:
+            SitepatchError: it is not for the package of a file, or nothing is left of it.
+        """
+        results = [(edited, revise(edited.edit, self.assignments.get(edited.key), others)) for edited in files]
+        revision = Revision(
+            Draft(tuple(result.draft for _, result in results)), sum(len(result.gone) for _, result in results), {}
+        )
+        if not (revision.gone or any(file.hunks for file in revision.draft.files)):
+            return revision
+        gone: Dict[str, Set[int]] = {}  # by `.spatch`, as is what comes
+        added: Dict[str, Dict[str, str]] = {}
+        for edited, result in results:
+            home, path, hunks = self._home(edited.file), edited.file.path, "\n".join(hunk.text for hunk in result.draft.hunks)
+            for hunk in result.gone:
+                gone.setdefault(self._name(hunk), set()).add(hunk.line)
+            if hunks:
+                added.setdefault(home, {})[path] = f"+++ {path}\n{hunks}" if result.draft.adds else hunks
+        texts = {
+            name: revised_spatch(self.files[name], name, gone.get(name, set()), added.get(name, {}))
+            for name in dict.fromkeys((*gone, *added))
+        }
+        patchset = self.requested.patchset
+        if not all(texts.values()):
+            raise SitepatchError("{name}: nothing is left of it", "remove {folder}", name=patchset.name, folder=self.folder)
+        fresh = [edited.file.path for edited in files if edited.key not in self.assignments]
+        manifest = with_version(with_modules(self.files[MANIFEST], patchset, fresh), raised(patchset.version))
+        return revision._replace(texts={**texts, MANIFEST: manifest})
+
+    def _name(self, hunk: HunkText) -> str:
+        return Path(hunk.origin).relative_to(self.folder).as_posix()
+
+    def _home(self, file: InstalledFile) -> str:
+        """The `.spatch` in which the hunks of a file are, or come: that of the first file of its package."""
+        own = self.assignments.get((file.site, file.path))
+        package = (entry for entry in self.assignments.values() if entry.located.package == file.located.package)
+        home = own or next(package, None)
+        if home is None:
+            template = "{path}: was edited too, and {name} has no hunk for {release}"
+            hint = Message("name the files that are meant, or capture it under another name")
+            name = self.requested.patchset.name
+            raise SitepatchError(template, hint, path=file.path, name=name, release=file.release)
+        return self._name(home.hunks[-1])
+
+
+def written_patchset(env: Environment, name: str, folder: Optional[Path]) -> Optional[WrittenPatchset]:
+    """The patchset in a folder, with what it is and does here; None where there is none.
+
+    Raises:
+        UsageError: another one of that name is applied.
+        SitepatchError: it is a series.
+    """
+    applied = [(item, step) for item in statuses(env) for step in item.receipt.steps if step.patchset == name]
+    if folder is None:
+        if applied:
+            raise UsageError("{name}: a patchset of this name is applied here", Message("choose another name"), name=name)
+        return None
+    patchset = load_patchset(folder, PatchsetSource(str(folder)))
+    if is_series(patchset):
+        hint = Message("capture the edit under another name")
+        raise SitepatchError("{name} is a series: its patches are not edited together", hint, name=name)
+    requested = Requested(patchset, applied[0][1].options if applied else resolve_options(patchset, {}))
+    assignments = {key: first for key, (first,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items()}
+    after = {(file.site, file.path): file.after for file in make_plan(env, Wanted((), (name,), force=True)).files}
+    texts: Dict[_FileKey, Tuple[bytes, bytes]] = {}
+    for item, _ in applied:
+        key = item.site, item.receipt.path
+        if key in after:
+            texts[key] = after[key], Store(item.site).pristine(item.receipt.pristine)
+    return WrittenPatchset(folder, requested, assignments, texts)
 
 
 class RevisedFile(NamedTuple):
@@ -109,16 +259,3 @@ def revised_spatch(text: str, origin: str, gone: Set[int], added: Mapping[str, s
 def raised(version: str) -> str:
     """A version, its last number raised by one."""
     return re.sub(r"\d+(?=\D*$)", lambda number: str(int(number[0]) + 1), version)
-
-
-def by_spatch(files: Sequence[RevisedFile], homes: Mapping[str, str]) -> Tuple[Dict[str, Set[int]], Dict[str, Dict[str, str]]]:
-    """By `.spatch` file: the lines of the hunks that go, and the hunks that come; `homes` has the `.spatch` of a path."""
-    gone: Dict[str, Set[int]] = {}
-    added: Dict[str, Dict[str, str]] = {}
-    for file in files:
-        for hunk in file.gone:
-            gone.setdefault(hunk.origin, set()).add(hunk.line)
-        if file.draft.hunks:
-            path, texts = file.draft.paths[0], [hunk.text for hunk in file.draft.hunks]
-            added.setdefault(homes[path], {})[path] = f"+++ {path}\n{texts[0]}" if file.draft.adds else "\n".join(texts)
-    return gone, added

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.changed import home_of
@@ -9,7 +10,7 @@ from patcher.author.diffs.apply import apply_hunks
 from patcher.author.diffs.locate import FileMatch, InstalledSources
 from patcher.author.diffs.patchfile import read_head
 from patcher.author.draft import Draft, FileEdit, LeftOut, added_file
-from patcher.author.folder import SeriesFolder, spatch_text
+from patcher.author.folder import SeriesFolder, in_order, spatch_text
 from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
 from patcher.author.patches import GivenPatch
@@ -17,13 +18,12 @@ from patcher.author.proof import Release, by_package, with_patches
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.interpreter import Environment
-from patcher.installed.versions import says_nothing
+from patcher.installed.versions import is_version, says_nothing
 from patcher.message import Message, joined
 from patcher.model import FilePatch, Located, Progress
 from patcher.patchset.layers import patch_name
 from patcher.store.retry import settled
 from patcher.text.diffs import FileDiff, diff_texts
-from patcher.text.listed import listed
 
 IMPORTED, IN_PLACE, LEFT_OUT, NOT_IMPORTED = "imported", Message("in place"), Message("left out"), Message("not imported")
 _SUFFIX = ".spatch"
@@ -92,32 +92,10 @@ def _edits_of(matches: Iterable[FileMatch]) -> List[FileEdit]:
     return list(edits.values())
 
 
-def _with_releases(match: FileMatch, releases: Sequence[Release]) -> FileMatch:
-    """A problem whose hint names the releases to which the section can be applied."""
-    texts = ((release, release.texts.get(match.path)) for release in releases)
-    fits = [release.located.version for release, text in texts if text is not None and _with_section(text, match)]
-    if not fits:
-        return match
-    name = match.located.distribution if match.located else ""
-    hint = Message("it applies to {name} {names}", name=name, names=listed(fits))
-    return match._replace(hint=joined("\n", filter(None, (match.hint, hint))))
-
-
 def _with_section(text: bytes, match: FileMatch) -> bytes:
     """A file with the hunks of a section; b"" where not all can be applied."""
     result = apply_hunks(text, match.section.hunks)
     return b"" if result.problems else result.after
-
-
-def _ordered(names: Sequence[str], there: Sequence[str]) -> List[str]:
-    """The patches of a series that are there and those that come, each of these where it is in its own order."""
-    order = list(there)
-    for number, name in enumerate(names):
-        if name not in order:
-            before = next((other for other in reversed(names[:number]) if other in order), "")
-            after = next((other for other in names[number:] if other in order), "")
-            order.insert(order.index(before) + 1 if before else order.index(after) if after else len(order), name)
-    return order
 
 
 class _Release:
@@ -174,8 +152,8 @@ class Importer:
         """Import patches, in their order; nothing is written."""
         self.single = len(given) == 1 and self.series is None
         there = list(map(patch_name, self.series.patches)) if self.series else []
-        by_name = {patch.name: patch for patch in given}
-        order = _ordered(list(by_name), there)
+        by_name = {self._name_there(patch.name, there, given): patch for patch in given}
+        order = in_order(there, list(by_name))
         results: List[PatchResult] = []
         for number, name in enumerate(order, 1):
             results.append(self._kept(name, by_name.get(name)) if name in there else self._imported(by_name[name]))
@@ -203,11 +181,24 @@ class Importer:
         return [(release, {path: text for path, text in texts.items() if text}) for release, texts in pairs]
 
     # one patch --------------------------------------------------------------------------------------------------------
+    def _name_there(self, name: str, there: Sequence[str], given: Sequence[GivenPatch]) -> str:
+        """The name that a patch has in the series: what is `fix` in another variant may be `fix-1.2` in this one."""
+        if not self.series or name in there or name + _SUFFIX not in self.series.patchset.files:
+            return name
+        own = [other for other in there if other.startswith(f"{name}-") and is_version(other[len(name) + 1 :])]
+        return next((other for other in own if other not in [patch.name for patch in given]), name)
+
+    def _free_name(self, name: str, text: str, version: str) -> str:
+        """The name under which the text of a new patch is written: another variant's of that name may have another text."""
+        files = self.series.patchset.files if self.series else {}
+        release = f"{name}-{version.split('+')[0]}"
+        names = chain((name, release), (f"{release}-{number}" for number in count(2)))
+        return next(other for other in names if files.get(other + _SUFFIX, text) == text)
+
     def _kept(self, name: str, given: Optional[GivenPatch]) -> PatchResult:
         """A patch that the folder has already: it stays as it is."""
         assert self.series
-        text = self.series.patches[name + _SUFFIX]
-        prose, patches = parse_spatch(text, name + _SUFFIX)
+        text, patches = self.series.patchset.files[name + _SUFFIX], self.series.patches[name + _SUFFIX]
         problem = self._hunks_applied(patches)
         if problem:
             raise SitepatchError(
@@ -221,13 +212,14 @@ class Importer:
         self.patches[name + _SUFFIX] = text
         before = dict(self.sources.patched)
         taken = self._found(given) if given and not given.error else []
-        if any(match.problem for match in taken) or not taken:  # it was written or changed by hand
+        differing = self._differing(Draft(()), {match.path: match.after for match in taken if match.located})
+        if any(match.problem for match in taken) or differing or not taken:  # it was written or changed by hand
             self.sources.patched = before
             for path in self._paths_of(patches):
                 self.sources.patched[path] = self.pristine[path][0], self.texts[path]
         for release in self.releases:
             release.advance(patches, [match for match in taken if match.located and not match.problem])
-        return PatchResult(name, read_head(prose).subject, IN_PLACE)
+        return PatchResult(name, read_head(parse_spatch(text, name)[0]).subject, IN_PLACE)
 
     def _imported(self, given: GivenPatch) -> PatchResult:
         """A patch that is new: its `.spatch`, or why there is none, with everything as it was before."""
@@ -249,8 +241,7 @@ class Importer:
         if given.error:
             return result._replace(problem=given.error.message, hint=given.error.hint)
         matches = self._found(given)
-        releases = [item.release._replace(texts=item.texts) for item in self.releases]
-        problems = tuple(_with_releases(match, releases) for match in matches if match.problem)
+        problems = tuple(match for match in matches if match.problem)
         taken = [match for match in matches if match.located and not match.problem]
         self._noted(given.name, _notes_on(taken))
         parts = _left_of(matches)
@@ -260,7 +251,7 @@ class Importer:
             reasons = joined("\n", (Message("{path}: {problem}", path=path, problem=problem) for path, problem in paths))
             return result._replace(problem=reasons, hint=joined("\n", (match.hint for match in problems)))
         edits, added = _edits_of(match for match in taken if not match.adds), [match for match in taken if match.adds]
-        files = generalise(edits, [release.texts for release in releases]).files
+        files = generalise(edits, [item.texts for item in self.releases]).files
         draft = Draft((*files, *(added_file(match.path, match.after) for match in added)))
         text = "{paths}: it is not byte for byte as with the diff: {difference}"
         self._noted(given.name, (Message(text, paths=file.paths[0], difference=file.difference) for file in draft.unlike))
@@ -271,7 +262,8 @@ class Importer:
         if not any(file.hunks for file in draft.files):
             return result._replace(state=LEFT_OUT, problem=Message("it changes no code that is installed"))
         text = spatch_text(given.patch, draft)
-        patches = parse_spatch(text, given.name + _SUFFIX)[1]
+        name = self._free_name(given.name, text, next((match.located.version for match in taken if match.located), ""))
+        patches = parse_spatch(text, name + _SUFFIX)[1]
         problem = self._hunks_applied(patches) or self._differing(draft, {match.path: match.after for match in taken})
         if problem and self.single:
             path, why = problem.split(": ", 1)
@@ -280,10 +272,10 @@ class Importer:
             return result._replace(draft=Draft(()), problem=problem)
         if result.missing:
             return result
-        self.patches[given.name + _SUFFIX] = text
+        self.patches[name + _SUFFIX] = text
         for release in self.releases:
             release.advance(patches, taken)
-        return result._replace(state=IMPORTED)
+        return result._replace(name=name, state=IMPORTED)
 
     def _noted(self, name: str, notes: Iterable[str]) -> None:
         self.notes.update((note if self.single else Message("{name}: {note}", name=name, note=note), None) for note in notes)

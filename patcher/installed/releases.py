@@ -22,11 +22,10 @@ from urllib.parse import unquote
 from patcher.errors import SitepatchError
 from patcher.installed.distribution import origin
 from patcher.installed.index import AGAIN, Listing, NoWheel, Pip, WheelLink
-from patcher.installed.record import recorded_hash, recorded_in
+from patcher.installed.record import hashes_recorded, recorded_in
 from patcher.installed.remote import widen
 from patcher.installed.versions import canonical
 from patcher.message import Message
-from patcher.model import Located
 from patcher.system.archive import archive_errors, member
 from patcher.system.reading import files_digest, read_file
 from patcher.text.listed import normalized
@@ -44,7 +43,7 @@ def cached_release(cache: Path, distribution: str, version: str, paths: Iterable
     for folder in sorted(_home(cache, distribution, version).glob("[0-9a-f]*")):
         if _damage(folder):
             shutil.rmtree(folder, ignore_errors=True)
-        elif all((folder / path).is_file() or _recorded(folder, path) is None for path in paths):
+        elif all((folder / path).is_file() for path in hashes_recorded(str(folder), paths)):
             with suppress(OSError):  # it belongs to another user
                 os.utime(folder.parent)  # used now, for `doctor --clean-cache`
             return folder
@@ -209,17 +208,11 @@ def _damage(folder: Path) -> str:
     """What is wrong with an unpacked release: no metadata, or a file that is not as its RECORD says; "" if nothing is."""
     if len(list(folder.glob("*.dist-info/METADATA"))) != 1:
         return Message("it has no METADATA")
-    for file in _files(folder):
-        path = file.relative_to(folder).as_posix()
-        expected = _recorded(folder, path)
-        if expected is not None and hashlib.sha256(file.read_bytes()).hexdigest() != expected:
+    files = {file.relative_to(folder).as_posix(): file for file in _files(folder)}
+    for path, digests in hashes_recorded(str(folder), files).items():
+        if hashlib.sha256(files[path].read_bytes()).hexdigest() not in digests:
             return Message("{path} is not the file that its RECORD lists (another sha256)", path=path)
     return ""
-
-
-def _recorded(folder: Path, path: str) -> Optional[str]:
-    infos = [str(record.parent) for record in folder.glob("*.dist-info/RECORD")]
-    return recorded_hash(Located("", str(folder), "", "", infos[0]), path) if infos else None
 
 
 def _key(folder: Path) -> str:

@@ -5,31 +5,28 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import click
 
-from patcher.author.changed import InstalledFile, find_changed
+from patcher.author.changed import find_changed
 from patcher.author.copies import copied
-from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import PATCHSETS, Head, keep_beside, output_folder, patchset_files, with_modules, write_folder
-from patcher.author.manifest import with_version
-from patcher.author.pristine import Original, find_originals
+from patcher.author.draft import Draft
+from patcher.author.folder import Head, keep_beside, named_folder, output_folder, patchset_files, write_folder
+from patcher.author.pristine import EditedFile, find_originals
 from patcher.errors import SitepatchError, StoreError, UsageError
-from patcher.facts import Assignment, Wanted
+from patcher.facts import Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Located, PatchsetSource, Plan, Requested
-from patcher.patchset.layers import is_series
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
-from patcher.planner.survey import HandEdit, HandEdits, make_plan, read_facts
+from patcher.planner.survey import HandEdit, HandEdits, make_plan
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
-from patcher.store.status import read_installed, statuses
-from patcher.store.store import Store
-from patcher.text.diffs import FileDiff, diff_texts
+from patcher.store.status import read_installed
+from patcher.text.diffs import diff_texts
 from patcher.text.listed import Texts, listed, one_or_more, shortened
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
 from patcher.verbs.console import Console
@@ -42,41 +39,21 @@ from patcher.verbs.drafts import (
     number_of_hunks,
     release_rows,
     releases_json,
+    show_how_to_apply,
     show_hunks,
+    show_written,
 )
-from patcher.verbs.list import release_ranges
 from patcher.verbs.options import common_options, patient, verify_option
 from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
 from patcher.verbs.report import report_outcome, show_applied
 from patcher.verbs.rows import answer_rows
-from patcher.verbs.styles import Row
 from patcher.verify import IMPORT
 
 if TYPE_CHECKING:
+    from patcher.author.proof import Release
+    from patcher.author.revise import WrittenPatchset
     from patcher.patchset.places import AnyPath
     from patcher.verbs.releases.outcome import ReleaseOutcome
-
-
-FileKey = Tuple[str, str]
-"""A site directory, and a path below it."""
-
-
-class Captured(NamedTuple):
-    """One edited file: what it was `before` the edit, and what the patchset makes of that (`made`)."""
-
-    file: InstalledFile
-    before: Original
-    made: bytes = b""
-
-    @property
-    def edit(self) -> FileEdit:
-        """The text before and after the edit."""
-        return FileEdit(self.file.path, self.before.data, self.file.data)
-
-    @property
-    def diff(self) -> FileDiff:
-        """The edit as a diff."""
-        return diff_texts(self.file.site, self.file.path, self.before.data, self.file.data)
 
 
 class CaptureOutcome(NamedTuple):
@@ -85,7 +62,7 @@ class CaptureOutcome(NamedTuple):
     Attributes:
         name: that of the patchset.
         env: the environment.
-        files: the edited files.
+        files: the edited files, with what the patchset makes of each.
         notes: remarks for the user.
         copy: the directory of the copies that were edited, "" where the installed files were.
         draft: the hunks; of a patchset that is revised the new ones.
@@ -98,7 +75,7 @@ class CaptureOutcome(NamedTuple):
 
     name: str
     env: Environment
-    files: Tuple[Captured, ...]
+    files: Tuple[EditedFile, ...]
     notes: Tuple[str, ...]
     copy: str = ""
     draft: Draft = Draft(())
@@ -119,6 +96,10 @@ class CaptureOutcome(NamedTuple):
         from patcher.author.proof import by_package  # with the engine
 
         return by_package((edited.file.located, edited.file.path) for edited in self.files)
+
+    def difference(self, edited: EditedFile) -> str:
+        """How the layout of a file differs from what was edited, "" where it does not."""
+        return next((file.difference for file in self.draft.files if edited.file.path in file.paths), "")
 
 
 def capture(
@@ -152,31 +133,31 @@ def capture(
         UsageError: a patchset of that name is applied and is not that of the folder, or there is no such package or file.
         SitepatchError: nothing was edited, or what a file was before is not found.
     """
-    from patcher.verbs.proving import check_also  # with the engine
+    from patcher.author.revise import written_patchset  # with the engine
+    from patcher.verbs.proving import check_also, further_releases
 
-    existing = _existing(name, output)
-    folder = existing or output_folder(name, output, events.note)
+    folder = named_folder(name, output)
+    existing = folder if (folder / MANIFEST).is_file() else None
+    if existing is None:
+        output_folder(name, output, events.note)
     check_also(one_or_more(also))
     env = place.environment()
     events.started(env)
     note_interrupted(env, events)
-    old = _old(env, name, existing)
+    old = written_patchset(env, name, existing)
     words = one_or_more(words)
     notes: List[str] = []
     if copy:
-        files = [Captured(*pair) for pair in copied(env, Path(copy), old.added if old else ())]
+        files = [EditedFile(*pair) for pair in copied(env, Path(copy), old.added if old else ())]
     else:
         files, notes = _edited(env, (*words, *(old.paths if old and words else ())), os.fspath(pristine), events)
     _check_apart(files)
-    outcome = CaptureOutcome(name, env, tuple(files), tuple(notes), os.fspath(copy))
-    if old:
-        outcome = outcome._replace(files=_with_patched(outcome, old))
-        outcome, texts = _revised(outcome, old, one_or_more(also), events, partial=partial)
-    else:
-        outcome, texts = _drafted(outcome, folder, one_or_more(also), summary, events, partial=partial)
-        if not texts:
-            return outcome
-    if not (outcome.draft.complete or partial):
+    every = old.with_patched(files, os.fspath(copy)) if old else tuple(files)
+    outcome = CaptureOutcome(name, env, every, tuple(notes), os.fspath(copy))
+    releases, unread = further_releases(one_or_more(also), outcome.packages, events)
+    outcome = outcome._replace(notes=(*outcome.notes, *unread))
+    outcome, texts = _revised(outcome, old, releases) if old else _drafted(outcome, folder, releases, summary)
+    if not (texts or old) or not (outcome.draft.complete or partial):
         return outcome
     patchset = load_patchset(folder, PatchsetSource(str(folder)), {**old.files, **texts} if old else texts)
     options = old.requested.options if old else resolve_options(patchset, {})
@@ -191,27 +172,19 @@ def capture(
     return outcome._replace(notes=(*outcome.notes, *_remarks(outcome, folder))) if old and texts else outcome
 
 
-def _existing(name: str, output: Optional[AnyPath]) -> Optional[Path]:
-    """The folder of the patchset of this name, if it was captured before."""
-    folder = Path(PATCHSETS if output is None else output)
-    places = (folder, folder / name)
-    return next((place for place in places if place.absolute().name == name and (place / MANIFEST).is_file()), None)
-
-
 def _drafted(
-    outcome: CaptureOutcome, folder: Path, also: Sequence[str], summary: str, events: Events, *, partial: bool
+    outcome: CaptureOutcome, folder: Path, releases: Sequence[Release], summary: str
 ) -> Tuple[CaptureOutcome, Dict[str, str]]:
-    """The outcome with its hunks and the further releases; and the texts of the folder, {} where none is to be written."""
+    """The outcome with its hunks and what they do to the further releases; and the texts of the folder, {} without a hunk."""
     from patcher.author.hunks.generalise import generalise  # with the engine
-    from patcher.verbs.proving import further_releases, prove
+    from patcher.verbs.proving import prove
 
-    releases, unread = further_releases(also, outcome.packages, events)
     draft = generalise([edited.edit for edited in outcome.files], [release.texts for release in releases])
-    outcome = outcome._replace(draft=draft, notes=(*outcome.notes, *unread))
+    outcome = outcome._replace(draft=draft)
     written = {path for file in draft.files if file.hunks for path in file.paths}
-    if not written or not (draft.complete or partial):
-        return outcome, {}
     kept = outcome._replace(files=tuple(edited for edited in outcome.files if edited.file.path in written))
+    if not kept.files:
+        return outcome, {}
     named = shortened([edited.file.path for edited in kept.files], 2)
     origin = Message("Captured from {releases}.", releases=", ".join(dict.fromkeys(item.file.release for item in kept.files)))
     head = Head(outcome.name, summary or Message("Edits made by hand in {named}", named=named), origin)
@@ -224,146 +197,32 @@ def _drafted(
     return outcome._replace(releases=proof.releases), proof.texts
 
 
+def _revised(
+    outcome: CaptureOutcome, old: WrittenPatchset, releases: Sequence[Release]
+) -> Tuple[CaptureOutcome, Dict[str, str]]:
+    """The outcome with the new hunks and what becomes of further releases; and the texts that change, {} for none."""
+    from patcher.verbs.releases.against import try_release  # with the engine
+
+    edits = [edited for edited in outcome.files if edited.before.data != edited.file.data]
+    draft, gone, texts = old.revision(edits, [release.texts for release in releases])
+    outcome = outcome._replace(draft=draft, gone=gone)
+    if not texts:
+        if outcome.copy and draft.complete:
+            raise SitepatchError("{folder}: nothing was edited", "save the file in the editor", folder=outcome.copy)
+        return outcome, {}
+    loose = load_patchset(old.folder, old.requested.patchset.source, {**old.files, **texts})
+    loose = loose._replace(variants=tuple(variant._replace(versions="") for variant in loose.variants))
+    requested = Requested(loose, old.requested.options)
+    return outcome._replace(releases=tuple(try_release(requested, release.located) for release in releases)), texts
+
+
 def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
     """The outcome with the plan, and with what the patchset makes of each file."""
     edits = None if outcome.copy else _hand_edits(outcome.files)
     plan = make_plan(outcome.env, Wanted((requested,), force=edits is not None), edits=edits)
     results = {(file.site, file.path): file.after for file in plan.files}
-    files = (
-        edited._replace(made=results.get((edited.file.site, edited.file.path), edited.before.data)) for edited in outcome.files
-    )
+    files = (edited._replace(made=results.get(edited.key, edited.before.data)) for edited in outcome.files)
     return outcome._replace(files=tuple(files), plan=plan)
-
-
-# a patchset that is there already --------------------------------------------------------------------------------------
-class _Old(NamedTuple):
-    """A patchset that is to be revised, with its options.
-
-    Attributes:
-        folder: its folder.
-        requested: the patchset.
-        assignments: its hunks for each file.
-        without: of each file in which it is applied the text without it, and the pristine one.
-    """
-
-    folder: Path
-    requested: Requested
-    assignments: Mapping[FileKey, Assignment]
-    without: Mapping[FileKey, Tuple[bytes, bytes]]
-
-    @property
-    def paths(self) -> List[str]:
-        """The installed files that it changes."""
-        return [path for site, path in self.assignments if Path(site, path).is_file()]
-
-    @property
-    def added(self) -> List[str]:
-        """The files that it adds."""
-        return [assignment.path for assignment in self.assignments.values() if assignment.adds]
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        """Its texts by file name."""
-        return self.requested.patchset.files
-
-
-def _old(env: Environment, name: str, folder: Optional[Path]) -> Optional[_Old]:
-    """The patchset in a folder, with what it is and does here; None where there is none.
-
-    Raises:
-        UsageError: another one of that name is applied.
-        SitepatchError: it is a series.
-    """
-    applied = [(item, step) for item in statuses(env) for step in item.receipt.steps if step.patchset == name]
-    if folder is None:
-        if applied:
-            raise UsageError("{name}: a patchset of this name is applied here", Message("choose another name"), name=name)
-        return None
-    patchset = load_patchset(folder, PatchsetSource(str(folder)))
-    if is_series(patchset):
-        hint = Message("capture the edit under another name")
-        raise SitepatchError("{name} is a series: its patches are not edited together", hint, name=name)
-    requested = Requested(patchset, applied[0][1].options if applied else resolve_options(patchset, {}))
-    assignments = {key: first for key, (first,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items()}
-    plan = make_plan(env, Wanted((), (name,), force=True))
-    pristine = {(item.site, item.receipt.path): Store(item.site).pristine(item.receipt.pristine) for item, _ in applied}
-    without = {(file.site, file.path): file.after for file in plan.files}
-    return _Old(folder, requested, assignments, {key: (without[key], pristine[key]) for key in pristine if key in without})
-
-
-def _with_patched(outcome: CaptureOutcome, old: _Old) -> Tuple[Captured, ...]:
-    """The edited files, and the others that the patchset is for: each as it is without the patchset, and as it is now."""
-    files = {(edited.file.site, edited.file.path): edited for edited in outcome.files}
-    for (site, path), assignment in old.assignments.items():
-        current = read_installed(outcome.copy, path) if outcome.copy else None
-        current = read_installed(site, path) if current is None else current
-        captured = files.get((site, path))
-        if current is None:
-            continue
-        file = captured.file if captured else InstalledFile(assignment.located, path, (), current)
-        if (site, path) in old.without:
-            data, pristine = old.without[site, path]
-            where = Message("what is there without {name}", name=outcome.name)
-            files[site, path] = Captured(file, Original(data, where, pristine))
-        elif captured is None:
-            files[site, path] = Captured(file, Original(current, Message("the installed file"), current))
-    return tuple(files.values())
-
-
-def _revised(
-    outcome: CaptureOutcome, old: _Old, also: Sequence[str], events: Events, *, partial: bool
-) -> Tuple[CaptureOutcome, Dict[str, str]]:
-    """The outcome with the new hunks and the further releases; and the texts that change, {} for none."""
-    from patcher.author.revise import by_spatch, raised, revise, revised_spatch  # with the engine
-    from patcher.verbs.proving import further_releases
-    from patcher.verbs.releases.against import try_release
-
-    releases, unread = further_releases(also, outcome.packages, events)
-    texts = [release.texts for release in releases]
-    edits = [edited for edited in outcome.files if edited.before.data != edited.file.data]
-    results = [revise(edited.edit, old.assignments.get((edited.file.site, edited.file.path)), texts) for edited in edits]
-    draft, gone = Draft(tuple(result.draft for result in results)), sum(len(result.gone) for result in results)
-    outcome = outcome._replace(draft=draft, gone=gone, notes=(*outcome.notes, *unread))
-    if not (gone or any(file.hunks for file in draft.files)):
-        if outcome.copy and draft.complete:
-            raise SitepatchError("{folder}: nothing was edited", "save the file in the editor", folder=outcome.copy)
-        return outcome, {}
-    patchset, homes = old.requested.patchset, _homes(old, [edited.file for edited in edits])
-    names = {origin: Path(origin).relative_to(old.folder).as_posix() for origin in homes.values()}
-    lines, added = by_spatch(results, homes)
-    written = {
-        names[origin]: revised_spatch(old.files[names[origin]], names[origin], lines.get(origin, set()), added.get(origin, {}))
-        for origin in dict.fromkeys((*lines, *added))
-    }
-    if not all(written.values()):
-        raise SitepatchError("{name}: nothing is left of it", "remove {folder}", name=outcome.name, folder=old.folder)
-    fresh = [edited.file.path for edited in edits if (edited.file.site, edited.file.path) not in old.assignments]
-    manifest = with_version(with_modules(old.files[MANIFEST], patchset, fresh), raised(patchset.version))
-    changed = {**written, MANIFEST: manifest}
-    loose = load_patchset(old.folder, patchset.source, {**old.files, **changed})
-    loose = loose._replace(variants=tuple(variant._replace(versions="") for variant in loose.variants))
-    requested = Requested(loose, old.requested.options)
-    return outcome._replace(releases=tuple(try_release(requested, release.located) for release in releases)), changed
-
-
-def _homes(old: _Old, files: Sequence[InstalledFile]) -> Dict[str, str]:
-    """The `.spatch` in which the hunks of each file are, or come.
-
-    Raises:
-        SitepatchError: the patchset is not for the package of a file.
-    """
-    homes: Dict[str, str] = {}
-    by_package = {entry.located.package: entry.hunks[-1].origin for entry in reversed(list(old.assignments.values()))}
-    for file in files:
-        assignment = old.assignments.get((file.site, file.path))
-        home = assignment.hunks[-1].origin if assignment else by_package.get(file.located.package)
-        if home is None:
-            template = "{path}: was edited too, and {name} has no hunk for {release}"
-            hint = Message("name the files that are meant, or capture it under another name")
-            name = old.requested.patchset.name
-            raise SitepatchError(template, hint, path=file.path, name=name, release=file.release)
-        homes[file.path] = home
-    return homes
 
 
 def _remarks(outcome: CaptureOutcome, folder: Path) -> Iterator[str]:
@@ -420,16 +279,16 @@ def adopt(captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT
     return carry_out(look, env, settings, events)
 
 
-def _hand_edits(files: Sequence[Captured]) -> HandEdits:
-    return {(edited.file.site, edited.file.path): HandEdit(edited.before.pristine, edited.file.data) for edited in files}
+def _hand_edits(files: Sequence[EditedFile]) -> HandEdits:
+    return {edited.key: HandEdit(edited.before.pristine, edited.file.data) for edited in files}
 
 
-def _edited(env: Environment, words: Sequence[str], pristine: str, events: Events) -> Tuple[List[Captured], List[str]]:
+def _edited(env: Environment, words: Sequence[str], pristine: str, events: Events) -> Tuple[List[EditedFile], List[str]]:
     """The installed files that were edited, and remarks."""
     unproven = bool(words and pristine)
     search = settled(env, lambda: find_changed(env, words, events.progress, unproven=unproven))
     texts = find_originals(search.files, pristine, events.note)
-    files = [Captured(file, original) for file, original in zip(search.files, texts) if file.data != original.data]
+    files = [EditedFile(file, original) for file, original in zip(search.files, texts) if file.data != original.data]
     if not files:
         problem = Message(
             "nothing was edited; Python files: {search.looked}, each as it was installed or as a patchset made it",
@@ -443,7 +302,7 @@ def _edited(env: Environment, words: Sequence[str], pristine: str, events: Event
     return files, [*notes, *search.notes]
 
 
-def _check_apart(files: Sequence[Captured]) -> None:
+def _check_apart(files: Sequence[EditedFile]) -> None:
     paths = [edited.file.path for edited in files]
     twice = sorted({path for path in paths if paths.count(path) > 1})
     if twice:
@@ -476,16 +335,12 @@ def _check_unchanged(outcome: CaptureOutcome) -> None:
 def command(
     console: Console,
     words: Tuple[str, ...],
-    name: str,
-    output: Optional[str],
-    summary: str,
-    partial: bool,
-    explain: bool,
-    also: Tuple[str, ...],
     pristine: str,
     copy: str,
     adopting: bool,
     verify: str,
+    explain: bool,
+    **options: Any,
 ) -> int:
     """Make a patchset of what was edited in the environment.
 
@@ -501,38 +356,31 @@ def command(
     """
     if copy and (words or pristine or adopting):
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
-    outcome = capture(
-        words,
-        name=name,
-        place=console.place,
-        output=output,
-        pristine=pristine,
-        copy=copy,
-        partial=partial,
-        summary=summary,
-        also=also,
-        events=console,
-    )
+    outcome = capture(words, place=console.place, pristine=pristine, copy=copy, events=console, **options)
     if copy:
-        return report_copies(console, outcome, output, explain=explain)
+        return report_copies(console, outcome, explain=explain)
     _show(console, outcome, explain=explain)
     if outcome.ok and (adopting or _agreed(console)):
         applied = adopt(outcome, place=console.place, verify=verify, events=console)
         return report_outcome(console, applied, show_applied, **_json(outcome, explain=explain))
     if outcome.ok:
-        options = [] if output is None else ["--output", output]
-        options += [*(["--pristine", pristine] if pristine else []), *(["--partial"] if partial else [])]
-        line = console.command("capture", *words, "--name", name, *options, "--adopt")
+        chosen = [
+            word
+            for name, value in (("--output", options["output"]), ("--pristine", pristine))
+            if value
+            for word in (name, value)
+        ]
+        chosen += ["--partial"] if options["partial"] else []
+        line = console.command("capture", *words, "--name", outcome.name, *chosen, "--adopt")
         console.info("put it in the place of the edit with: {how}", how=line)
     return console.answer(outcome.ok, {"written": False, **_json(outcome, explain=explain)})
 
 
-def report_copies(console: Console, outcome: CaptureOutcome, output: Optional[str], *, explain: bool) -> int:
+def report_copies(console: Console, outcome: CaptureOutcome, *, explain: bool) -> int:
     """Report what was captured of copies, and the command that applies it."""
     _show(console, outcome, explain=explain)
     if outcome.folder:
-        options = [] if output is None else ["--patch-dir", str(outcome.folder.parent)]
-        console.info("apply it with: {how}", how=console.command("apply", outcome.name, *options))
+        show_how_to_apply(console, outcome.name, outcome.folder)
     return console.answer(outcome.ok, {"written": False, **_json(outcome, explain=explain)})
 
 
@@ -547,7 +395,7 @@ def _show(console: Console, outcome: CaptureOutcome, *, explain: bool) -> None:
     """The diff of each file, the hunks that were made of it, what they do not give back, and where the patchset is."""
     draft, folder = outcome.draft, outcome.folder
     console.notes(outcome.notes)
-    show_diffs(console, [edited.diff for edited in outcome.files])
+    show_diffs(console, [diff_texts(edited.file.site, *edited.edit) for edited in outcome.files])
     show_hunks(console, draft, explain=explain)
     console.rows([*left_rows(draft), *release_rows(outcome.releases), *answer_rows(outcome.plan.failed)])
     if folder is None:
@@ -557,19 +405,15 @@ def _show(console: Console, outcome: CaptureOutcome, *, explain: bool) -> None:
         return
     for path, edited in ((edited.file.path, edited) for edited in outcome.files if edited.made != edited.file.data):
         template = "{path}: the patchset does not make it byte for byte as it was edited: {what}"
-        console.note(template, path=path, what=_difference(outcome, edited) or Message("see below"))
+        console.note(template, path=path, what=outcome.difference(edited) or Message("see below"))
         show_diffs(console, [diff_texts("", path, edited.file.data, edited.made)])
-    variants = outcome.requested.patchset.variants if outcome.requested else ()
     summary = Message("{hunks} in {folder}", hunks=number_of_hunks(draft), folder=folder)
     if outcome.gone:
         summary = Message("{what} in the place of {gone}", what=summary, gone=outcome.gone)
     elif not any(file.hunks for file in draft.files):
         summary = Message("{folder}, as it stands", folder=folder)
-    console.info_rows([Row("captured", (Message("{what}, for {ranges}", what=summary, ranges=release_ranges(variants)),))])
-
-
-def _difference(outcome: CaptureOutcome, edited: Captured) -> str:
-    return next((file.difference for file in outcome.draft.files if edited.file.path in file.paths), "")
+    if outcome.requested:
+        show_written(console, "captured", summary, outcome.requested.patchset)
 
 
 def _json(outcome: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
@@ -581,8 +425,8 @@ def _json(outcome: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
             "compared_with": edited.before.where,
             "proven": edited.before.proven,
             "exact": edited.made == edited.file.data,
-            "difference": _difference(outcome, edited),
-            "diff": edited.diff.text,
+            "difference": outcome.difference(edited),
+            "diff": diff_texts(edited.file.site, *edited.edit).text,
         }
         for edited in outcome.files
     ]

@@ -1,16 +1,24 @@
-"""What was made of an edit, as text and as JSON: hunks and why each has its form, what is in none, and further releases."""
+"""What the authoring verbs share: options, the editor, and hunks, what is in none, and releases as text and JSON."""
 
 from __future__ import annotations
 
+import os
+import shlex
+from pathlib import Path
+from shutil import rmtree
 from typing import Any, Callable, Dict, List, Sequence
 
 import click
 
 from patcher.author.draft import Draft
+from patcher.author.folder import PATCHSETS
+from patcher.errors import SitepatchError
 from patcher.message import Message
+from patcher.model import Patchset
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled
 from patcher.verbs.console import Console
+from patcher.verbs.list import release_ranges
 from patcher.verbs.releases.outcome import ReleaseOutcome
 from patcher.verbs.styles import Row, color_diff, style
 
@@ -35,13 +43,62 @@ def draft_options(*, named: bool = True) -> Callable[[Callable[..., int]], Calla
     return decorate
 
 
-also_option = click.option(
+also_option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
     "--also",
     metavar="RELEASE|DIR",
     multiple=True,
     help="A release from the index, or a directory of packages, for which it should hold as well; repeatable.",
 )
 """Gives a command its `--also`."""
+
+
+def open_editor(folder: Path, file: str = "") -> None:
+    """Run the editor on a file of a directory, or on the directory, and wait for it.
+
+    Raises:
+        SitepatchError: there is none, or it failed.
+    """
+    import subprocess  # few commands open it
+
+    variable = next((name for name in ("VISUAL", "EDITOR") if os.environ.get(name, "").strip()), "")
+    if not variable:
+        raise SitepatchError("found no editor: neither VISUAL nor EDITOR is set", "EDITOR=vi, say")
+    command = os.environ[variable]
+    try:
+        code = subprocess.call([*shlex.split(command), file or "."], cwd=str(folder))
+    except (OSError, ValueError) as error:
+        problem = "{variable}={given}: it could not be run: {error}"
+        raise SitepatchError(problem, "set {variable} to an editor", variable=variable, given=command, error=error) from None
+    if code:
+        template = "{variable}={given}: it ended with exit code {code}, nothing was captured"
+        raise SitepatchError(template, "", variable=variable, given=command, code=code)
+
+
+def edit_copies(console: Console, folder: Path, file: str, go_on: str, run: Callable[[], int]) -> int:
+    """Open copies in the editor, then do with them what `run` does; they are removed once that has worked.
+
+    Args:
+        console: takes the note that they are kept.
+        folder: the directory of the copies.
+        file: the one that is opened, "" for the directory.
+        go_on: the command that goes on from the copies.
+        run: what is done with them; returns an exit code.
+
+    Raises:
+        SitepatchError: what `open_editor` and `run` raise, with a hint that says how to go on.
+    """
+    kept = Message("the copies are kept; go on with: {go_on}", go_on=go_on)
+    try:
+        open_editor(folder, file)
+        code = run()
+    except SitepatchError as error:
+        error.hint = Message("{hint}\n{kept}", hint=error.hint, kept=kept).lstrip()
+        raise
+    if code:
+        console.note(kept)
+    else:
+        rmtree(folder)
+    return code
 
 
 def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
@@ -101,6 +158,18 @@ def releases_json(releases: Sequence[ReleaseOutcome]) -> List[Dict[str, Any]]:
         }
         for outcome in releases
     ]
+
+
+def show_written(console: Console, word: str, summary: str, patchset: Patchset) -> None:
+    """Say what was written, and for which releases it is."""
+    written = Message("{what}, for {ranges}", what=summary, ranges=release_ranges(patchset.variants))
+    console.info_rows([Row(word, (written,))])
+
+
+def show_how_to_apply(console: Console, name: str, folder: Path) -> None:
+    """Say with what a patchset that was written is applied."""
+    options = [] if str(folder.parent) == PATCHSETS else ["--patch-dir", str(folder.parent)]
+    console.info("apply it with: {command}", command=console.command("apply", name, *options))
 
 
 def number_of_hunks(draft: Draft) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import Any, Optional
 
 import click
 
@@ -16,8 +16,7 @@ from patcher.patchset.sources import resolve_options
 from patcher.planner.survey import make_plan, read_facts
 from patcher.verbs.capture import capture, report_copies
 from patcher.verbs.console import Console
-from patcher.verbs.drafts import draft_options
-from patcher.verbs.editor import edit_copies
+from patcher.verbs.drafts import draft_options, edit_copies
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
 
@@ -73,16 +72,7 @@ def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) ->
 @click.option("--no-editor", is_flag=True, help="Make the copies and print where they are; capture --from goes on from there.")
 @common_options()
 def command(
-    console: Console,
-    package: str,
-    file: str,
-    name: str,
-    output: Optional[str],
-    summary: str,
-    partial: bool,
-    explain: bool,
-    also: Tuple[str, ...],
-    no_editor: bool,
+    console: Console, package: str, file: str, name: str, output: Optional[str], no_editor: bool, explain: bool, **options: Any
 ) -> int:
     """Edit a copy of installed files, and make a patchset of that.
 
@@ -100,23 +90,14 @@ def command(
         name, output = package, str(own_folder(package, console.place.patch_dirs)[0])
         copies = edit_patchset(package, place=console.place, events=console)
     more = ["--output", output] if output else []
-    more += [word for release in also for word in ("--also", release)]
+    more += [word for release in options["also"] for word in ("--also", release)]
     go_on = console.command("capture", "--from", str(copies.folder), "--name", name, *more)
     if no_editor:
         console.out(Message("edit what is in {folder}, then: {go_on}", folder=copies.folder, go_on=go_on))
         return console.answer(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
 
     def run() -> int:
-        outcome = capture(
-            name=name,
-            place=console.place,
-            output=output,
-            copy=copies.folder,
-            partial=partial,
-            summary=summary,
-            also=also,
-            events=console,
-        )
-        return report_copies(console, outcome, output, explain=explain)
+        outcome = capture(name=name, place=console.place, output=output, copy=copies.folder, events=console, **options)
+        return report_copies(console, outcome, explain=explain)
 
     return edit_copies(console, copies.folder, copies.paths[0] if file or len(copies.paths) == 1 else "", go_on, run)

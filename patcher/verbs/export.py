@@ -6,14 +6,13 @@ import re
 from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import click
 
 from patcher.author.diffs.patchfile import read_head
 from patcher.author.draft import package_of
-from patcher.author.export import LayerFile, PatchedFile, mail, patch
-from patcher.author.wheel import OpenWheel, new_name, open_wheel, recorded, repack
+from patcher.author.export import LayerFile, OpenWheel, PatchedFile, mail, new_name, open_wheel, patch, recorded, repack
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
@@ -25,7 +24,7 @@ from patcher.installed.releases import fetch_wheel
 from patcher.installed.versions import canonical
 from patcher.message import Message, joined
 from patcher.model import ADDED, Patchset, Plan, Requested, State
-from patcher.patchset.layers import is_series, layers_of, patch_name, patch_names
+from patcher.patchset.layers import is_series, layers_of, patch_name
 from patcher.patchset.places import GROUP
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.planner.survey import REWRITER, make_plan, read_facts
@@ -183,9 +182,11 @@ def _series(plan: Plan, env: Environment, requested: Requested, output: Optional
     Raises:
         UsageError: the folder has other patches, which somebody would take for some of these.
     """
-    changed: Dict[str, List[LayerFile]] = {name: [] for name in patch_names(requested.patchset)}
+    assignments = read_facts(env, Wanted((requested,), fresh=True)).assignments
+    hunks = sorted((hunk for (assignment,) in assignments.values() for hunk in assignment.hunks), key=lambda hunk: hunk.layer)
+    changed: Dict[str, List[LayerFile]] = {patch_name(hunk.origin): [] for hunk in hunks}
     pristine = {(file.site, file.path): file.before for file in plan.files}
-    for (site, path), (assignment,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items():
+    for (site, path), (assignment,) in assignments.items():
         source = pristine[site, path]
         for layer in layers_of(assignment.hunks):
             after = REWRITER.rewrite(source, assignment._replace(hunks=layer)).data
@@ -324,15 +325,7 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
 @click.option("--wheel", "wheels", metavar="FILE", multiple=True, help="The wheel of the release; else pip fetches it.")
 @settings_option
 @common_options()
-def command(
-    console: Console,
-    names: Tuple[str, ...],
-    form: str,
-    output: str,
-    against: str,
-    wheels: Tuple[str, ...],
-    settings: Tuple[str, ...],
-) -> int:
+def command(console: Console, names: Tuple[str, ...], form: str, **options: Any) -> int:
     """Export what patchsets make of the release that is installed, for those without sitepatch.
 
     As a patch for git apply and patch -p1, of a series a mail for each of its patches, for git am as well; or the wheel of the
@@ -341,9 +334,7 @@ def command(
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
     sitepatch, which then lists it.
     """
-    outcome = export(
-        names, settings, form=form, place=console.place, output=output, wheels=wheels, against=against, events=console
-    )
+    outcome = export(names, form=form, place=console.place, events=console, **options)
     console.notes(outcome.plan.notes)
     console.rows(answer_rows(outcome.plan.failed), err=True)
     console.suggest_explain(outcome.plan.failed, console.place.patch_dirs)

@@ -26,11 +26,20 @@ from patcher.author.patches import GivenPatch, given_patches
 from patcher.errors import UsageError
 from patcher.message import Message
 from patcher.model import Patchset
+from patcher.patchset.layers import patch_name
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import Texts, listed, one_or_more
 from patcher.verbs.console import Console
-from patcher.verbs.drafts import also_option, hunks_json, number_of_hunks, release_rows, releases_json, show_hunks
-from patcher.verbs.list import release_ranges
+from patcher.verbs.drafts import (
+    also_option,
+    hunks_json,
+    number_of_hunks,
+    release_rows,
+    releases_json,
+    show_how_to_apply,
+    show_hunks,
+    show_written,
+)
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.styles import Row, color_diff, hint_lines
@@ -137,6 +146,7 @@ def import_(
     inputs = given_patches(words, data, digest)
     env = place.environment()
     events.started(env)
+    series = series.installed(env) if series else None
     releases, problems = _further(env, inputs, further, fuzz, events) if further else ([], [])
     importer = Importer(env, series, fuzz, one_or_more(leave_out), releases)
     importer.notes.update(dict.fromkeys(problems))
@@ -193,7 +203,16 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
         return outcome._replace(patchset=write_folder(outcome.folder, proof.texts))
     if list(importer.patches) == list(series.patches):
         return outcome._replace(patchset=series.patchset)
-    texts = more_series_files(series, importer.patches, changed, proof.targets)
+    variants, targets = series.patchset.variants, proof.targets
+    numbers = {variants[number].package: number for number in series.numbers}
+    by_number = {numbers.get(target.package, len(variants) + at): target for at, target in enumerate(targets)}
+    texts = more_series_files(series, importer.patches, changed, by_number)
+    others = [variant.versions for number, variant in enumerate(variants) if number not in series.numbers]
+    if others:
+        names = [patch_name(name) for name in importer.patches if name not in series.patches]
+        note = "{names}: not in the variant for {ranges}: import it where such a release is installed"
+        missing = Message(note, names=listed(names), ranges=listed(others, "or"))
+        outcome = outcome._replace(notes=(*outcome.notes, missing))
     return outcome._replace(patchset=write_folder(outcome.folder, texts, replace=True))
 
 
@@ -224,17 +243,7 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
 @click.option("--hash", "digest", metavar="sha256:HEX", default="", help="The hash that the file at the URL must have.")
 @click.option("--explain", is_flag=True, help="Show the forms of each hunk that were not chosen, and why.")
 @common_options(sources=False)
-def command(
-    console: Console,
-    patches: Tuple[str, ...],
-    name: str,
-    output: Optional[str],
-    also: Tuple[str, ...],
-    leave_out: Tuple[str, ...],
-    fuzz: int,
-    digest: str,
-    explain: bool,
-) -> int:
+def command(console: Console, patches: Tuple[str, ...], explain: bool, **options: Any) -> int:
     """Make a patchset of a diff, or of a series of patches.
 
     FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt series; URL
@@ -252,18 +261,7 @@ def command(
         if sys.stdin is None:
             raise UsageError("standard input is closed", "name a file")
         data, patches = sys.stdin.buffer.read(), (Message("standard input"),)
-    outcome = import_(
-        patches,
-        name=name,
-        place=console.place,
-        data=data,
-        output=output,
-        also=also,
-        leave_out=leave_out,
-        fuzz=fuzz,
-        digest=digest,
-        events=console,
-    )
+    outcome = import_(patches, place=console.place, data=data, events=console, **options)
     console.notes(outcome.notes)
     if outcome.single or console.verbose or explain:
         show_hunks(console, outcome.draft, explain=explain)
@@ -282,11 +280,9 @@ def _show_end(console: Console, outcome: ImportOutcome) -> None:
             if outcome.single
             else Message("{good} of {number} patches", good=good, number=len(outcome.patches))
         )
-        ranges = release_ranges(outcome.patchset.variants)
-        written = Message("{number} in {folder}, for {ranges}", number=number, folder=outcome.folder, ranges=ranges)
-        console.info_rows([Row("imported", (written,))])
-        options = [] if str(outcome.folder.parent) == "patchsets" else ["--patch-dir", str(outcome.folder.parent)]
-        console.info("apply it with: {command}", command=console.command("apply", outcome.patchset.name, *options))
+        summary = Message("{hunks} in {folder}", hunks=number, folder=outcome.folder)
+        show_written(console, "imported", summary, outcome.patchset)
+        show_how_to_apply(console, outcome.patchset.name, outcome.folder)
     if outcome.patches and not outcome.ok:
         failed = sum(result.failed for result in outcome.patches)
         template = "{failed} of {number} patches; once mended, the same command imports them"
@@ -325,8 +321,7 @@ def _json(outcome: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
         "versions": {item.package: item.versions for item in outcome.patchset.variants} if outcome.patchset else {},
         "hunks": hunks_json(outcome.draft, explain=explain),
         "files": [
-            {"path": diff.path, "added": diff.added, "removed": diff.removed, "diff": diff.text}
-            for diff in outcome.files
+            {"path": diff.path, "added": diff.added, "removed": diff.removed, "diff": diff.text} for diff in outcome.files
         ],
         "releases": releases_json(outcome.releases),
         "left": [

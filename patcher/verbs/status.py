@@ -227,9 +227,7 @@ def _step_state(item: FileStatus, step: Step, newer: Mapping[str, str]) -> str:
     return OUTDATED if item.condition is Condition.APPLIED and step.digest in newer else item.condition.value
 
 
-def _applied_patchset(
-    env: Environment, steps: Sequence[Tuple[FileStatus, Step]], newer: Mapping[str, str]
-) -> AppliedPatchset:
+def _applied_patchset(env: Environment, steps: Sequence[Tuple[FileStatus, Step]], newer: Mapping[str, str]) -> AppliedPatchset:
     first_item, step = steps[0]
     files = tuple((item.receipt.path, item_step.places, _step_state(item, item_step, newer)) for item, item_step in steps)
     state = min((word for _, _, word in files), key=_WORST_FIRST.index)
@@ -257,7 +255,8 @@ def series_states(applied: AppliedPatchset, files: Sequence[FileState]) -> Dict[
 
     A patch that changed nothing when the series was applied is `upstream` or `not needed`, as it was then.
     """
-    from patcher.planner.survey import stored_patchset  # costs more than the rest of `status`
+    from patcher.patchset.sources import matching_variants, pick_variants  # they cost more than the rest of `status`
+    from patcher.planner.survey import stored_patchset
 
     paths_of: Dict[str, Dict[str, List[str]]] = {}  # patch -> state -> files
     steps = ((file.file, step, state) for file in files for step, state in zip(file.file.receipt.steps, file.states))
@@ -271,8 +270,8 @@ def series_states(applied: AppliedPatchset, files: Sequence[FileState]) -> Dict[
         path = item.receipt.path
         hunks = [
             hunk
-            for variant in patchset.variants
-            if variant.series and variant.package == item.receipt.package
+            for variant in matching_variants(pick_variants(patchset).get(item.receipt.package, ()), item.receipt.version)
+            if variant.series
             for patch in variant.patches
             if path in patch.paths
             for hunk in patch.hunks

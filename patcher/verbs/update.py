@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
@@ -17,10 +18,8 @@ from patcher.author.folder import (
     more_series_files,
     own_folder,
     remove_files,
-    series_variant,
     variant_text,
     write_folder,
-    written_list,
 )
 from patcher.author.manifest import with_patch_files, with_variant, with_versions
 from patcher.author.ranges import ended, overlapping, proven_range, widened
@@ -37,8 +36,7 @@ from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.console import Console
-from patcher.verbs.drafts import hunks_json, left_json, left_rows, show_hunks
-from patcher.verbs.editor import edit_copies
+from patcher.verbs.drafts import edit_copies, hunks_json, left_json, left_rows, show_hunks
 from patcher.verbs.explained import explanation_row, hunk_json
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, SILENT, Events, Place
@@ -47,7 +45,7 @@ from patcher.verbs.styles import Row
 
 if TYPE_CHECKING:
     from patcher.patchset.places import AnyPath
-    from patcher.verbs.releases.tried import TriedRelease
+    from patcher.verbs.proving import TriedRelease
 
 
 class UpdateOutcome(NamedTuple):
@@ -140,8 +138,8 @@ def copy_release(name: str, to: Texts = (), *, place: Place = HERE, events: Even
 
 def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
     """The patchset and what it does to the requested releases; nothing is changed."""
+    from patcher.verbs.proving import try_on_releases
     from patcher.verbs.releases.against import check_against  # with the engine
-    from patcher.verbs.releases.tried import try_on_releases
 
     check_against(to, "--to")
     folder, patchset = own_folder(name, place.patch_dirs)
@@ -171,10 +169,10 @@ def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
 
 
 def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
-    """Take the patches out of a series that all releases have; none where one of the releases does not fit."""
-    series = find_series(outcome.patchset.name, str(outcome.folder))
+    """Take the patches out of a series that all releases have, of its variants for them; none where one does not fit."""
+    series, old = find_series(outcome.patchset.name, str(outcome.folder)), outcome.patchset
     if series is None:
-        problem = Message("--drop-upstream: {name} is no series of patches", name=outcome.patchset.name)
+        problem = Message("--drop-upstream: {name} has a variant that is no series of patches", name=old.name)
         raise SitepatchError(problem, "a patchset that all releases have is removed whole")
     if outcome.problems or not outcome.releases or not all(tried.holds for tried in outcome.releases):
         return outcome
@@ -183,28 +181,37 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
         words.setdefault(patch.name, set()).add(patch.word)
     upstream = {State.UPSTREAM.value}
     dropped = tuple(name for name, states in words.items() if upstream <= states <= {*upstream, State.NOT_NEEDED.value})
-    patches = {name: spatch for name, spatch in series.patches.items() if patch_name(name) not in dropped}
     if not dropped:
         return outcome._replace(notes=(Message("these releases have no patch of it"),))
-    if not patches:
-        raise SitepatchError("these releases have every patch of it", "remove {folder}", folder=outcome.folder)
-    targets = []
-    for number, variant in enumerate(outcome.patchset.variants):
-        proven = [tried.located.version for tried in outcome.releases if tried.variant == number]
-        targets += [PackageRange(variant.package, "", proven_range(proven))] if proven else []
-    old = outcome.patchset.variants
-    patchset = write_folder(outcome.folder, more_series_files(series, patches, (), targets), replace=True)
-    remove_files(outcome.folder, set(series.patches) - set(patches))
-    ranges = tuple((former.package, former.versions, new.versions) for former, new in zip(old, patchset.variants))
-    return outcome._replace(patchset=patchset, ranges=ranges, dropped=dropped, written=True)
+    versions: Dict[int, List[str]] = {}
+    for tried in outcome.releases:
+        versions.setdefault(tried.variant, []).append(tried.located.version)
+    series = series._replace(numbers=tuple(versions))
+    names = {name for name in chain(*series.lists.values()) if patch_name(name) not in dropped}
+    if not all(names & set(listed_names) for listed_names in series.lists.values()):
+        hint = Message("remove {folder}, or the [[variant]] for them", folder=outcome.folder)
+        raise SitepatchError("these releases have every patch of it", hint)
+    targets = {
+        number: PackageRange(old.variants[number].package, "", proven_range(proven)) for number, proven in versions.items()
+    }
+    texts = more_series_files(series, {name: text for name, text in old.files.items() if name in names}, (), targets)
+    patchset = write_folder(outcome.folder, texts, replace=True)
+    remove_files(outcome.folder, set(old.files) - set(patchset.files))
+    ranges = [
+        (variant.package, variant.versions, patchset.variants[number].versions) for number, variant in enumerate(old.variants)
+    ]
+    return outcome._replace(
+        patchset=patchset, ranges=tuple(ranges[number] for number in sorted(versions)), dropped=dropped, written=True
+    )
 
 
 def _all_tried(versions: str, proven: Sequence[str], to: Sequence[str]) -> bool:
     """Whether what is asked for has every release from a range to those that it is widened to."""
     new = [version for version in proven if not accepts(versions, version)]
     ranges = ["" if request == ALL else request for request in to if request == ALL or is_range(request)]
-    is_covered = any(overlap(request, versions) and all(accepts(request, version) for version in new) for request in ranges)
-    return is_covered or not new
+    return not new or any(
+        overlap(request, versions) and all(accepts(request, version) for version in new) for request in ranges
+    )
 
 
 def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping[str, str], extra: str = "") -> UpdateOutcome:
@@ -294,34 +301,48 @@ def _moved(site: str, patch: FilePatch) -> List[str]:
     return [max(paths, key=paths.count)] if paths else []
 
 
-def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
-    """Add a variant made of the edited copies."""
+def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str, events: Events) -> List[FileEdit]:
+    """What was edited in the copies.
+
+    Raises:
+        SitepatchError: nothing.
+    """
     from patcher.author.begun import without_marks  # with the engine
-    from patcher.author.hunks.generalise import generalise
+
+    edits: List[FileEdit] = []
+    is_saved = False
+    for path, (original, begun) in _texts(outcome.patchset, tried, events).items():
+        saved = read_installed(copy, path)
+        is_saved = is_saved or saved not in (begun, None)
+        edits += [FileEdit(path, original, without_marks(saved))] if saved is not None else []
+    if not is_saved:
+        raise SitepatchError("{advice}: nothing was edited", Message("save the file in the editor"), advice=copy)
+    return [edit for edit in edits if edit.before != edit.after]
+
+
+def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
+    """Add a variant made of the edited copies; of a series one with the edited patch in the place of the one that drifted."""
+    from patcher.author.hunks.generalise import generalise  # with the engine
     from patcher.author.proof import check_edit
 
     tried, patchset = _unfit(outcome.releases), outcome.patchset
-    begun_texts = _texts(patchset, tried, events).items()
-    texts = {path: (original, begun, read_installed(copy, path)) for path, (original, begun) in begun_texts}
-    if all(saved in (begun, None) for _, begun, saved in texts.values()):
-        raise SitepatchError("{advice}: nothing was edited", Message("save the file in the editor"), advice=copy)
-    edited = ((path, original, without_marks(saved)) for path, (original, _, saved) in texts.items() if saved is not None)
-    edits = [FileEdit(path, original, saved) for path, original, saved in edited if saved != original]
+    edits = _edits(outcome, tried, copy, events)
     outcome = outcome._replace(draft=generalise(edits))
     if not outcome.draft.complete or not any(file.hunks for file in outcome.draft.files):
         return outcome
     release = tried.located.version.split("+")[0]
     nearest, drifted = patchset.variants[tried.variant], _drifted(tried)
     spatch = f"{drifted or patchset.name}-{release}.spatch"
-    written = [source for file, source in patchset.files.items() if file.endswith(".spatch") and patch_name(file) == drifted]
-    prose = parse_spatch(written[0], spatch)[0] if written else ""
-    files = {spatch: outcome.draft.spatch(prose)}
+    written = next(
+        (text for name, text in patchset.files.items() if name.endswith(".spatch") and patch_name(name) == drifted), ""
+    )
+    text = outcome.draft.spatch(parse_spatch(written, spatch)[0] if written else "")
     destination = outcome.folder / spatch
-    left = destination.is_file() and spatch not in patchset.files and read_file(destination) == files[spatch].encode("utf-8")
+    left = destination.is_file() and spatch not in patchset.files and read_file(destination) == text.encode("utf-8")
     if destination.exists() and not left:  # that of a run which was killed before it wrote the manifest is no obstacle
         hint = Message("edit it, or remove it and its [[variant]] first")
         raise SitepatchError.at(Location(str(destination)), "is there already", hint)
-    patches = parse_spatch(files[spatch], spatch)[1]
+    patches = parse_spatch(text, spatch)[1]
     for edit in edits:
         check_edit(edit, outcome.draft, patches)
     differing = "{paths}: it is not byte for byte as edited: {difference}"
@@ -331,18 +352,14 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
     names = [spatch if patch_name(name) == drifted else name for name in _spatches(nearest, outcome.folder)]
     if drifted and nearest.versions == f"=={release}":  # the variant that is being made
         manifest = with_patch_files(patchset.files[MANIFEST], tried.variant, names)
-        return outcome._replace(
-            patchset=write_folder(outcome.folder, {**files, MANIFEST: manifest}, replace=True), written=True
-        )
-    owner = tried.located.distribution if nearest.distributions else ""
-    target = PackageRange(nearest.package, owner, f"=={release}")
-    entry = series_variant(target, names) if drifted else variant_text(target, [spatch])
-    if nearest.names:
-        entry += f"names = {written_list(nearest.names)}\n"
+        patchset = write_folder(outcome.folder, {spatch: text, MANIFEST: manifest}, replace=True)
+        return outcome._replace(patchset=patchset, written=True)
+    target = PackageRange(nearest.package, tried.located.distribution if nearest.distributions else "", f"=={release}")
+    entry = variant_text(target, names if drifted else [spatch], series=nearest.series, names=nearest.names)
     variants = list(patchset.variants)
     if tried.inside:
         variants[tried.variant] = nearest._replace(versions=_ended(outcome, tried, to, place))
-    return _written(outcome, variants, files, entry)
+    return _written(outcome, variants, {spatch: text}, entry)
 
 
 def _spatches(variant: Variant, folder: Path) -> List[str]:
@@ -396,8 +413,8 @@ def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_u
     Of a series the patches that do not fit are opened one by one, each as those before it make its files. What was edited is
     in the patchset: a run that was interrupted goes on with the next one.
 
-    With --drop-upstream the patches of a series go that all of these releases have themselves; it is then for these releases
-    alone. Where one of them does not fit nothing is changed.
+    With --drop-upstream the patches of a series go that all of these releases have themselves; its variant for them is then
+    for these releases alone. Where one of them does not fit nothing is changed.
     """
     if copy or drop_upstream or not edit:
         return _report(

@@ -288,14 +288,6 @@ def test_fuzz_of_two_lines_is_taken_and_said_unless_another_is_asked_for(world):
     assert made.ok and "demo/m.py: hunk 1: found at line 3, with fuzz 2" in made.notes
 
 
-def test_a_diff_of_another_release_says_which_one_it_fits(world):
-    other = another(world, {**LAYOUT, "demo/m.py": M.replace("strict", "check_it")})
-    text = diff(M.replace("strict", "check_it"), EDIT.replace("strict", "check_it"))
-    ((_, problem, hint),) = refused(world, text, also=(str(other.path),))[0]
-    assert problem == "hunk 1 (line 3 of the diff): the file has no line `def load(path, check_it=True):`"
-    assert hint == "it applies to demo 1.0"
-
-
 @pytest.mark.parametrize(
     ("text", "path", "said"),
     [

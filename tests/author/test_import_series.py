@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import threading
 from contextlib import closing
@@ -11,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from patcher.errors import UsageError
+from patcher.patchset.layers import patch_names
 from patcher.patchset.manifest import load_patchset
 from patcher.verbs.import_ import import_
 from patcher.verbs.place import Place
@@ -18,7 +20,7 @@ from tests.author.test_edit import editor
 from tests.author.test_import import LAYOUT, NEW, another, diff
 from tests.author.world import EDIT, FILES, M, World
 from tests.command import done, tree
-from tests.index import Index
+from tests.index import Index, wheel
 
 SAID = EDIT.replace('"loaded"', '"read"')
 CHECKED = SAID.replace("    if strict:", "    if strict is True:")
@@ -293,6 +295,94 @@ def test_update_opens_what_drifted_patch_by_patch_and_goes_on_where_it_was(world
         assert "nothing to update" in done(world(*words, **variables, **editor(world, "")), 1).err
         assert '+        raise KeyError(f"nothing: {model!r}")' in done(world("export", "vendor", "--against", "1.4", **variables)).out
     done(world("apply", "vendor"))  # the release that is installed
+
+
+@pytest.mark.once
+def test_a_series_with_variants_stays_one_for_check_update_import_and_status(world):
+    value = diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py")
+    what = "Subject: Say what\n\n" + diff(EDIT, EDIT.replace('"empty"', 'f"empty: {model!r}"'))
+    code = (
+        "text = path.read_text()\nold, new = ('    return model\\n', '    print(model)\\n    return model\\n')\n"
+        "path.write_text(text.replace(old, new))"
+    )
+    newest = {**FILES, "demo/m.py": OTHER_CODE, "demo/n.py": "VALUE = 2\n"}
+    with closing(Index()) as index:
+        for version, files in (("1.0", FILES), ("1.4", {**newest, "demo/n.py": "VALUE = 1\n"}), ("1.5", newest)):
+            index.add("demo", version, files)
+        variables = {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "0"}
+        quilt(world, one=ONE, value=value)
+        folder = run(world, world.cwd).folder
+        done(world("update", "vendor", "--to", "1.4", "--edit", **variables, **editor(world, code)))
+        words = ("check", "vendor", "--against", ">=1.0", "--html", "page.html")
+        lines = [line.split() for line in done(world(*words, **variables)).out.splitlines()]
+        assert [line for line in lines if line[:1] in (["patch"], ["one"], ["one-1.4"], ["value"], ["total"])] == [
+            ["patch", "1.0", "1.4", "1.5"],
+            ["one", "applicable", "-", "-"],
+            ["one-1.4", "-", "applicable", "applicable"],
+            ["value", "applicable", "applicable", "upstream"],
+            ["total", "2", "of", "2", "2", "of", "2", "2", "of", "2"],
+        ]
+        assert all(f">{name}<" in (world.cwd / "page.html").read_text() for name in ("one", "one-1.4", "value"))
+        # what upstream has goes from the variant for those releases
+        (folder / "patchset.toml").write_text("# ours\n" + (folder / "patchset.toml").read_text())
+        answer = json.loads(done(world("update", "vendor", "--to", "1.5", "--drop-upstream", "--json", **variables)).out)
+        assert answer["dropped"] == ["value"] and [each["now"] for each in answer["ranges"]] == ["==1.5"]
+        assert lists(folder) == {"==1.0": ["one", "value"], "==1.5": ["one-1.4"]}
+        assert (folder / "value.spatch").exists() and (folder / "patchset.toml").read_text().startswith("# ours\n")
+        # a further patch comes into the variant for what is installed
+        quilt(world, one=ONE, what=what, value=value)
+        told = done(world("import", "debian/patches", "--name", "vendor"))
+        assert [line.split()[-3:] for line in told.out.splitlines()[:3]] == [
+            ["in", "place", "one"], ["what", "1", "hunk"], ["in", "place", "value"],
+        ]  # fmt: skip
+        assert "what: not in the variant for ==1.5: import it where such a release is installed" in told.err
+        assert lists(folder) == {"==1.0": ["one", "what", "value"], "==1.5": ["one-1.4"]}
+        done(world("apply", "vendor"))
+        reinstall(world, "1.5", newest)
+        told = done(world("import", "debian/patches", "--name", "vendor"), 1)  # `value` is upstream there
+        assert "in place      one-1.4" in told.out and "what" in told.out
+        assert lists(folder) == {"==1.0": ["one", "what", "value"], "==1.5": ["one-1.4", "what"]}
+        done(world("apply", "vendor"))
+        assert "print(model)" in world.text() and "empty: {model!r}" in world.text()
+        told = done(world("status", "-v"))
+        assert "one-1.4" in told.out and "one " not in told.out and "not needed" not in told.out
+        done(world("restore"))
+        told = done(world("export", "vendor", "--output", "out"))
+        assert [path.name for path in sorted((world.cwd / "out").iterdir())] == ["0001-one-1.4.patch", "0002-what.patch"]
+        assert "left out" not in told.err
+        reinstall(world, "1.3", FILES)
+        told = done(world("import", "debian/patches", "--name", "vendor"), 1)
+        assert "vendor is for demo ==1.0 or ==1.5, and 1.3 is installed" in told.err and "update vendor --to 1.3" in told.err
+
+
+def test_the_text_of_another_variant_is_not_replaced_by_a_patch_of_the_same_name(world):
+    quilt(world, one=ONE)
+    folder = run(world, world.cwd, world.cwd).folder
+    toml = (folder / "patchset.toml").read_text()
+    (folder / "other.spatch").write_text("--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 3\n")
+    variant = '[[variant]]\npackage = "demo"\nversions = "==1.4"\npatches = ["other.spatch"]\nseries = true\n'
+    (folder / "patchset.toml").write_text(toml.replace("[verify]", variant + "\n[verify]"))
+    before = (folder / "one.spatch").read_text()
+    reinstall(world, "1.4", {**FILES, "demo/m.py": M.replace("    if strict:\n", "    if strict is not None:\n")})
+    quilt(world, one=ONE.replace(" if strict:", " if strict is not None:"))
+    assert states(run(world, world.cwd)) == [("other", "in place"), ("one-1.4", "imported")]
+    assert (folder / "one.spatch").read_text() == before
+    assert lists(folder) == {"==1.0": ["one"], "==1.4": ["other", "one-1.4"]}
+    assert states(run(world, world.cwd)) == [("other", "in place"), ("one-1.4", "in place")]
+
+
+def lists(folder):
+    """The patches of each variant, by its range."""
+    patchset = load_patchset(folder, "")
+    names = ((variant.versions, patch_names(patchset._replace(variants=(variant,)))) for variant in patchset.variants)
+    return dict(names)
+
+
+def reinstall(world, version, files):
+    """Another release of demo in the place of what is installed."""
+    shutil.rmtree(world.path)
+    (world.cwd / "other.whl").write_bytes(wheel("demo", version, {**LAYOUT, **files}))
+    world.install(world.cwd / "other.whl")
 
 
 # from an address ------------------------------------------------------------------------------------------------------

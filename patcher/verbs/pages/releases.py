@@ -16,7 +16,7 @@ from patcher.text.view import View
 from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.verbs.pages.html import Html, coded, html_document, join, lines, localized, tag
 from patcher.verbs.releases.outcome import APPLICABLE, OUT_OF_RANGE, Checked, PatchState, ReleaseOutcome
-from patcher.verbs.releases.table import checked_heading, column_name, series_columns, upstream_since, version
+from patcher.verbs.releases.table import checked_heading, column_name, patches_by_name, series_columns, upstream_since, version
 from patcher.verbs.translation import term, translated
 
 _MARKS = {
@@ -137,11 +137,13 @@ def _series(checked: Checked) -> Iterator[Html]:
     since = upstream_since(checked)
     head = [tag("th", "patch", scope="col"), *(tag("th", column_name(column), scope="col") for column in columns)]
     rows = []
-    for number, patch in enumerate(columns[0][0].patches):
-        title = Message("upstream since {since}", since=since[patch.name]) if patch.name in since else ""
-        states = [column[0].patches[number] for column in columns]
-        cells = [tag("th", patch.name, scope="row", title=title), *map(_patch_cell, states)]
-        rows.append((tag("tr", *cells), all(state.word in _MARKS for state in states)))
+    for name, patches in patches_by_name(checked.patchset, columns).items():
+        title = Message("upstream since {since}", since=since[name]) if name in since else ""
+        cells = [
+            tag("th", name, scope="row", title=title),
+            *(_patch_cell(patch) if patch else tag("td", "") for patch in patches),
+        ]
+        rows.append((tag("tr", *cells), all(patch is None or patch.word in _MARKS for patch in patches)))
     yield tag("p", Message("A row is a patch of the series, a column is a release, or several with the same answers."))
     yield from _tables("", head, rows, "patch")
 

@@ -245,8 +245,8 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     """
     _, site, distribution, version, *_ = release
     variants = tuple(pick_variants(requested.patchset)[release.package])
-    if variants[0].series and not choose_variant(variants, version):  # what would become of it there is asked early
-        variants = (variants[-1]._replace(versions=""),)
+    if is_series(requested.patchset):  # what would become of it in a release that it is not for is asked early
+        variants = (choose_variant(variants, version) or variants[-1]._replace(versions=""),)
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
     plan = make_plan(Environment.alone(site), Wanted((only,)))
     answers = tuple(answer._replace(problem=answer.problem.replace(site, "the wheel")) for answer in plan.answers)

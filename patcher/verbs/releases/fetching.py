@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
 
 from patcher.errors import SitepatchError
-from patcher.installed.index import Listing, Pip
+from patcher.installed.index import Listing, NoPip, Pip
 from patcher.installed.releases import cached_release, fetch_release
-from patcher.installed.session import NoPip
 from patcher.installed.versions import is_version
 from patcher.message import Message
 from patcher.system import ownership

@@ -6,10 +6,11 @@ that does not fit; with `--verbose` a line for each release, as in `compatibilit
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.message import Message, joined, one_line
-from patcher.model import Answer, State
+from patcher.model import Answer, Patchset, State
+from patcher.patchset.layers import patch_names
 from patcher.patchset.removal import can_go
 from patcher.text.listed import count
 from patcher.text.terminal import Styled
@@ -121,8 +122,15 @@ def series_columns(checked: Checked) -> List[_Releases]:
     return columns
 
 
-def _words(outcome: ReleaseOutcome) -> List[Tuple[str, str]]:
-    return [(patch.word, patch.problem) for patch in outcome.patches]
+def _words(outcome: ReleaseOutcome) -> List[Tuple[str, str, str]]:
+    return [(patch.name, patch.word, patch.problem) for patch in outcome.patches]
+
+
+def patches_by_name(patchset: Patchset, columns: Sequence[_Releases]) -> Dict[str, List[Optional[PatchState]]]:
+    """What each patch of a series is in each column, by its name; None where the variant for it has no such patch."""
+    states = [{patch.name: patch for patch in column[0].patches} for column in columns]
+    names = [name for name in patch_names(patchset) if any(name in column for column in states)]
+    return {name: [column.get(name) for column in states] for name in names}
 
 
 def column_name(releases: _Releases) -> str:
@@ -139,13 +147,14 @@ def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
     columns = series_columns(checked)
     if not columns:
         return []
-    names = [patch.name for patch in columns[0][0].patches]
-    table = list(zip(names, zip(*(column[0].patches for column in columns))))
     rows = [Row("patch", tuple(map(column_name, columns)))]
-    rows += [Row(name, tuple(patch.word for patch in patches)) for name, patches in table]
+    rows += [
+        Row(name, tuple(patch.word if patch else "-" for patch in patches))
+        for name, patches in patches_by_name(checked.patchset, columns).items()
+    ]
     good = (*HOLDS, State.NOT_NEEDED.value)
-    fits = [sum(patch.word in good for patch in column[0].patches) for column in columns]
-    rows += [Row("total", tuple(Message("{number} of {patches}", number=number, patches=len(names)) for number in fits))]
+    fits = [(sum(patch.word in good for patch in column[0].patches), len(column[0].patches)) for column in columns]
+    rows += [Row("total", tuple(Message("{number} of {patches}", number=number, patches=most) for number, most in fits))]
     for column in columns:
         for patch in column[0].patches:
             if patch.problem:
