@@ -29,6 +29,7 @@ TESTS = {  # the tests that are about a patchset; what these do not see is tried
     "mmengine-ddp-debug": ("test_ddp_helper.py", "real/test_ddp_report.py"),
     "mmengine-ddp-device": ("test_device_helper.py", "real/test_mmengine_ddp.py"),
     "mmengine-device": ("test_device_choice.py", "real/test_card.py"),
+    "mmengine-pkg-resources": ("real/test_packages.py",),
     "torch-dynamo-disable": ("real/test_torch.py",),
     "torch-dynamo-suppress": ("real/test_torch.py",),
     "torch-musa-guard": ("real/test_torch.py",),

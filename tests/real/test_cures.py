@@ -13,6 +13,8 @@ from conftest import COMMAND_ROOT, run
 from test_accelerate import NEWEST, OLDEST, free_port, ranks
 from test_card import INDEX, INDEXED, assert_trained_on_the_card, carded, musa, train
 from test_ddp_report import told
+from test_packages import NAME as PACKAGES
+from test_packages import setuptools
 from test_torch import BEFORE_VENDOR_BRANCH, VENDOR_BRANCH
 from test_triton import NAME as TRITON
 from test_triton import release
@@ -157,6 +159,14 @@ def test_mmengine_resumes(environment, tmp_path):
     assert refused.code == 1
     assert len(list(cured(of(environment), {"mmengine-checkpoint-refused": refused.out}, "mmengine-checkpoint-load"))) == 1
     assert environment.script("resume_script.py", tmp_path / "work", "2").out.endswith("trained the epochs [1] with losses of 4 steps\n")
+
+
+@cures("mmengine-without-pkg-resources")
+def test_mmengine_finds_packages(environment):
+    setuptools(environment, "82.0.1")
+    failed = environment.script("packages_script.py")
+    assert len(list(cured(of(environment), {"mmengine-without-pkg-resources": failed.out}, PACKAGES))) == 1
+    assert "package mmengine True " in environment.script("packages_script.py").out
 
 
 SLURM = "from mmengine.dist import init_dist\ninit_dist('slurm', backend='gloo')\nprint('started')\n"

@@ -129,7 +129,15 @@ def test_mmengine(real_cache, distribution, version):
     assert states(answers("mmengine-checkpoint-load", version, files)) == {
         (checkpoint, scope): [once] for scope in ("load_from_local", "<module>")
     }
-    elsewhere = {f"mmengine/_strategy/{name}.py" for name in ("single_device", "fsdp", "deepspeed", "colossalai")} | {checkpoint}
+    packages = "mmengine/utils/package_utils.py"
+    by_function = once if number >= (0, 5) else (State.NOT_NEEDED, 0)
+    assert states(answers("mmengine-pkg-resources", version, files)) == {
+        (packages, "<module>"): [once, once],
+        (packages, "is_installed"): [once],
+        (packages, "get_installed_path"): [by_function, once, (State.APPLICABLE, 2)],
+        (packages, "package2module"): [by_function, once],
+    }
+    elsewhere = {packages, *(f"mmengine/_strategy/{name}.py" for name in ("single_device", "fsdp", "deepspeed", "colossalai")), checkpoint}
     changing = {path for path in TARGETS["mmengine"] if number >= since.get(path, ())} - elsewhere
     assert changed == {*changing, "mmengine/_sitepatch_device.py"}
     together(["mmengine-ddp-device", "mmengine-ddp-debug"], version, files)

@@ -6,7 +6,7 @@ from wheels import slow
 pytestmark = pytest.mark.real
 
 TORCH = ["torch-dynamo-disable", "torch-dynamo-suppress", "torch-musa-guard"]
-MMENGINE = ["mmengine-checkpoint-load", "mmengine-ddp-debug", "mmengine-ddp-device"]
+MMENGINE = ["mmengine-checkpoint-load", "mmengine-ddp-debug", "mmengine-ddp-device", "mmengine-pkg-resources"]
 
 
 def check(environment, names, number, *ways):
