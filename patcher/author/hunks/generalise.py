@@ -10,8 +10,9 @@ from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, LeftOut,
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, Pair, differences
-from patcher.author.hunks.excerpts import uncommented
+from patcher.author.hunks.excerpts import tagged, uncommented
 from patcher.author.hunks.lines import line_file
+from patcher.author.hunks.names import carried_imports
 from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
@@ -88,7 +89,27 @@ class _Choice:
         hunks = tuple(map(self.hunk, parts))
         difference = self.difference(parts, made)
         places = moved_paths(self.edit.path, [self.trial.parsed(hunk.text) for hunk in hunks], self.others)
+        hunks = (*self.carried(parts, made), *hunks)
         return DraftFile((self.edit.path, *places), hunks, tuple(self.left_out), difference)
+
+    def carried(self, parts: Sequence[_Part], made: bytes) -> List[DraftHunk]:
+        """A hunk with the imports that new code reads, where another release has need of it; it is none where they stand."""
+        found = [difference for part in parts for difference in part.differences]
+        imports = carried_imports(self.before, self.after, found, self.trial.others)
+        words = Message("imports that the new code reads, for releases that do not have them")
+        text = Candidate("<module>", (*tagged("+", imports), (" ", "...")), words, optional=True).text
+        hunks = [self.trial.parsed(part.best.text) for part in parts]
+        for release in self.trial.others if imports else ():
+            if any(answer.state.failed for answer in rewrite(release.data, hunks, {}).answers):
+                try:
+                    with_imports = [self.trial.parsed(text), *hunks]
+                    answers = rewrite(release.data, with_imports, {}).answers
+                    unchanged = rewrite(self.edit.before, with_imports, {}).data == made
+                except PatchError:  # the edit inserts at the top of the module, too
+                    return []
+                if unchanged and not any(answer.state.failed for answer in answers):
+                    return [DraftHunk(text, 1, words)]
+        return []
 
     def hunk(self, part: _Part) -> DraftHunk:
         tried = (*part.rejected, *part.work[1:])
