@@ -67,7 +67,10 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
 def _imported(hunk: Hunk) -> Set[str]:
     """The names that a hunk imports at the top or the end of a module; none of one that does more."""
     added = [node for node in hunk.after.nodes if node.role != "run"]
-    is_all = all(node.role == "run" for node in hunk.before.nodes) and {node.kind for node in added} <= {"Import", "ImportFrom"}
+    is_all = all(node.role == "run" for node in hunk.before.nodes) and {node.kind for node in added} <= {
+        "Import",
+        "ImportFrom",
+    }
     return imported([alias for node in added for alias in node.items("names")]) if is_all else set()
 
 
