@@ -743,6 +743,8 @@ def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_a
     changes, there, other = ("a", State.APPLICABLE, False), ("a", State.UPSTREAM, False), ("b", State.UPSTREAM, False)
     assert answered(changes, there, other) == [State.APPLICABLE, State.CONFLICT, State.UPSTREAM]
     assert answered(changes, ("a", State.UPSTREAM, True), ("a", State.NOT_NEEDED, False)) == [State.APPLICABLE, State.UPSTREAM, State.NOT_NEEDED]
+    assert answered(("a", State.APPLICABLE, True), there) == [State.APPLICABLE, State.UPSTREAM]
+    assert answered(("a", State.APPLICABLE, True), changes, there)[2] is State.CONFLICT
     assert answered(there, ("a", State.APPLIED, False)) == [State.UPSTREAM, State.APPLIED]
 
 

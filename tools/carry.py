@@ -31,6 +31,8 @@ from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import HunkText, State
+from patcher.planner.plan import reconciled
+from patcher.planner.resolve import answer_of
 from tools import changes, peers
 from tools.changes import Edit, alike, parsed
 from tools.fuzz import Hang, limit
@@ -105,11 +107,10 @@ def applied(text: bytes, hunks: Sequence[HunkText]) -> Tuple[Optional[bytes], st
     if not hunks:
         return None, "no hunks"
     made = rewrite(text, hunks, {})
-    words = "\n".join(
-        f"{answer.state.value} {answer.places} {answer.problem} {answer.hint}".rstrip() for answer in made.answers
-    )
-    states = {answer.state for answer in made.answers} - {State.NOT_NEEDED}
-    return (made.data if states == {State.APPLICABLE} else None), words
+    answers = reconciled([answer_of("edit", "edit.py", answer) for answer in made.answers])
+    words = "\n".join(f"{answer.state.value} {answer.places} {answer.problem} {answer.hint}".rstrip() for answer in answers)
+    states = {answer.state for answer in answers}
+    return (made.data if State.APPLICABLE in states and not any(state.failed for state in states) else None), words
 
 
 def _at_home(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, str]:

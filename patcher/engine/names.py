@@ -217,6 +217,23 @@ def _bound_at_once(node: ast.stmt) -> Set[str]:
     return set() if isinstance(node, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Delete)) else _bound([node])
 
 
+def imported(aliases: Sequence[Node]) -> Set[str]:
+    """The names that the items of imports (`a.b`, `c as d`) bind."""
+    names: Set[str] = set()
+    for alias in aliases:
+        name = alias.fields.get("asname") or alias.fields.get("name")
+        while isinstance(name, Node) and name.kind == "Attribute":
+            name = name.node("value")
+        names.add(str(name.fields["value"]) if isinstance(name, Node) else "*")
+    return names
+
+
+def binds(source: Source, names: Set[str]) -> bool:
+    """Whether a module binds all of these names, by whatever statement; one with `from x import *` may do so."""
+    body = source.tree.body if source.tree is not None else []
+    return names <= _bound(body) or any(map(_is_star, _statements(body)))
+
+
 def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
     """The names read inside `inserted` that neither their function, nor an enclosing one, the module or builtins binds.
 

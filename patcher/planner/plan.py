@@ -126,11 +126,11 @@ def _refused(names: Sequence[str], path: str, error: SitepatchError) -> List[Ans
 def reconciled(answers: Sequence[Answer]) -> List[Answer]:
     """The answers after comparing the hunks of each patchset, or patch of a series, across files (format rules 24 and 25).
 
-    A patchset of which only a part is upstream is a conflict. A deletion of code that is gone is upstream where all other
-    changes of its patchset are.
+    A patchset of which only a part is upstream is a conflict; what is `when-present` is no such part. A deletion of code that
+    is gone is upstream where all other changes of its patchset are.
     """
     answers = _deleted(answers)
-    changing = {_owner(answer) for answer in answers if answer.state is State.APPLICABLE}
+    changing = {_owner(answer) for answer in answers if answer.state is State.APPLICABLE and not answer.when_present}
     problem = Message("this part of the patchset is in the file already, other parts are not: upstream did it another way")
     hint = Message("compare the release with the patchset; mark hunks that may be there with `when-present`")
     return [

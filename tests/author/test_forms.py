@@ -175,6 +175,11 @@ CASES = {
         "import lib\n\n\n@lib.known\nclass A:\n    x = 1\n",
         "@@ <module> @@\n+import lib\n+\n+\n+@lib.known\n class A:\n",
     ),
+    "what is inserted below a header that changes, of which no form may be written in another hunk, is one hunk with it": (
+        "def f(a):\n    low = 0\n    while True:\n        start = a[low]\n        low += start\n",
+        "def f(a):\n    low = 0\n    while low < 9:\n        print(low)\n        start = a[low]\n        low += start\n",
+        "@@ f @@\n-while True:\n+while low < 9:\n+    print(low)\n     ...\n",
+    ),
     "what is inserted at the end of a block and below it are two hunks": (
         "def f(a):\n    if a:\n        send(a)\n",
         "def f(a):\n    if a:\n        send(a)\n        print(1)\n    print(2)\n",

@@ -147,6 +147,30 @@ def test_a_loose_scope_never_makes_another_edit_at_home():
     assert "*" not in draft.spatch()
 
 
+IMPORTS = "import os\nfrom lib import (\n    a,\n    warn as w,\n)\n\n\ndef f(x):\n    y = get(x)\n    return y\n"
+USED = IMPORTS.replace("    y = get(x)\n", "    y = get(x)\n    w(os.path, y)\n")
+
+
+@pytest.mark.parametrize(
+    ("other", "carried"),
+    [
+        (IMPORTS, ""),
+        (IMPORTS.replace("    warn as w,\n", ""), "+from lib import warn as w\n"),
+        (IMPORTS.replace("    warn as w,\n", "").replace("import os\n", ""), "+import os\n+from lib import warn as w\n"),
+        (IMPORTS.replace("warn as w", "other as w"), ""),
+        (IMPORTS.replace("    warn as w,\n", "").replace("    y = get(x)\n    return y\n", "    pass\n"), ""),  # it is refused there either way
+    ],
+)
+def test_an_import_that_new_code_reads_is_carried_along_to_a_release_that_does_not_bind_the_name(other, carried):
+    edit = FileEdit("pkg/m.py", IMPORTS.encode(), USED.encode())
+    draft = generalise([edit], [{"pkg/m.py": other.encode()}])
+    first, *more = texts(draft)
+    assert (first if more else "") == (f"@@ <module> @@ when-present\n{carried} ...\n" if carried else "")
+    hunks = parse_spatch(draft.spatch(), "test")[1][0].hunks
+    assert rewrite(IMPORTS.encode(), hunks, {}).data == USED.encode()
+    assert not carried or made(draft, other).startswith(carried.replace("+", ""))
+
+
 def test_a_moved_file_is_the_one_other_file_in_which_every_hunk_holds():
     elsewhere = {"pkg/m/__init__.py": b"", "pkg/pools.py": HOME.encode(), "pkg/other/m.py": b"def take(self): pass\n"}
     assert drafted(TAKEN, elsewhere).files[0].paths == ("pkg/m.py", "pkg/pools.py")

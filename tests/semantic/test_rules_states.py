@@ -96,6 +96,7 @@ RULE_23 = {
 }  # fmt: skip
 
 # `when-present`: what is absent is not needed; upstream wins; variants of one line.
+MODULE = {"scope": "<module>", "flags": "when-present"}
 RULE_24 = {
     "the code is not there": stays("x = a", "-A($X)\n+max($X)\n", State.NOT_NEEDED, flags="when-present"),
     "the scope is not there": Stays("x = 1\n", "-A($X)\n+max($X)\n", State.NOT_NEEDED, "", {"flags": "when-present"}),
@@ -103,6 +104,15 @@ RULE_24 = {
     "too many places are too many": stays("x = A(a) + A(b)", "-A($X)\n+max($X)\n", State.AMBIGUOUS, "found 2 places", flags="when-present"),
     "too few are too few": stays("x = A(a)", "-A($X)\n+max($X)\n", State.NOT_FOUND, "found 1 place", flags="when-present count=2"),
     "variants of one line": inside("return c(a)", "-A($X)\n+max($X, 0)\n@@ f @@ when-present\n-c($X)\n+max($X, 0)\n", "return max(a, 0)", flags="when-present"),
+    "an import of what the module does not bind": Changed("import b\n", "+from a import c\n ...\n", "from a import c\nimport b\n", how=MODULE),
+    "of what it imports among others": Stays("from a import b, c\n", "+from a import c\n ...\n", State.NOT_NEEDED, how=MODULE),
+    "of what it binds otherwise": Stays("import d\nif d:\n    class c: pass\n", "+from a import c\n ...\n", State.NOT_NEEDED, how=MODULE),
+    "of what it may bind": Stays("from d import *\n", "+from a import c\n ...\n", State.NOT_NEEDED, how=MODULE),
+    "of two names, of which it binds one": Changed("c = 1\n", "+import c, d\n ...\n", "import c, d\nc = 1\n", how=MODULE),
+    "of what only a function binds": Changed("def f():\n    c = 1\n", "+import c\n ...\n", "import c\ndef f():\n    c = 1\n", how=MODULE),
+    "with other code": Changed("c = 1\n", "+import c\n+c.d(1)\n ...\n", "import c\nc.d(1)\nc = 1\n", how=MODULE),
+    "beside a line": Changed("import b\nc = 1\n", " import b\n+import c\n", "import b\nimport c\nc = 1\n", how=MODULE),
+    "that must be there": Changed("c = 1\n", "+import c\n ...\n", "import c\nc = 1\n", how={"scope": "<module>"}),
     "none of the variants": stays("return d(a)", "-A($X)\n+max($X, 0)\n@@ f @@ when-present\n-c($X)\n+max($X, 0)\n", State.NOT_NEEDED, flags="when-present"),
 }  # fmt: skip
 

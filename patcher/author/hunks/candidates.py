@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, dropwhile, islice
 from typing import Iterator, Sequence, Set
 
 from patcher.author.hunks.changes import Changes
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference
-from patcher.author.hunks.excerpts import tagged
+from patcher.author.hunks.excerpts import enclosed, tagged
 from patcher.author.hunks.insertions import Runs
 from patcher.author.hunks.spans import Text
 from patcher.message import Message
@@ -33,14 +33,22 @@ class Candidates:
                 seen.add(candidate.text)
                 yield candidate._replace(optional=is_doc)
 
-    def both(self, insertion: Difference, header: Difference) -> Iterator[Candidate]:
-        """Candidates for an insertion and a change of the header directly below it; none for other differences."""
-        neighbours = insertion.blocks[0] is header.blocks[0] and insertion.old == (header.old[0], header.old[0])
-        if neighbours and (insertion.kind, header.kind) == ("run", "header"):
-            inserted = tagged("+", self.runs.inserted(insertion, below=True))
-            for each in self.of(header):
-                form = Message("{form}, with what is inserted above it", form=each.form)
-                yield each._replace(scope=insertion.place.scope, lines=(*inserted, *each.lines), form=form)
+    def both(self, first: Difference, second: Difference) -> Iterator[Candidate]:
+        """Candidates for an insertion and the change of a header directly below or above it; none for other differences."""
+        if first.blocks[0] is second.blocks[0] and first.old == (second.old[0], second.old[0]):
+            if (first.kind, second.kind) == ("run", "header"):
+                inserted = tagged("+", self.runs.inserted(first, below=True))
+                for each in self.of(second):
+                    form = Message("{form}, with what is inserted above it", form=each.form)
+                    yield each._replace(scope=first.place.scope, lines=(*inserted, *each.lines), form=form)
+        elif first.pairs and first.pairs[0][0].fields.get("body") is second.blocks[0] and not second.deleted:
+            inserted = tagged("+", self.runs.inserted(second, below=True))
+            lines = enclosed(self.changes.before, second.blocks[0], inserted, False, True) or []
+            inside = [*dropwhile(lambda line: line[0] == " ", lines)]
+            for each in self.of(first) if inside and second.place.neighbours[0] is None else ():
+                if each.lines[-1][0] == "+" and each.lines[-1][1].endswith(":"):  # all of the header
+                    form = Message("{form}, with what is inserted below it", form=each.form)
+                    yield each._replace(lines=(*each.lines, *inside), form=form)
 
     def loose(self, works: Sequence[Candidate], group: Sequence[Difference]) -> Iterator[Candidate]:
         """The candidates in the same function of any class, those that leave the old value open, and both; each once."""

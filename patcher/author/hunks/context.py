@@ -42,6 +42,14 @@ class Candidate(NamedTuple):
         return sum(needed[:at]), sum(needed[at:])
 
     @property
+    def words(self) -> str:
+        """How it and its further forms are written, for the user."""
+        text = self.form
+        for other in self.others:
+            text = Message("{form}; where that is not found: {other}", form=text, other=other.form)
+        return text
+
+    @property
     def text(self) -> str:
         """The hunk as it is written in a `.spatch`, ending in a line break."""
         scopes = (("or",) if other.scope == self.scope else ("or", other.scope) for other in self.others)

@@ -92,11 +92,7 @@ class Difference(NamedTuple):
 
 def scope_of(node: Node) -> str:
     """The qualified name of the innermost definition that holds a node or is it, `<module>` for none."""
-    names = [
-        str(each.node("name").fields["value"])
-        for each in [node, *node.ancestors()]
-        if each.kind in DEFINITIONS
-    ]
+    names = [str(each.node("name").fields["value"]) for each in [node, *node.ancestors()] if each.kind in DEFINITIONS]
     return ".".join(reversed(names)) or "<module>"
 
 

@@ -10,8 +10,9 @@ from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, LeftOut,
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, Pair, differences
-from patcher.author.hunks.excerpts import uncommented
+from patcher.author.hunks.excerpts import tagged, uncommented
 from patcher.author.hunks.lines import line_file
+from patcher.author.hunks.names import carried_imports
 from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
@@ -38,6 +39,13 @@ class _Part(NamedTuple):
     @property
     def best(self) -> Candidate:
         return self.work[0].candidate
+
+    def with_best(self, candidate: Candidate) -> _Part:
+        return self._replace(work=(self.work[0]._replace(candidate=candidate), *self.work[1:]))
+
+    def in_form(self, number: int) -> _Part:
+        """The same in a further form alone; as it is where it has none of that number."""
+        return self.with_best(self.best.others[number]) if number < len(self.best.others) else self
 
     def without_best(self, why: str) -> _Part:
         return self._replace(work=self.work[1:], rejected=(*self.rejected, self.work[0]._replace(problem=why)))
@@ -77,16 +85,36 @@ class _Choice:
         self.left_out: List[LeftOut] = []
 
     def made(self) -> DraftFile:
-        parts, made = self.combined(list(self.parts(self.bound(differences(self.before, self.after)))))
+        parts, made = self.compatible(*self.combined(list(self.parts(self.bound(differences(self.before, self.after))))))
         hunks = tuple(map(self.hunk, parts))
         difference = self.difference(parts, made)
         places = moved_paths(self.edit.path, [self.trial.parsed(hunk.text) for hunk in hunks], self.others)
+        hunks = (*self.carried(parts, made), *hunks)
         return DraftFile((self.edit.path, *places), hunks, tuple(self.left_out), difference)
+
+    def carried(self, parts: Sequence[_Part], made: bytes) -> List[DraftHunk]:
+        """A hunk with the imports that new code reads, where another release has need of it; it is none where they stand."""
+        found = [difference for part in parts for difference in part.differences]
+        imports = carried_imports(self.before, self.after, found, self.trial.others)
+        words = Message("imports that the new code reads, for releases that do not have them")
+        text = Candidate("<module>", (*tagged("+", imports), (" ", "...")), words, optional=True).text
+        hunks = [self.trial.parsed(part.best.text) for part in parts]
+        for release in self.trial.others if imports else ():
+            if any(answer.state.failed for answer in rewrite(release.data, hunks, {}).answers):
+                try:
+                    with_imports = [self.trial.parsed(text), *hunks]
+                    answers = rewrite(release.data, with_imports, {}).answers
+                    unchanged = rewrite(self.edit.before, with_imports, {}).data == made
+                except PatchError:  # the edit inserts at the top of the module, too
+                    return []
+                if unchanged and not any(answer.state.failed for answer in answers):
+                    return [DraftHunk(text, 1, words)]
+        return []
 
     def hunk(self, part: _Part) -> DraftHunk:
         tried = (*part.rejected, *part.work[1:])
         rejected = tuple(Rejected(each.candidate.text, each.problem or Message("a more general one works")) for each in tried)
-        return DraftHunk(part.best.text, self.line(part.differences[0]), part.best.form, rejected)
+        return DraftHunk(part.best.text, self.line(part.differences[0]), part.best.words, rejected)
 
     def line(self, difference: Difference) -> int:
         """The line of the edited file (1-based) at which the new code of a difference begins."""
@@ -164,10 +192,7 @@ class _Choice:
         for other in works[1:]:
             adds = any(now and not before for before, now in zip(best.held, other.held))
             if adds and not best.candidate.elsewhere and not other.candidate.elsewhere:
-                words = Message(
-                    "{form}; where that is not found: {other}", form=best.candidate.form, other=other.candidate.form
-                )
-                candidate = best.candidate._replace(others=(*best.candidate.others, other.candidate), form=words)
+                candidate = best.candidate._replace(others=(*best.candidate.others, other.candidate))
                 tried = self.trial.of(candidate, group)
                 best = tried if tried.holds > best.holds else best
         return [best] if best.candidate.others else []
@@ -184,8 +209,7 @@ class _Choice:
         if not any(first.candidate.sides) or not others:
             return best
         other = min(others, key=lambda each: (not each.exact, len(each.candidate.lines))).candidate
-        words = Message("{form}; where that is not found: {other}", form=first.candidate.form, other=other.form)
-        tried = self.trial.of(first.candidate._replace(others=(other,), form=words), group)
+        tried = self.trial.of(first.candidate._replace(others=(other,)), group)
         return best if tried.problem or tried.holds < best.holds else tried
 
     # all of them together -------------------------------------------------------------------------------------------------
@@ -227,16 +251,43 @@ class _Choice:
             return self.edit.before, {line - 1: error.problem}
         return made.data, {index: answer.problem for index, answer in enumerate(made.answers) if answer.state.failed}
 
+    def compatible(self, parts: List[_Part], made: bytes) -> Tuple[List[_Part], bytes]:
+        """The parts without further forms that conflict with the other hunks, and what they make of the file.
+
+        Such a form of an insertion has the header above it, which is changed too: one hunk for both takes its place.
+        """
+        most = max((len(part.best.others) for part in parts), default=0)
+        if not any(self.together([part.in_form(number) for part in parts])[1] for number in range(most)):
+            return parts, made
+        for part in parts:
+            others = part.best.others
+            ways = [[each.in_form(number) if each is part else each for each in parts] for number in range(len(others))]
+            forms = [other for other, way in zip(others, ways) if not self.together(way)[1]]
+            if len(forms) < len(others):
+                merged, fewer = self.with_header(parts, part), part.with_best(part.best._replace(others=tuple(forms)))
+                found = merged and not self.together(merged)[1]
+                parts = merged if found else [fewer if each is part else each for each in parts]
+        return parts, self.together(parts)[0]
+
+    def with_header(self, parts: List[_Part], part: _Part) -> List[_Part]:
+        """The parts with an insertion and the change of the header above or below it merged; [] where there is none."""
+        first = part.differences[0]
+        for other in parts:
+            both = self.ranked((*other.differences, *part.differences), self.candidates.both(other.differences[-1], first))
+            merged = [both if each is other else each for each in parts if each is not part]
+            if both.work:
+                return merged
+        return []
+
     def merged(self, parts: List[_Part], empty: _Part) -> List[_Part]:
         """Replace all parts inside the statement around one by a hunk for that statement.
 
         An insertion and a decorator for the definition below it, which go to one place, become a hunk for both.
         """
         first, failed = empty.differences[0], list(empty.rejected)
-        for part in parts:
-            made = self.ranked((*part.differences, *empty.differences), self.candidates.both(part.differences[-1], first))
-            if made.work:
-                return [made if each is part else each for each in parts if each is not empty]
+        both = self.with_header(parts, empty)
+        if both:
+            return both
         for old, new in _owners(first):
             spans = [[each.span for each in part.differences] for part in parts]
             inside = [any(old.begin <= start and end <= old.outer_end + 1 for start, end in each) for each in spans]

@@ -36,9 +36,7 @@ class Runs:
             inserted = self.inserted(difference, below=True)
             bare = [line for line in uncommented(inserted) if line]  # a comment inside changed code may have no place
             new = [inserted] if bare == inserted else [inserted, bare]
-            whole = [
-                Fragment((*tagged("-", deleted), *tagged("+", lines)), Message("the code that goes")) for lines in new
-            ]
+            whole = [Fragment((*tagged("-", deleted), *tagged("+", lines)), Message("the code that goes")) for lines in new]
             little = len(distinctive_words(difference.deleted)) < 2
             yield from alone_and_around(self.before, difference.place, whole, little=little)
         else:

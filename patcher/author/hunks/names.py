@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import AbstractSet, Iterable, Iterator, List, Sequence, Set, Tuple
+from typing import AbstractSet, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
-from patcher.author.hunks.differences import scope_of
+from patcher.author.hunks.differences import Difference, scope_of
+from patcher.author.hunks.spans import Text
+from patcher.engine.names import binds, imported, unbound
 from patcher.engine.node import DEFINITIONS, Node
+from patcher.engine.source import Source
 
 _COMMON = frozenset(
     ["self", "cls", "None", "True", "False", "i", "x", "str", "int", "len", "list", "dict", "type", "isinstance", "super"]
@@ -50,6 +53,33 @@ def distinctive_words(nodes: Sequence[Node], hidden: Sequence[Tuple[int, int]] =
         if named or (part.kind in ("String", "FText") and re.search(r"[^\W\d]{4}", value)):
             found.add(value)
     return found
+
+
+def carried_imports(before: Text, after: Text, found: Sequence[Difference], others: Sequence[Source]) -> List[str]:
+    """The imports of a module, a line for each name, that new code reads and another release does not bind.
+
+    Args:
+        before: the text before the edit.
+        after: the text after it.
+        found: the differences.
+        others: the module in other releases.
+    """
+    kinds, hidden = ("Import", "ImportFrom"), after.text
+    for node in (node for node in after.tree.statements() if node.kind in kinds):
+        blank = re.sub(r"[^\r\n]", " ", hidden[node.start : node.end])
+        hidden = f"{hidden[: node.start]}pass{blank[len('pass') :]}{hidden[node.end :]}"
+    source = Source(after.source.data[: after.source.skipped] + hidden.encode(after.source.encoding))
+    ranges = [(each.start, each.start + len(each.text)) for each in found]
+    wanted = {item.name for item in unbound(Source(b""), source, ranges, [])} if others else set()
+    wanted = {name for name in wanted if not all(binds(other, {name}) for other in others)}
+    lines: Dict[str, str] = {}
+    for node in (node for node in before.tree.statements() if node.kind in kinds):
+        head = before.text[node.start : node.items("names")[0].start].rstrip("(\\\r\n\t ")
+        for alias in node.items("names"):
+            (name,) = imported([alias])
+            if name in wanted:  # of `import a.b` and `import a.c` the last one counts
+                lines[name] = f"{head} {' '.join(before.text[alias.start : alias.end].split())}"
+    return list(lines.values())
 
 
 def read_during_import(module: Node, names: AbstractSet[str]) -> bool:

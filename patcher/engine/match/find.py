@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, NamedTuple, Tuple
+from typing import Iterator, List, NamedTuple, Set, Tuple
 
 from patcher.engine.in_string import text_places
 from patcher.engine.match.found import MatchRange
 from patcher.engine.match.match import MAX_MATCHES, Matcher
+from patcher.engine.names import binds, imported
 from patcher.engine.node import COMPOUND, Node
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
@@ -55,10 +56,22 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     blocks = scope_blocks(source, scope, hunk.before, hunk.after)
     matcher = Matcher(most=MAX_MATCHES)
     before = [place for block in blocks for place in side_places(hunk, hunk.before, block, matcher)]
+    added = _imported(hunk) if hunk.text.when_present else ()
+    before = [] if added and binds(source, added) else before  # rule 24
     after_matcher = Matcher(most=MAX_MATCHES, anywhere=True)
     searched = blocks if hunk.proves_upstream else []
     after = [place for block in searched for place in side_places(hunk, hunk.after, block, after_matcher)]
     return _found(hunk, before, after)._replace(scopes=len(blocks), steps=matcher.steps + after_matcher.steps)
+
+
+def _imported(hunk: Hunk) -> Set[str]:
+    """The names that a hunk imports at the top or the end of a module; none of one that does more."""
+    added = [node for node in hunk.after.nodes if node.role != "run"]
+    is_all = all(node.role == "run" for node in hunk.before.nodes) and {node.kind for node in added} <= {
+        "Import",
+        "ImportFrom",
+    }
+    return imported([alias for node in added for alias in node.items("names")]) if is_all else set()
 
 
 def _found(hunk: Hunk, before: List[MatchRange], after: List[MatchRange]) -> FoundPlaces:
