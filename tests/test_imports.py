@@ -355,7 +355,7 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     first = loaded(site, "apply", DDP, "--target", site.path)
     assert "libcst" in first  # this test can see what is imported
     assert "libcst.matchers" not in first
-    assert first & {"difflib", "patcher.engine.explain.nearest", "patcher.engine.explain.explain"} == set()  # only where something failed
+    assert first & {"difflib", "patcher.engine.closest", "patcher.engine.explain"} == set()  # only where something failed
     assert "subprocess" in first  # what was written is verified
     again = loaded(site, "apply", DDP, "--target", site.path)
     assert again & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()

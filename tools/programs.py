@@ -27,7 +27,7 @@ from textwrap import dedent
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.engine import rewrite
-from patcher.engine.explain.explain import explain_hunks
+from patcher.engine.explain import explain_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import HunkText, Rewrite, State, apply_splices

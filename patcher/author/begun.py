@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import List, Mapping, Sequence, Tuple
 
 from patcher.engine.engine import answer_alone, rewrite
-from patcher.engine.explain.explain import Explanation, explain_hunks
+from patcher.engine.explain import Explanation, explain_hunks
 from patcher.engine.source import Source
 from patcher.model import HunkText, OptionValue, State
 

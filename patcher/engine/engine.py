@@ -166,17 +166,14 @@ def _counted(source: Source, hunk: Hunk, places: FoundPlaces) -> Optional[HunkAn
     if total == 0 and hunk.text.when_present:
         return HunkAnswer(hunk.text, State.NOT_NEEDED)
     if total == 0 or total < count:
-        from patcher.engine.explain.nearest import not_found  # only where something went wrong
+        from patcher.engine.closest import not_found  # only where something went wrong
 
-        answer = not_found(source, hunk, places)
+        problem, hint = not_found(source, hunk, places)
         if hunk.others and not total:
-            problem = Message(
-                "none of the {number} forms of this hunk is found; the first one: {problem}",
-                number=len(hunk.forms),
-                problem=answer.problem,
-            )
-            answer = answer._replace(problem=problem)
-        return answer._replace(gone=all(already_deleted(source, form, find_hunk(source, form)) for form in hunk.forms))
+            template = "none of the {number} forms of this hunk is found; the first one: {problem}"
+            problem = Message(template, number=len(hunk.forms), problem=problem)
+        gone = all(already_deleted(source, form, find_hunk(source, form)) for form in hunk.forms)
+        return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=hint, gone=gone)
     if count and total > count:
         where = sorted(source.lines.number(place.start) for place in [*places.todo, *places.done])
         problem = Message(

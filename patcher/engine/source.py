@@ -123,6 +123,14 @@ class Source:
                 Message("the inserted code cannot be written in the file's encoding: {error}", error=error)
             ) from None
 
+    def one_line(self, node: Node) -> str:
+        """The text of a node on one line."""
+        return " ".join(self.text[node.start : node.end].split())
+
+    def line(self, offset: int) -> str:
+        """The line of an offset, without the blanks around it."""
+        return self.text[self.lines.start(offset) : self.lines.end(offset)].strip()
+
     def whole(self) -> Node:
         """The whole file as one block."""
         if self._whole is None:

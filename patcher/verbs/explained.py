@@ -12,8 +12,8 @@ from patcher.verbs.styles import Row, color_diff, style
 from patcher.verbs.translation import translated
 
 if TYPE_CHECKING:
-    from patcher.engine.explain.explain import Explanation, MatchedPlace
-    from patcher.engine.explain.nearest import Closest, Mark
+    from patcher.engine.closest import Closest, Mark
+    from patcher.engine.explain import Explanation, MatchedPlace
     from patcher.verbs.explanations import HunkExplanation
 
 _WIDTH = 86  # columns beside the states

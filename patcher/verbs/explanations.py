@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.engine.explain.explain import Explanation, explain_hunks
+from patcher.engine.explain import Explanation, explain_hunks
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, in_scope
 from patcher.errors import SitepatchError
@@ -23,7 +23,7 @@ from patcher.store.status import read_installed
 from patcher.text.diffs import diff_texts
 
 if TYPE_CHECKING:
-    from patcher.engine.explain.explain import Explanation
+    from patcher.engine.explain import Explanation
 
 
 _MOST_FILES = 20_000  # of a package that are read to find a scope again

@@ -8,9 +8,9 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import pytest
 
+from patcher.engine.alignment import Aligner, fits
 from patcher.engine.engine import rewrite
-from patcher.engine.explain.alignment import Aligner, fits
-from patcher.engine.explain.explain import Explanation, explain_hunks
+from patcher.engine.explain import Explanation, explain_hunks
 from patcher.engine.source import Source
 from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
@@ -248,7 +248,7 @@ def test_a_text_that_is_not_python_is_explained_too(data: bytes) -> None:
 
 
 def test_the_work_is_bounded_and_the_best_candidates_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    from patcher.engine.explain import alignment, nearest
+    from patcher.engine import alignment, closest
 
     used = []
 
@@ -257,7 +257,7 @@ def test_the_work_is_bounded_and_the_best_candidates_are_looked_at_first(monkeyp
             super().__init__()
             used.append(self)
 
-    monkeypatch.setattr(nearest, "Aligner", Counting)
+    monkeypatch.setattr(closest, "Aligner", Counting)
     monkeypatch.setattr(alignment, "MAX_COMPARED", 100)
     filler = "".join(f"    a{n} = b(c(d{n}, e={n}), [{n}])\n" for n in range(200))
     source = f"def f(a):\n{filler}    x = registry.create(a, 1)\n{filler}"

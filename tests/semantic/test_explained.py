@@ -12,9 +12,9 @@ from typing import Iterator
 
 import pytest
 
+from patcher.engine.closest import Mark
 from patcher.engine.engine import rewrite
-from patcher.engine.explain.explain import Explanation, explain_hunks
-from patcher.engine.explain.nearest import Mark
+from patcher.engine.explain import Explanation, explain_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import apply_splices
 

@@ -7,7 +7,7 @@ from typing import List
 import pytest
 
 from patcher.engine.engine import fit_score, rewrite
-from patcher.engine.explain.explain import explain_hunks
+from patcher.engine.explain import explain_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import HunkText, State

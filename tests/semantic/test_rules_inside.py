@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.engine.explain.explain import explain_hunks
+from patcher.engine.explain import explain_hunks
 from patcher.engine.match.find import surroundings
 from patcher.engine.source import Source
 from patcher.engine.spatch.compile import compile_hunks

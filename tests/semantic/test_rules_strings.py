@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.engine.explain.explain import explain_hunks
+from patcher.engine.explain import explain_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Form, Refused, Stays, cases, check_state, hold, inside, run, stays

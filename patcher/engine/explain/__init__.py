@@ -1,1 +1,0 @@
-"""Why a hunk does not match: the code that comes closest, and the first difference."""
