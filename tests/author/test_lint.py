@@ -42,7 +42,7 @@ def findings(folder, toml=TOML, spatch=FINE, cases=True):
 def test_the_built_in_patchsets_are_clean(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     outcome = check(place=Place(target=str(tmp_path)), strict=True)
-    assert outcome.ok and len(outcome.findings) == 9
+    assert outcome.ok and len(outcome.findings) == 10
     assert [finding for findings in outcome.findings.values() for finding in findings] == []
 
 
