@@ -11,7 +11,7 @@ from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.author.draft import Draft, package_of
-from patcher.author.ranges import with_patches_list, with_variant, with_versions
+from patcher.author.manifest import with_imports, with_patch_files, with_variant, with_versions
 from patcher.errors import SitepatchError, UsageError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
@@ -183,15 +183,12 @@ def more_series_files(
         patches: the texts of their `.spatch` files by name, in order; those that are not among them go.
         paths: the files that they change.
         targets: the range of each of these variants by its index, and that of each further one.
-
-    Raises:
-        SitepatchError: the manifest is not written in the usual form.
     """
     manifest, lists = series.patchset.files[MANIFEST], series.lists
     every = {name for names in lists.values() for name in names}
     for number, names in lists.items():
         kept = [name for name in names if name in patches]
-        manifest = with_patches_list(
+        manifest = with_patch_files(
             manifest, number, in_order(kept, [name for name in patches if name in kept or name not in every])
         )
     for number, target in targets.items():
@@ -199,14 +196,13 @@ def more_series_files(
             manifest = with_versions(manifest, number, target.versions)
         else:
             manifest = with_variant(manifest, variant_text(target, patches, series=True))
-    return {MANIFEST: with_imports(manifest, series.patchset, paths), **patches}
+    return {MANIFEST: with_modules(manifest, series.patchset, paths), **patches}
 
 
-def with_imports(manifest: str, patchset: Patchset, paths: Sequence[str]) -> str:
+def with_modules(manifest: str, patchset: Patchset, paths: Iterable[str]) -> str:
     """The manifest of a patchset, where it names modules to import, with those of further files."""
     modules = dict.fromkeys([*patchset.verify.imports, *filter(None, map(_module, paths))])
-    imports = f"imports = {written_list(modules)}"
-    return re.sub(r"^imports\s*=\s*\[[^\]]*\]", lambda _: imports, manifest, count=1, flags=re.MULTILINE)
+    return with_imports(manifest, list(modules)) if patchset.verify.imports else manifest
 
 
 def own_folder(name: str, patch_dirs: Sequence[AnyPath]) -> Tuple[Path, Patchset]:

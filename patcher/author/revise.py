@@ -8,11 +8,11 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tup
 
 from patcher.author.changed import InstalledFile
 from patcher.author.draft import Draft, DraftFile, FileEdit, added_file
-from patcher.author.folder import with_imports
+from patcher.author.folder import with_modules
 from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
+from patcher.author.manifest import with_version
 from patcher.author.pristine import EditedFile, Original
-from patcher.author.ranges import with_version
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError, SitepatchError, UsageError
@@ -120,7 +120,7 @@ class WrittenPatchset(NamedTuple):
         if not all(texts.values()):
             raise SitepatchError("{name}: nothing is left of it", "remove {folder}", name=patchset.name, folder=self.folder)
         fresh = [edited.file.path for edited in files if edited.key not in self.assignments]
-        manifest = with_version(with_imports(self.files[MANIFEST], patchset, fresh), raised(patchset.version))
+        manifest = with_version(with_modules(self.files[MANIFEST], patchset, fresh), raised(patchset.version))
         return revision._replace(texts={**texts, MANIFEST: manifest})
 
     def _name(self, hunk: HunkText) -> str:
