@@ -37,8 +37,8 @@ from patcher.verbs.drafts import (
     left_json,
     left_rows,
     number_of_hunks,
+    release_json,
     release_rows,
-    releases_json,
     show_how_to_apply,
     show_hunks,
     show_written,
@@ -436,6 +436,6 @@ def _json(outcome: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
         "captured": files,
         "left": left_json(outcome.draft),
         "hunks": hunks_json(outcome.draft, explain=explain),
-        "releases": releases_json(outcome.releases),
+        "releases": list(map(release_json, outcome.releases)),
         "remarks": outcome.notes,
     }

@@ -225,7 +225,7 @@ def command(
 
     Errors, as options that no hunk uses and hunks that meet, exit with 1; advice on what makes a patchset fit fewer releases
     than it could does with --strict. Cases are small texts beside a patchset: cases/NAME.before.py becomes NAME.after.py;
-    NAME.upstream.py, NAME.not-needed.py and NAME.refused.py get that answer. pytest collects them too.
+    NAME.upstream.py, NAME.not-needed.py and NAME.refused.py get that answer.
 
     --explain shows of a hunk that does not fit the code that comes closest, the first difference, and what to write; of one
     that does where it matches, what each placeholder stands for, and what changes.

@@ -116,14 +116,18 @@ def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
     console.page([] if console.quiet else lines, pager=False)
 
 
+def fields(value: object, *names: str) -> Dict[str, Any]:
+    """These attributes of a value, by name."""
+    return {name: getattr(value, name) for name in names}
+
+
 def hunks_json(draft: Draft, *, explain: bool = False) -> List[Dict[str, Any]]:
     """The hunks; with `explain` each with those that were not taken."""
-    hunks: List[Dict[str, Any]] = []
-    for file in draft.files:
-        for hunk in file.hunks:
-            rejected = {"lost": hunk.rejected} if explain else {}
-            hunks.append({"paths": file.paths, "text": hunk.text, "line": hunk.line, "form": hunk.form, **rejected})
-    return hunks
+    hunks = [(file.paths, hunk) for file in draft.files for hunk in file.hunks]
+    lost = [{"lost": hunk.rejected} if explain else {} for _, hunk in hunks]
+    return [
+        {"paths": paths, **fields(hunk, "text", "line", "form"), **rejected} for (paths, hunk), rejected in zip(hunks, lost)
+    ]
 
 
 def left_rows(draft: Draft) -> List[Row]:
@@ -136,7 +140,7 @@ def left_rows(draft: Draft) -> List[Row]:
 
 def left_json(draft: Draft) -> List[Dict[str, Any]]:
     """The parts of the edit that are in no hunk."""
-    return [{"path": part.path, "line": part.line, "text": part.text, "why": part.why} for part in draft.left_out]
+    return [fields(part, "path", "line", "text", "why") for part in draft.left_out]
 
 
 def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:
@@ -147,17 +151,9 @@ def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:
     ]
 
 
-def releases_json(releases: Sequence[ReleaseOutcome]) -> List[Dict[str, Any]]:
-    """What came of further releases."""
-    return [
-        {
-            "distribution": outcome.distribution,
-            "version": outcome.version,
-            "state": outcome.word,
-            "problem": outcome.problem,
-        }
-        for outcome in releases
-    ]
+def release_json(outcome: ReleaseOutcome) -> Dict[str, Any]:
+    """What came of a further release."""
+    return {**fields(outcome, "distribution", "version"), "state": outcome.word, "problem": outcome.problem}
 
 
 def show_written(console: Console, word: str, summary: str, patchset: Patchset) -> None:

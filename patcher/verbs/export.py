@@ -150,30 +150,23 @@ def _released(requested: Sequence[Requested], against: str, events: Events) -> T
     Raises:
         SitepatchError: there is no such release, or it cannot be fetched.
     """
-    from patcher.verbs.releases.against import distributions, named_releases  # with the engine
+    from patcher.verbs.proving import fetched_releases  # with the engine
 
     (wanted,) = requested
-    packages = pick_variants(wanted.patchset)
+    packages = list(pick_variants(wanted.patchset))
     if len(packages) > 1:
-        raise UsageError(
-            "--against: found patches of {packages}, expected one package",
-            "install the releases",
-            packages=listed(list(packages)),
-        )
-    ((package, variants),) = packages.items()
-    paths = {path for variant in variants for patch in variant.patches for path in patch.paths}
-    releases = named_releases(dict.fromkeys(distributions(wanted.patchset, package), paths), [against], events)
-    folders = {key: folder for key, folder in releases.items() if isinstance(folder, Path)}
-    if len(folders) != 1:
-        failed = [(key, error) for key, error in releases.items() if isinstance(error, SitepatchError)]
-        ambiguity = Message("found {folders}", folders=", ".join(" ".join(key) for key in folders))
-        problems = (Message("{release}: {error.message}", release=" ".join(key), error=error) for key, error in failed)
-        problem = ambiguity if folders else joined("\n", problems)
+        template = "--against: found patches of {packages}, expected one package"
+        raise UsageError(Message(template, packages=listed(packages)), "install the releases")
+    releases, problems = fetched_releases(wanted.patchset, [against], events)
+    if len(releases) != 1:
+        names = ", ".join(f"{release.distribution} {release.version}" for release in releases)
+        choice = Message("found {folders}", folders=names or Message("none"))
+        problem = joined("\n", problems) if problems and not releases else choice
         raise SitepatchError("--against {against}: {problem}", "name one release", against=against, problem=problem)
-    (((_, version), folder),) = folders.items()
+    variants, version = wanted.patchset.variants, releases[0].version
     variant = choose_variant(variants, version) or variants[-1]
     patchset = wanted.patchset._replace(variants=(variant._replace(versions=""),))
-    return Environment.alone(str(folder)), [wanted._replace(patchset=patchset)]
+    return Environment.alone(releases[0].site), [wanted._replace(patchset=patchset)]
 
 
 def _series(plan: Plan, env: Environment, requested: Requested, output: Optional[AnyPath]) -> ExportOutcome:

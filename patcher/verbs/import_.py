@@ -32,10 +32,11 @@ from patcher.text.listed import Texts, listed, one_or_more
 from patcher.verbs.console import Console
 from patcher.verbs.drafts import (
     also_option,
+    fields,
     hunks_json,
     number_of_hunks,
+    release_json,
     release_rows,
-    releases_json,
     show_how_to_apply,
     show_hunks,
     show_written,
@@ -320,21 +321,13 @@ def _json(outcome: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
         "folder": str(outcome.folder) if outcome.ok else "",
         "versions": {item.package: item.versions for item in outcome.patchset.variants} if outcome.patchset else {},
         "hunks": hunks_json(outcome.draft, explain=explain),
-        "files": [
-            {"path": diff.path, "added": diff.added, "removed": diff.removed, "diff": diff.text} for diff in outcome.files
-        ],
-        "releases": releases_json(outcome.releases),
-        "left": [
-            {"path": part.path, "line": part.line, "why": part.why, "stops": part in missing}
-            for part in (*outcome.left_out, *missing)
-        ],
+        "files": [{**fields(diff, "path", "added", "removed"), "diff": diff.text} for diff in outcome.files],
+        "releases": list(map(release_json, outcome.releases)),
+        "left": [{**fields(part, "path", "line", "why"), "stops": part in missing} for part in (*outcome.left_out, *missing)],
         "problems": [
             {"path": match.section.path, "installed": match.path, "problem": match.problem, "hint": match.hint}
             for match in outcome.problems
         ],
-        "patches": [
-            {name: getattr(result, name) for name in ("name", "subject", "state", "problem", "hint")}
-            for result in outcome.patches
-        ],
+        "patches": [fields(result, "name", "subject", "state", "problem", "hint") for result in outcome.patches],
         "remarks": outcome.notes,
     }

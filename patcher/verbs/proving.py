@@ -196,7 +196,7 @@ def try_on_releases(
     Raises:
         SitepatchError: a package is not installed, or its version is unknown.
     """
-    releases, problems = _releases(place, patchset, to, events)
+    releases, problems = fetched_releases(patchset, to, events) if to else (_installed(place, patchset, events), [])
     newest_versions = newest(release.version for release in releases) if NEWEST in to else ()
     named = {release.version for release in releases if not to or _named(release.version, to)}.union(newest_versions)
     tried = [_try(patchset, release, release.version in named) for release in releases]
@@ -205,23 +205,28 @@ def try_on_releases(
     return list(explained), problems
 
 
-def _releases(place: Place, patchset: Patchset, to: Sequence[str], events: Events) -> Tuple[List[Located], List[str]]:
+def _installed(place: Place, patchset: Patchset, events: Events) -> List[Located]:
+    """The installed packages of a patchset."""
+    env = place.environment()
+    events.started(env)
+    packages = [locate(env, package, paths_of(variants)) for package, variants in pick_variants(patchset).items()]
+    for located in packages:
+        if says_nothing(located.version):
+            problem = Message("nothing tells the version of {package} in {site}", package=located.package, site=located.site)
+            raise SitepatchError(problem, "name it with --to")
+    return packages
+
+
+def fetched_releases(patchset: Patchset, to: Sequence[str], events: Events) -> Tuple[List[Located], List[str]]:
+    """The releases that are asked for of the packages of a patchset, oldest first, and a message for each that cannot be had.
+
+    Args:
+        patchset: the patchset; the files that it changes are fetched.
+        to: versions, ranges, `all` and `newest`.
+        events: reports what is fetched.
+    """
     releases: List[Located] = []
     failed: List[Tuple[str, str, SitepatchError]] = []
-    if not to:
-        env = place.environment()
-        events.started(env)
-        for package, variants in pick_variants(patchset).items():
-            located = locate(env, package, paths_of(variants))
-            if says_nothing(located.version):
-                raise SitepatchError(
-                    "nothing tells the version of {package} in {site}",
-                    Message("name it with --to"),
-                    package=package,
-                    site=located.site,
-                )
-            releases.append(located)
-        return releases, []
     packages = [(package, name) for package in pick_variants(patchset) for name in distributions(patchset, package)]
     for package, name in packages:
         paths = {name: set(paths_of(pick_variants(patchset)[package]))}

@@ -36,7 +36,7 @@ from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.console import Console
-from patcher.verbs.drafts import edit_copies, hunks_json, left_json, left_rows, show_hunks
+from patcher.verbs.drafts import edit_copies, hunks_json, left_json, left_rows, release_json, release_rows, show_hunks
 from patcher.verbs.explained import explanation_row, hunk_json
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, SILENT, Events, Place
@@ -441,7 +441,8 @@ def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_u
 
 def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutcome) -> int:
     draft, name = outcome.draft, outcome.patchset.name
-    console.rows([_row(tried) for tried in outcome.releases if tried.outcome.failed or not console.quiet])
+    shown = [tried.outcome._replace(problem="") if tried.hunks else tried.outcome for tried in outcome.releases]
+    console.rows(release_rows([release for release in shown if release.failed or not console.quiet]))
     for tried in outcome.releases if not copy else ():
         console.rows(list(map(explanation_row, tried.hunks)))
     show_hunks(console, draft, explain=False)
@@ -467,21 +468,9 @@ def _changes(outcome: UpdateOutcome) -> List[Row]:
     return rows
 
 
-def _row(tried: TriedRelease) -> Row:
-    problem, release = tried.outcome.problem, f"{tried.located.distribution} {tried.located.version}"
-    return Row(tried.outcome.word, (release,), (problem,) if problem and not tried.hunks else ())
-
-
 def _json(outcome: UpdateOutcome) -> Dict[str, Any]:
     releases = [
-        {
-            "distribution": tried.located.distribution,
-            "version": tried.located.version,
-            "state": tried.outcome.word,
-            "problem": tried.outcome.problem,
-            "in_range": tried.inside,
-            "hunks": [hunk_json(hunk) for hunk in tried.hunks],
-        }
+        {**release_json(tried.outcome), "in_range": tried.inside, "hunks": list(map(hunk_json, tried.hunks))}
         for tried in outcome.releases
     ]
     return {

@@ -1,9 +1,7 @@
-"""Cases beside patchsets: those of the built-in ones, what a case answers that is not as expected, and pytest's plugin."""
+"""Cases beside patchsets: those of the built-in ones, and what a case answers that is not as expected."""
 
 import ast
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.verbs.check import check, run_cases
 from patcher.verbs.place import Place
-from tests.command import ROOT, Site, environ
+from tests.command import Site
 
 BUILT_IN = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
 TOML = """schema = 1
@@ -133,31 +131,6 @@ def test_without_a_name_every_patchset_is_tried_and_a_broken_one_is_named(folder
     assert set(outcome.cases) == {*BUILT_IN}
     with pytest.raises(UsageError):
         check("mien", place=Place(target=str(folder)))
-
-
-@pytest.mark.once
-def test_pytest_collects_the_cases_beside_a_patchset_and_no_others(folder):
-    outcome(folder, a_before=HEAD + BODY, a_after=BODY)
-    (folder / "cases/good.refused.py").write_text(HEAD + "def f(a):\n    pass\n")
-    (folder / "cases/bad.refused.py").write_text(BODY)
-    (folder.parent / "cases").mkdir()
-    (folder.parent / "cases/other.before.py").write_text("not beside a patchset")
-    words = [sys.executable, "-m", "pytest", "-p", "patcher.author.plugin", "-v", "-p", "no:cacheprovider"]
-    words += ["-o", "python_files=[abg]*.py", "."]  # pytest takes them for modules, too, as it does where one is named
-    variables = environ(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
-    done = subprocess.run(words, cwd=str(folder.parent), env=variables, capture_output=True, timeout=60)
-    said = done.stdout.decode()
-    assert done.returncode == 1 and "1 passed" in said and "2 failed" in said and "error" not in said, said
-    assert "mine/cases/good.refused.py::good.refused PASSED" in said and "_ mine: a.before _" in said
-    assert "it becomes another text than expected" in said and "-    return len( a )\n" in said
-    assert "bad.refused.py:1: found no path" in said and "Traceback" not in said
-
-
-def test_the_plugin_costs_a_run_of_pytest_no_module_of_ours(tmp_path):
-    code = "import sys, pytest; a = set(sys.modules); import patcher.author.plugin; print(*sorted(set(sys.modules) - a))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=str(tmp_path), env=environ(), capture_output=True)
-    assert {name for name in done.stdout.decode().split() if not name.startswith("patcher.author")} <= {"patcher"}, done.stderr
-    assert "patcher.author.plugin" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 @pytest.mark.once

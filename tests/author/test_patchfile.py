@@ -68,10 +68,6 @@ SHOWN = f"commit {SHA} (HEAD -> main)\nAuthor: Zoë <z@example.com>\nDate:   Tue
         (MAIL.split("\n", 1)[1], "Do not wait: forever", BODY, {key: FROM_MAIL[key] for key in ("author", "last_update")}),
         (DEP3, "Do not wait", "Ranks hang.\n\nAll of them.\n\nMore of it.", FROM_DEP3),
         (SHOWN, "Do not wait", "Ranks hang.", FROM_MAIL),
-        (
-            f"# HG changeset patch\n# User Zoë <z@example.com>\n# Date 1 0\n# Node ID {SHA}\n# Parent 0\nDo not wait\n\nRanks hang.\n\ndiff -r 0 m.py\n{DIFF}",
-            "Do not wait", "Ranks hang.", {"origin": f"commit {SHA}", "author": "Zoë <z@example.com>"},
-        ),
         (f"Note: it hangs.\n\nBug: none\nReally.\n{DIFF}", "Note: it hangs.", "Really.", {"bug": "none"}),
         (f"Index: m.py\n======\n{DIFF}", "", "", {}),
         (DIFF, "", "", {}),
