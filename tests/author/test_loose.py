@@ -147,6 +147,48 @@ def test_a_loose_scope_never_makes_another_edit_at_home():
     assert "*" not in draft.spatch()
 
 
+SEARCH = "def f(x, key):\n    table = load(x)\n    index = 0\n    start, end = table[index]\n    return start.table(key)\n"
+
+
+def drafted_search(old, new, *others):
+    edit = FileEdit("pkg/m.py", SEARCH.encode(), SEARCH.replace(old, new).encode())
+    return generalise([edit], [{"pkg/m.py": other.encode()} for other in others])
+
+
+@pytest.mark.parametrize(
+    ("names", "hunk"),
+    [
+        ({"table": "_table"}, "-start, end = $TABLE[index]\n+start, end = load($TABLE, index)\n"),
+        ({"table": "rows", "index": "i"}, "-start, end = $TABLE[$INDEX]\n+start, end = load($TABLE, $INDEX)\n"),
+        ({}, "-table[index]\n+load(table, index)\n"),
+        ({"table": "self.table"}, "-table[index]\n+load(table, index)\n"),  # no local name
+    ],
+)
+def test_a_local_that_another_release_names_otherwise_is_a_placeholder(names, hunk):
+    other = SEARCH.replace("load(x)", "load(x, TABLE)")
+    for name, new in names.items():
+        other = other.replace(name, new)
+    draft = drafted_search("table[index]", "load(table, index)", other.replace("TABLE", "x"))
+    assert texts(draft) == [f"@@ f @@\n{hunk}"]
+    assert made(draft, SEARCH) == SEARCH.replace("table[index]", "load(table, index)")
+
+
+def test_a_placeholder_for_a_local_keeps_what_names_its_place():
+    calls = SEARCH.replace("    return", "    send(table)\n    return")
+    after = calls.replace("send(table)", "send(table, 1)")
+    draft = generalise([FileEdit("pkg/m.py", calls.encode(), after.encode())], [{"pkg/m.py": calls.replace("table", "rows").encode()}])
+    assert "@@ f @@\n-send(" not in draft.spatch()  # `send($TABLE)` would be any call of it
+    other = SEARCH.replace("table", "rows").replace("rows[index]", "x.parts[index]")  # not the local: another value
+    assert "$" not in drafted_search("table[index]", "table[index + 1]", other).spatch()
+    named = SEARCH.replace("    return", "    a = x.table(table, key)\n    return")
+    edit = FileEdit("pkg/m.py", named.encode(), named.replace("table, key)", "table, key, 1)").encode())
+    draft = generalise([edit], [{"pkg/m.py": named.replace(" table =", " rows =").replace("(table", "(rows").replace("table[", "rows[").encode()}])
+    assert "x.table($TABLE" in draft.spatch()
+    twice = SEARCH.replace("table", "rows").replace("return", "start, end = x[index]\n    return")
+    draft = drafted_search("table[index]", "table[index + 1]", twice)
+    assert made(draft, twice) == twice.replace("rows[index]", "rows[index + 1]")
+
+
 IMPORTS = "import os\nfrom lib import (\n    a,\n    warn as w,\n)\n\n\ndef f(x):\n    y = get(x)\n    return y\n"
 USED = IMPORTS.replace("    y = get(x)\n", "    y = get(x)\n    w(os.path, y)\n")
 

@@ -13,6 +13,7 @@ from patcher.author.hunks.differences import Difference, Pair, differences
 from patcher.author.hunks.excerpts import tagged, uncommented
 from patcher.author.hunks.lines import line_file
 from patcher.author.hunks.names import carried_imports
+from patcher.author.hunks.renamed import renamed
 from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
@@ -177,12 +178,28 @@ class _Choice:
                 break
         best = max((each.holds for each in works), default=0)
         found = [each.candidate for each in works]
-        for candidate in self.candidates.loose(found, group) if best < len(self.trial.others) else ():
+        looser = chain(self.candidates.loose(found, group), self.open_names(works[:_AHEAD]))
+        for candidate in looser if best < len(self.trial.others) else ():
             tried = self.trial.of(candidate, group)
             if tried.holds > best:  # 0 for one that does not make the edit
                 works.append(tried)
         works.sort(key=_rank)
         return _Part(group, (*self.in_forms(works, group), *works), tuple(rejected))
+
+    def open_names(self, works: Sequence[Tried]) -> Iterator[Candidate]:
+        """Candidates with placeholders for locals that another release has under other names, at the same place there."""
+        for tried in works:
+            ways: List[List[Tuple[Candidate, Candidate]]] = []
+            for source, held in zip(self.trial.others, tried.held):
+                ways.append([] if held else [*renamed(tried.candidate, self.before.source, source)])
+            for candidate in {wide.text: wide for way in ways for wide, _ in way}.values():
+                for source, held, way in zip(self.trial.others, tried.held, ways):
+                    named = [tried.candidate] if held else [name for wide, name in way if wide.text == candidate.text]
+                    meant = [self.trial.splices(each, source) for each in named]
+                    if self.trial.splices(candidate, source) not in (meant if held else [*meant, ()]):
+                        break
+                else:
+                    yield candidate
 
     def in_forms(self, works: Sequence[Tried], group: Tuple[Difference, ...]) -> List[Tried]:
         """The best candidate with further forms for releases in which it does not hold; none where that is no better."""
