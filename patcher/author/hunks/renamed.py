@@ -1,66 +1,83 @@
-"""A local name that another release has otherwise: in a hunk a placeholder takes its place."""
+"""What another release has under another name: a local, or a string with another version; in a hunk it is a placeholder."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from itertools import permutations
+from itertools import islice, product
 from keyword import iskeyword
-from typing import FrozenSet, Iterator, Mapping, Optional, Tuple
+from typing import Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import scope_of
 from patcher.author.hunks.names import names_bound, names_in
 from patcher.engine import lex
-from patcher.engine.node import Node
+from patcher.engine.node import DEFINITIONS, Node
 from patcher.engine.source import Source
 from patcher.message import Message
 
 _FEWEST = 2  # names and strings that stay, and name the place
-_MOST_RENAMED = 2  # names of a hunk that are others in another release
-_MOST_NEW = 8  # names that they may be there
+_MOST_RENAMED = 2  # parts of a hunk that are others in another release
+_MOST_WAYS = 60
+_VERSION = re.compile(r"\bv?\d+(\.\d+)+\w*")
 
 
 def renamed(candidate: Candidate, home: Source, other: Source) -> Iterator[Tuple[Candidate, Candidate]]:
-    """A candidate with placeholders for the locals that its function does not have in another release.
+    """A candidate with placeholders for what its definition does not have in another release: locals, strings with versions.
 
     Yields:
-        it, and the candidate with the names in their place that only the function there has: each way to say which.
+        it, and the candidate with what only the definition there has in their place: each way to say what.
     """
-    here, there = (_function(source, candidate.scope) for source in (home, other))
+    here, there = (_definition(source, candidate.scope) for source in (home, other))
     if here is None or there is None or candidate.in_string:
         return
     found = [(tag, token) for tag, line in candidate.lines for token in lex.tokens(line) if token.kind not in lex.LAYOUT]
-    words = {token.text for _, token in found if token.kind in ("name", "hole")}
-    gone = sorted((_locals(here) - _locals(there)) & words)
+    words = {token.text for _, token in found if token.kind in ("name", "hole", "string")}
+    new = sorted(_locals(there) - _locals(here))
+    ways: Dict[str, List[str]] = dict.fromkeys(sorted(_locals(here) - _locals(there) & words), new)
+    strings, used = _strings(other, there), _strings(home, here)
+    for text in sorted(text for text in (words & used) - strings if _VERSION.search(text)):
+        ways[text] = sorted(each for each in strings - used if _VERSION.sub("", each) == _VERSION.sub("", text))
     kept = {
         token.text for tag, token in found if tag != "+" and token.kind in ("name", "string") and not iskeyword(token.text)
     }
-    if len(kept - {"self", "cls", *gone}) < _FEWEST:
+    if not ways or len(ways) > _MOST_RENAMED or len(kept - {"self", "cls", *ways}) < _FEWEST:
         return
-    new = sorted(_locals(there) - _locals(here))
-    if gone and len(gone) <= _MOST_RENAMED and len(new) <= _MOST_NEW:
-        holes = {name: "$" + name.strip("_").upper() for name in gone}
-        if len({*holes.values()} - words) == len(gone) and all(hole[1:].isidentifier() for hole in holes.values()):
-            for names in permutations(new, len(gone)):
-                form = Message("{form}, `{names}` left open", form=candidate.form, names="`, `".join(gone))
-                yield _with_names(candidate, holes)._replace(form=form), _with_names(candidate, dict(zip(gone, names)))
+    names = [name.strip("_").upper() if name.isidentifier() else "VERSION" for name in ways]
+    holes = {
+        text: f"${name}{number if name in names[:number] else ''}" for number, (text, name) in enumerate(zip(ways, names))
+    }
+    if len({*holes.values()} - words) == len(ways) and all(hole[1:].isidentifier() for hole in holes.values()):
+        form = Message("{form}, `{names}` left open", form=candidate.form, names="`, `".join(ways))
+        for others in islice(product(*ways.values()), _MOST_WAYS):
+            yield _with_others(candidate, holes)._replace(form=form), _with_others(candidate, dict(zip(ways, others)))
 
 
 @lru_cache(maxsize=64)
-def _function(source: Source, scope: str) -> Optional[Node]:
-    """The only function with this qualified name."""
-    found = [node for node in source.whole().walk() if node.kind == "FunctionDef" and scope_of(node) == scope]
-    return found[0] if len(found) == 1 else None
+def _definition(source: Source, scope: str) -> Optional[Node]:
+    """The only definition with this qualified name, or the module."""
+    found = [node for node in source.whole().walk() if node.kind in DEFINITIONS and scope_of(node) == scope]
+    return source.whole() if scope == "<module>" else found[0] if len(found) == 1 else None
 
 
 @lru_cache(maxsize=64)
-def _locals(function: Node) -> FrozenSet[str]:
-    parameters = [param.node("name") for param in function.node("params").items("params") if "name" in param.fields]
-    return frozenset(names_bound(list(function.node("body").walk())) | names_in(parameters))
+def _locals(node: Node) -> FrozenSet[str]:
+    """The names that are local to a function."""
+    if node.kind != "FunctionDef":
+        return frozenset()
+    parameters = [param.node("name") for param in node.node("params").items("params") if "name" in param.fields]
+    return frozenset(names_bound(list(node.node("body").walk())) | names_in(parameters))
 
 
-def _with_names(candidate: Candidate, names: Mapping[str, str]) -> Candidate:
-    """A candidate with other names for these; attributes and the keywords of calls stay."""
+@lru_cache(maxsize=64)
+def _strings(source: Source, node: Node) -> FrozenSet[str]:
+    """The strings in a definition, as they are written."""
+    code = source.text[node.start : node.outer_end] if node.kind in DEFINITIONS else source.text
+    return frozenset(token.text for token in lex.tokens(code) if token.kind == "string")
+
+
+def _with_others(candidate: Candidate, others: Mapping[str, str]) -> Candidate:
+    """A candidate with other text for these names and strings; attributes and the keywords of calls stay."""
     lines = []
     for tag, line in candidate.lines:
         code, depth, last = "", 0, ""
@@ -68,8 +85,8 @@ def _with_names(candidate: Candidate, names: Mapping[str, str]) -> Candidate:
         for number, token in enumerate(found):
             depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}")) if token.kind == "op" else 0
             keyword = depth > 0 and found[number + 1 : number + 2] and found[number + 1].text == "="
-            is_name = token.kind == "name" and last != "." and not keyword
-            code += names.get(token.text, token.text) if is_name else token.text
+            is_whole = token.kind == "string" or (token.kind == "name" and last != "." and not keyword)
+            code += others.get(token.text, token.text) if is_whole else token.text
             last = token.text
         lines.append((tag, code))
     return candidate._replace(lines=tuple(lines))
