@@ -130,12 +130,33 @@ def test_what_holds_without_is_not_loosened():
 
 
 def test_a_loose_form_that_holds_in_no_more_releases_is_not_taken():
-    gone = HOME.replace("LIMIT = 10\n", "").replace("    def take", "    def give")
+    gone = HOME.replace("LIMIT = 10\n", "").replace("    def take", "    def give").replace("return self.free.pop(key)", "pass")
     for after in (TAKEN, HOME.replace("LIMIT = 10", "LIMIT = 99")):
         draft = drafted(after, gone)
         assert texts(draft) == texts(drafted(after))
         lost = [each.text for hunk in draft.files[0].hunks for each in hunk.rejected]
         assert not any("$OLD" in text or "*." in text for text in lost)
+
+
+def test_a_function_that_another_release_has_under_another_name_is_a_form():
+    other = HOME.replace("def take", "def _take_one").replace("class Pool", "class Pool:\n    def take(self, key):\n        return key\n\n\nclass Rest")
+    draft = drafted(TAKEN, other)
+    change = "-self.free.pop(key)\n+self.free.pop(key, None)\n"
+    assert texts(draft) == [f"@@ Pool.take @@\n{change}@@ or Rest._take_one @@\n{change}"]
+    assert made(draft, other) == other.replace("free.pop(key)", "free.pop(key, None)")
+    twice = other + HOME.replace("def take", "def _take_two").replace("class Pool", "class Last")
+    assert texts(drafted(TAKEN, twice)) == [f"@@ Pool.take @@\n{change}"]  # which one is meant?
+    unlike = HOME.replace("def take", "def _take").replace("self.size = 4", "for each in self: print(each, key, sep='', end='-')")
+    assert texts(drafted(TAKEN, unlike)) == [f"@@ Pool.take @@\n{change}"]
+    both = HOME + HOME.partition("class Pool:\n")[2].partition("\n\n")[0].replace("def take", "\n    def drop")
+    edit = FileEdit("pkg/m.py", both.encode(), both.replace("free.pop(key)", "free.pop(key, None)", 1).encode())
+    draft = generalise([edit], [{"pkg/m.py": both.replace(HOME[HOME.index("    def take") : HOME.index("    def grow")], "").encode()}])
+    assert "or Pool.drop" not in draft.spatch()  # the edit did not change that one
+    header = HOME.replace("def take(self, key)", "def take(self, key, b=1)")
+    other = HOME.replace("def take", "def _take")
+    draft = drafted(header, other)
+    assert "@@ or Pool._take @@\n-def _take(...):\n+def _take(..., b=1):\n" in texts(draft)[0]
+    assert made(draft, other) == other.replace("self, key)", "self, key, b=1)", 1)
 
 
 def test_a_loose_scope_never_makes_another_edit_at_home():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice, product
 from keyword import iskeyword
@@ -19,6 +20,7 @@ from patcher.message import Message
 _FEWEST = 2  # names and strings that stay, and name the place
 _MOST_RENAMED = 2  # parts of a hunk that are others in another release
 _MOST_WAYS = 60
+_ALIKE, _CLEAR = 0.7, 0.2  # the part of their code that one function under two names shares; how far others are from that
 _VERSION = re.compile(r"\bv?\d+(\.\d+)+\w*")
 
 
@@ -51,6 +53,34 @@ def renamed(candidate: Candidate, home: Source, other: Source) -> Iterator[Tuple
         form = Message("{form}, `{names}` left open", form=candidate.form, names="`, `".join(ways))
         for others in islice(product(*ways.values()), _MOST_WAYS):
             yield _with_others(candidate, holes)._replace(form=form), _with_others(candidate, dict(zip(ways, others)))
+
+
+def under_other_name(candidate: Candidate, home: Source, other: Source) -> Optional[Candidate]:
+    """A candidate for the function of another release that has most of the code of its function, and a name of its own."""
+    scope = "" if candidate.in_string else _other_scope(home, candidate.scope, other)
+    form = Message("{form}, in `{scope}`, which another release has in its place", form=candidate.form, scope=scope)
+    names = {candidate.scope.rpartition(".")[2]: scope.rpartition(".")[2]}
+    return _with_others(candidate, names)._replace(scope=scope, form=form, others=(), renamed=True) if scope else None
+
+
+@lru_cache(maxsize=64)
+def _other_scope(home: Source, scope: str, other: Source) -> str:
+    """The function that another release has for one: the only one that is much like it, and that is not there; "" for none."""
+    here, functions = _definition(home, scope), [source.whole().walk() for source in (home, other)]
+    known, nodes = ([node for node in walk if node.kind == "FunctionDef"] for walk in functions)
+    scopes = {scope_of(node) for node in known}
+    new = [node for node in nodes if scope_of(node) not in scopes] if here is not None and here.kind == "FunctionDef" else []
+    likeness = sorted(((_likeness(home, here, other, node), scope_of(node)) for node in new if here), reverse=True)
+    best, second = [*likeness, (0.0, ""), (0.0, "")][:2]
+    return best[1] if best[0] >= _ALIKE and second[0] <= best[0] - _CLEAR else ""
+
+
+def _likeness(home: Source, here: Node, other: Source, there: Node) -> float:
+    """The part of the code that two functions share."""
+    texts = [source.text[node.node("body").begin : node.outer_end] for source, node in ((home, here), (other, there))]
+    one, two = ([token.text for token in lex.tokens(text) if token.kind not in lex.LAYOUT] for text in texts)
+    matcher = SequenceMatcher(None, one, two, autojunk=False)
+    return matcher.ratio() if min(matcher.real_quick_ratio(), matcher.quick_ratio()) > _ALIKE else 0.0
 
 
 @lru_cache(maxsize=64)
