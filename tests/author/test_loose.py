@@ -130,12 +130,33 @@ def test_what_holds_without_is_not_loosened():
 
 
 def test_a_loose_form_that_holds_in_no_more_releases_is_not_taken():
-    gone = HOME.replace("LIMIT = 10\n", "").replace("    def take", "    def give")
+    gone = HOME.replace("LIMIT = 10\n", "").replace("    def take", "    def give").replace("return self.free.pop(key)", "pass")
     for after in (TAKEN, HOME.replace("LIMIT = 10", "LIMIT = 99")):
         draft = drafted(after, gone)
         assert texts(draft) == texts(drafted(after))
         lost = [each.text for hunk in draft.files[0].hunks for each in hunk.rejected]
         assert not any("$OLD" in text or "*." in text for text in lost)
+
+
+def test_a_function_that_another_release_has_under_another_name_is_a_form():
+    other = HOME.replace("def take", "def _take_one").replace("class Pool", "class Pool:\n    def take(self, key):\n        return key\n\n\nclass Rest")
+    draft = drafted(TAKEN, other)
+    change = "-self.free.pop(key)\n+self.free.pop(key, None)\n"
+    assert texts(draft) == [f"@@ Pool.take @@\n{change}@@ or Rest._take_one @@\n{change}"]
+    assert made(draft, other) == other.replace("free.pop(key)", "free.pop(key, None)")
+    twice = other + HOME.replace("def take", "def _take_two").replace("class Pool", "class Last")
+    assert texts(drafted(TAKEN, twice)) == [f"@@ Pool.take @@\n{change}"]  # which one is meant?
+    unlike = HOME.replace("def take", "def _take").replace("self.size = 4", "for each in self: print(each, key, sep='', end='-')")
+    assert texts(drafted(TAKEN, unlike)) == [f"@@ Pool.take @@\n{change}"]
+    both = HOME + HOME.partition("class Pool:\n")[2].partition("\n\n")[0].replace("def take", "\n    def drop")
+    edit = FileEdit("pkg/m.py", both.encode(), both.replace("free.pop(key)", "free.pop(key, None)", 1).encode())
+    draft = generalise([edit], [{"pkg/m.py": both.replace(HOME[HOME.index("    def take") : HOME.index("    def grow")], "").encode()}])
+    assert "or Pool.drop" not in draft.spatch()  # the edit did not change that one
+    header = HOME.replace("def take(self, key)", "def take(self, key, b=1)")
+    other = HOME.replace("def take", "def _take")
+    draft = drafted(header, other)
+    assert "@@ or Pool._take @@\n-def _take(...):\n+def _take(..., b=1):\n" in texts(draft)[0]
+    assert made(draft, other) == other.replace("self, key)", "self, key, b=1)", 1)
 
 
 def test_a_loose_scope_never_makes_another_edit_at_home():
@@ -145,6 +166,64 @@ def test_a_loose_scope_never_makes_another_edit_at_home():
     draft = generalise([edit], [{"pkg/m.py": RENAMED.encode()}])
     assert made(draft, twice) == after
     assert "*" not in draft.spatch()
+
+
+SEARCH = "def f(x, key):\n    table = load(x)\n    index = 0\n    start, end = table[index]\n    return start.table(key)\n"
+
+
+def drafted_search(old, new, *others):
+    edit = FileEdit("pkg/m.py", SEARCH.encode(), SEARCH.replace(old, new).encode())
+    return generalise([edit], [{"pkg/m.py": other.encode()} for other in others])
+
+
+@pytest.mark.parametrize(
+    ("names", "hunk"),
+    [
+        ({"table": "_table"}, "-start, end = $TABLE[index]\n+start, end = load($TABLE, index)\n"),
+        ({"table": "rows", "index": "i"}, "-start, end = $TABLE[$INDEX]\n+start, end = load($TABLE, $INDEX)\n"),
+        ({}, "-table[index]\n+load(table, index)\n"),
+        ({"table": "self.table"}, "-table[index]\n+load(table, index)\n"),  # no local name
+    ],
+)
+def test_a_local_that_another_release_names_otherwise_is_a_placeholder(names, hunk):
+    other = SEARCH.replace("load(x)", "load(x, TABLE)")
+    for name, new in names.items():
+        other = other.replace(name, new)
+    draft = drafted_search("table[index]", "load(table, index)", other.replace("TABLE", "x"))
+    assert texts(draft) == [f"@@ f @@\n{hunk}"]
+    assert made(draft, SEARCH) == SEARCH.replace("table[index]", "load(table, index)")
+
+
+def test_a_placeholder_for_a_local_keeps_what_names_its_place():
+    calls = SEARCH.replace("    return", "    send(table)\n    return")
+    after = calls.replace("send(table)", "send(table, 1)")
+    draft = generalise([FileEdit("pkg/m.py", calls.encode(), after.encode())], [{"pkg/m.py": calls.replace("table", "rows").encode()}])
+    assert "@@ f @@\n-send(" not in draft.spatch()  # `send($TABLE)` would be any call of it
+    other = SEARCH.replace("table", "rows").replace("rows[index]", "x.parts[index]")  # not the local: another value
+    assert "$" not in drafted_search("table[index]", "table[index + 1]", other).spatch()
+    named = SEARCH.replace("    return", "    a = x.table(table, key)\n    return")
+    edit = FileEdit("pkg/m.py", named.encode(), named.replace("table, key)", "table, key, 1)").encode())
+    draft = generalise([edit], [{"pkg/m.py": named.replace(" table =", " rows =").replace("(table", "(rows").replace("table[", "rows[").encode()}])
+    assert "x.table($TABLE" in draft.spatch()
+    twice = SEARCH.replace("table", "rows").replace("return", "start, end = x[index]\n    return")
+    draft = drafted_search("table[index]", "table[index + 1]", twice)
+    assert made(draft, twice) == twice.replace("rows[index]", "rows[index + 1]")
+
+
+@pytest.mark.parametrize(
+    ("code", "old", "new", "other", "hunk"),
+    [
+        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("1.2", "1.3"), "-gone($VERSION, 'a')\n+gone($VERSION, 'b')\n"),
+        ("if parse(V) < parse('1.2'):\n    x = 1\n", "<", "<=", ("1.2", "1.2.0rc1"), "-parse(V) < parse($VERSION)\n+parse(V) <= parse($VERSION)\n"),
+        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "for ever"), "-gone('since 1.2', 'a')\n+gone('since 1.2', 'b')\n"),
+        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "until 1.3"), "-gone('since 1.2', 'a')\n+gone('since 1.2', 'b')\n"),
+    ],
+)  # fmt: skip
+def test_a_string_in_which_another_release_has_another_version_is_a_placeholder(code, old, new, other, hunk):
+    draft = generalise([FileEdit("pkg/m.py", code.encode(), code.replace(old, new).encode())], [{"pkg/m.py": code.replace(*other).encode()}])
+    (text,) = texts(draft)
+    assert text.partition("@@\n")[2] == hunk
+    assert made(draft, code) == code.replace(old, new)
 
 
 IMPORTS = "import os\nfrom lib import (\n    a,\n    warn as w,\n)\n\n\ndef f(x):\n    y = get(x)\n    return y\n"

@@ -21,7 +21,8 @@ class Candidate(NamedTuple):
     """A hunk that may make a difference; `form` describes it to the user in a few words.
 
     `everywhere` is `count=all`, `optional` is `when-present`. With `elsewhere` it inserts its code in another place than the
-    edit did. `others` are further forms of the hunk, for releases in which it is not found.
+    edit did. `others` are further forms of the hunk, for releases in which it is not found, `renamed` those for a definition
+    that only such a release has.
     """
 
     scope: str
@@ -32,6 +33,7 @@ class Candidate(NamedTuple):
     in_string: bool = False
     others: Tuple[Candidate, ...] = ()
     optional: bool = False
+    renamed: bool = False
 
     @property
     def sides(self) -> Tuple[int, int]:

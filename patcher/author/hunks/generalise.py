@@ -13,6 +13,7 @@ from patcher.author.hunks.differences import Difference, Pair, differences
 from patcher.author.hunks.excerpts import tagged, uncommented
 from patcher.author.hunks.lines import line_file
 from patcher.author.hunks.names import carried_imports
+from patcher.author.hunks.renamed import renamed, under_other_name
 from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
@@ -44,11 +45,15 @@ class _Part(NamedTuple):
         return self._replace(work=(self.work[0]._replace(candidate=candidate), *self.work[1:]))
 
     def in_form(self, number: int) -> _Part:
-        """The same in a further form alone; as it is where it has none of that number."""
-        return self.with_best(self.best.others[number]) if number < len(self.best.others) else self
+        """The same in a further form alone; as it is where it has none of that number that is found before the edit."""
+        other = self.best.others[number] if number < len(self.best.others) else self.best
+        return self if other.renamed or other is self.best else self.with_best(other)
 
     def without_best(self, why: str) -> _Part:
-        return self._replace(work=self.work[1:], rejected=(*self.rejected, self.work[0]._replace(problem=why)))
+        """Without the best candidate, in whatever forms: the first of them is what is found before the edit."""
+        first = self.best._replace(others=())
+        work = tuple(each for each in self.work[1:] if each.candidate != first)
+        return self._replace(work=work, rejected=(*self.rejected, self.work[0]._replace(problem=why)))
 
 
 def generalise(edits: Sequence[FileEdit], others: Sequence[Mapping[str, bytes]] = ()) -> Draft:
@@ -177,12 +182,28 @@ class _Choice:
                 break
         best = max((each.holds for each in works), default=0)
         found = [each.candidate for each in works]
-        for candidate in self.candidates.loose(found, group) if best < len(self.trial.others) else ():
+        looser = chain(self.candidates.loose(found, group), self.open_names(works[:_AHEAD]))
+        for candidate in looser if best < len(self.trial.others) else ():
             tried = self.trial.of(candidate, group)
             if tried.holds > best:  # 0 for one that does not make the edit
                 works.append(tried)
         works.sort(key=_rank)
         return _Part(group, (*self.in_forms(works, group), *works), tuple(rejected))
+
+    def open_names(self, works: Sequence[Tried]) -> Iterator[Candidate]:
+        """Candidates with placeholders for locals that another release has under other names, at the same place there."""
+        for tried in works:
+            ways: List[List[Tuple[Candidate, Candidate]]] = []
+            for source, held in zip(self.trial.others, tried.held):
+                ways.append([] if held else [*renamed(tried.candidate, self.before.source, source)])
+            for candidate in {wide.text: wide for way in ways for wide, _ in way}.values():
+                for source, held, way in zip(self.trial.others, tried.held, ways):
+                    named = [tried.candidate] if held else [name for wide, name in way if wide.text == candidate.text]
+                    meant = [self.trial.splices(each, source) for each in named]
+                    if self.trial.splices(candidate, source) not in (meant if held else [*meant, ()]):
+                        break
+                else:
+                    yield candidate
 
     def in_forms(self, works: Sequence[Tried], group: Tuple[Difference, ...]) -> List[Tried]:
         """The best candidate with further forms for releases in which it does not hold; none where that is no better."""
@@ -195,6 +216,12 @@ class _Choice:
                 candidate = best.candidate._replace(others=(*best.candidate.others, other.candidate))
                 tried = self.trial.of(candidate, group)
                 best = tried if tried.holds > best.holds else best
+        for number, source in enumerate(self.trial.others):
+            for tried in () if best.held[number] or best.candidate.elsewhere else works[:_AHEAD]:
+                there = under_other_name(tried.candidate, self.before.source, source)
+                if there is not None:
+                    found = self.trial.of(best.candidate._replace(others=(*best.candidate.others, there)), group)
+                    best = found if found.holds > best.holds else best
         return [best] if best.candidate.others else []
 
     def at_either_neighbour(self, works: Sequence[Tried], group: Tuple[Difference, ...]) -> Tried:
@@ -223,7 +250,7 @@ class _Choice:
             made, failed = self.together(parts)
             if not failed:
                 return parts, made
-            parts = [part.without_best(failed[index]) if index in failed else part for index, part in enumerate(parts)]
+            parts = [self.next_best(part, failed[index]) if index in failed else part for index, part in enumerate(parts)]
         parts = self.filled(parts)
         made, failed = self.together(parts)
         while failed:
@@ -232,6 +259,11 @@ class _Choice:
             parts = [part for index, part in enumerate(parts) if index not in failed]
             made, failed = self.together(parts)
         return parts, made
+
+    def next_best(self, part: _Part, why: str) -> _Part:
+        """A part whose best candidate conflicts with other hunks, with the next one, in forms."""
+        part = part.without_best(why)
+        return part._replace(work=(*self.in_forms(part.work, part.differences), *part.work))
 
     def filled(self, parts: List[_Part]) -> List[_Part]:
         """The parts, with those for which no candidate works merged into one for the statement around them."""

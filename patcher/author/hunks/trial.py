@@ -19,7 +19,7 @@ from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.message import Message, joined
-from patcher.model import HunkText, State, apply_splices
+from patcher.model import HunkText, Splice, State, apply_splices
 
 
 class Tried(NamedTuple):
@@ -85,6 +85,13 @@ class Trial:
             return Tried(candidate, Message("in another release the old value is more than one literal or name"))
         proves = compile_hunks([hunk], {})[0].proves_upstream
         return Tried(candidate, "", "", exact, proves, tuple(holds(source, hunk) for source in self.others))
+
+    def splices(self, candidate: Candidate, source: Source) -> Tuple[Splice, ...]:
+        """What a candidate changes in a text; nothing where it cannot be applied."""
+        try:
+            return answer_alone(source, self.parsed(candidate.text), {}).splices
+        except (PatchError, RecursionError):
+            return ()
 
     def encoded(self, text: str) -> bytes:
         """A text of the file as bytes."""
