@@ -14,7 +14,7 @@ import warnings
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from patcher.engine.lex import Lines
-from patcher.engine.node import DEFINITIONS, Node, SyntaxProblem
+from patcher.engine.node import Node, SyntaxProblem
 from patcher.engine.syntax import check_for_ast, parse_source
 from patcher.message import Message
 from patcher.model import Splice
@@ -296,7 +296,7 @@ def _ast_definitions(tree: Optional[ast.Module]) -> Iterator[Tuple[str, ast.stmt
 def _nodes(node: Node, prefix: str) -> Iterator[Tuple[str, Node]]:
     for child in node.children():
         name = prefix
-        if child.kind in DEFINITIONS:
+        if child.is_definition:
             name = f"{prefix}{child.node('name').fields['value']}."
             yield name[:-1], child
         yield from _nodes(child, name)

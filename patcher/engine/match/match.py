@@ -12,7 +12,7 @@ from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from patcher.engine.match.found import Bound, Match, MatchRange
 from patcher.engine.match.memo import FailureMemo
-from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, is_expression, keyword, same
+from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, keyword, same
 
 MAX_STEPS = 200_000
 MAX_MATCHES = 51  # at one place; more are not counted
@@ -61,7 +61,7 @@ class Matcher:
         """Every expression of a scope that `pattern` matches."""
         places: List[MatchRange] = []
         for node in block.reachable(module):
-            if is_expression(node):
+            if node.is_expression:
                 self._limit += _STEPS_A_START
                 matches = self._matches(self._match([node]) for _ in self.node(pattern, node))
                 if matches and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
@@ -97,7 +97,7 @@ class Matcher:
         if pattern.role == "meta":
             yield from self._meta(pattern, node)
         elif pattern.role == "option":
-            if is_literal(node):
+            if node.is_literal:
                 yield from self._at(pattern, node, iter([None]))
         elif pattern.kind == node.kind and pattern.role != "run":
             yield from self._at(pattern, node, self._fields(pattern, node, list(pattern.fields)))
@@ -116,7 +116,7 @@ class Matcher:
 
     def _meta(self, pattern: Node, node: Node) -> Iterator[None]:
         kinds, bound, code = _STANDS_FOR.get(pattern.kind), self.names.get(pattern.name), _name_alone(node)
-        if (node.kind not in kinds if kinds else not is_expression(node)) or (bound is not None and not same(bound, code)):
+        if (node.kind not in kinds if kinds else not node.is_expression) or (bound is not None and not same(bound, code)):
             return
         if bound is None and pattern.name != "_":
             self.names[pattern.name] = code
@@ -258,17 +258,6 @@ def implicit_run() -> Node:
     node = Node("Expr", (0, 0, 0, 0))
     node.role = "run"
     return node
-
-
-def is_literal(node: Node) -> bool:
-    """Whether an expression is a literal that `$option` matches; so is another `$option`, where a pattern is matched."""
-    if node.role == "option":
-        return True
-    if node.kind == "UnaryOperation":
-        return node.node("operator").fields["value"] == "-" and is_literal(node.node("expression"))
-    if node.kind == "Name":
-        return node.fields["value"] in ("True", "False", "None")
-    return node.kind in ("Integer", "Float", "String")
 
 
 def blocks(patterns: Sequence[Node], block: Node, *, module: bool, clauses: bool) -> Iterator[List[Node]]:

@@ -8,7 +8,7 @@ from typing import List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.edit import Conflict
 from patcher.engine.lex import find_outside, tokens
-from patcher.engine.node import Node, index_of
+from patcher.engine.node import Node
 from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.precedence import has_star, is_bare
@@ -123,7 +123,7 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
     if row.leads and kept:
         _remove_leading(edits, deleted, kept, row)
         return
-    tail = elements[index_of(elements, kept[-1]) + 1 :] if kept else elements
+    tail = elements[elements.index(kept[-1]) + 1 :] if kept else elements
     begin = kept[-1].outer_end if kept else elements[0].outer_start
     if tail and not row.has_own_lines(tail[-1]) and "#" not in code[begin : tail[-1].outer_start]:
         end = tail[-1].outer_end
@@ -159,7 +159,7 @@ def _remove_leading(edits: Edits, deleted: Sequence[Node], kept: Sequence[Node],
     """Delete elements, each with the separator before it; the first that stays loses its own."""
     code, lines, elements = edits.text, edits.lines, row.elements
     for element in deleted:
-        index = index_of(elements, element)
+        index = elements.index(element)
         start, end = row.start(index), element.outer_end
         above = elements[index - 1].outer_end if index else 0
         if not code[lines.start(start) : start].strip() and code[end : lines.end(end - 1)].strip()[:1] in ("", "#"):
@@ -168,7 +168,7 @@ def _remove_leading(edits: Edits, deleted: Sequence[Node], kept: Sequence[Node],
             edits.add(above, end, "")
         else:
             edits.add(start, end, "")
-    kept_index = index_of(elements, kept[0])
+    kept_index = elements.index(kept[0])
     if kept_index:
         edits.add(row.start(kept_index), kept[0].outer_start, "")
 
@@ -190,7 +190,7 @@ def _insert(
         edits.add(at, at, ", ".join(texts))
         return
     if above is not None and above.kind == "Param" and above.fields["star"] == "**":
-        index = index_of(staying, above)  # a new parameter goes before `**kw`
+        index = staying.index(above)  # a new parameter goes before `**kw`
         above = staying[index - 1] if index else None
     anchor = above or staying[0]
     newline = edits.lines.newline
@@ -241,7 +241,7 @@ def _last_above(edits: Edits, pair: Optional[NodePair], removed: Set[int]) -> Op
     if pair is None:
         return None
     siblings = pair[0].siblings()
-    for node in reversed(siblings[: index_of(siblings, pair[0]) + 1]):
+    for node in reversed(siblings[: siblings.index(pair[0]) + 1]):
         codes = [code for code in edits.codes(node) if id(code) not in removed]
         if codes:
             return max(codes, key=lambda code: code.outer_end)

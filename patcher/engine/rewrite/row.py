@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from patcher.engine.layout import is_continuation
 from patcher.engine.lex import scan
 from patcher.engine.node import Node
 from patcher.engine.rewrite.edits import Edits
-from patcher.engine.rewrite.layout import is_continuation
 
 
 class ElementRow:

@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping
 
 from patcher.engine import lex
 from patcher.engine.match.match import METHODS, REMOVED, Matcher
-from patcher.engine.node import CLAUSES, DEFINITIONS, Node, same
+from patcher.engine.node import DEFINITIONS, Node, same
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked, read_side
 from patcher.engine.spatch.runs import pair_runs
@@ -62,7 +62,7 @@ def _form(hunk: HunkText, before: Side, after: Side) -> str:
         bound = {node.name for role in ("meta", "option") for node in before.placeholders(role)}
         if after.nodes[0].role in ("", "option") or after.nodes[0].name in bound:  # `$X` is bound to an expression there
             return "expression"
-    clauses = [all(node.kind in CLAUSES for node in side.nodes) for side in (before, after)]
+    clauses = [all(node.is_clause for node in side.nodes) for side in (before, after)]
     if clauses[0] and clauses[1]:
         return "clauses"
     if clauses[0] or (after.nodes and clauses[1]):
@@ -149,9 +149,9 @@ def _is_simple_statement(nodes: List[Node]) -> bool:
 def _check_scope_line(hunk: Hunk) -> None:
     """Refuse what stands beside the `def` or `class` line of the hunk's own scope: it belongs to the scope around (rule 2)."""
     around, _, name = hunk.text.scope.rpartition(".")
-    heads = [node for node in hunk.before.nodes if node.kind in DEFINITIONS and node.node("name").fields.get("value") == name]
+    heads = [node for node in hunk.before.nodes if node.is_definition and node.node("name").fields.get("value") == name]
     for side in (hunk.before, hunk.after) if heads else ():
-        neighbour = next((node for node in side.nodes if node.kind not in DEFINITIONS), None)
+        neighbour = next((node for node in side.nodes if not node.is_definition), None)
         if len(side.nodes) > 1 and neighbour is not None:
             problem = Message(
                 "this stands beside `{name}` itself, outside of the scope `{scope}`", name=name, scope=hunk.text.scope
@@ -225,7 +225,7 @@ def _mark_methods(after: Side) -> None:
 
 
 def _renamed(scope: str, before: Side, after: Side) -> str:
-    if len(before.nodes) == len(after.nodes) == 1 and before.nodes[0].kind in DEFINITIONS:
+    if len(before.nodes) == len(after.nodes) == 1 and before.nodes[0].is_definition:
         old, new = before.nodes[0], after.nodes[0]
         if new.kind == old.kind and not new.node("name").role and not old.node("name").role:
             names = old.node("name").fields["value"], str(new.node("name").fields["value"])
