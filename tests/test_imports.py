@@ -83,6 +83,27 @@ def test_the_arrows_between_modules_point_one_way():
     assert wrong == []
 
 
+WALL = {  # what other packages know of the engine: the questions, the form of a patch, the tree for who writes patches, the answers
+    "engine": "advise check definitions explain fit_score rewrite",
+    "spatch.hunk": "MOST_LINES parse_spatch",
+    "spatch.notation": "holes",
+    "tree": "Node SyntaxProblem Tree proves_upstream same",
+    "explain": "Explanation MatchedPlace",
+    "closest": "Closest Mark",
+    "text": "STANDS_THERE",
+    "lex": "lines_in_strings tokens",
+}
+
+
+@pytest.mark.once
+def test_the_engine_has_a_wall_of_few_names():
+    names = set()
+    for _, module, tree in modules():
+        if module != "engine":
+            names |= {name for name in imported(tree) if name.startswith("patcher.engine.")}
+    assert names == {f"patcher.engine.{home}.{name}" for home, known in WALL.items() for name in known.split()}
+
+
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("library", "homes"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Mapping, Sequence, Tuple
 
 from patcher.engine.engine import explain, rewrite
-from patcher.engine.explain import Explanation
 from patcher.engine.tree import Tree
 from patcher.model import HunkText, OptionValue, State
+
+if TYPE_CHECKING:
+    from patcher.engine.explain import Explanation
 
 _MARK = b"# sitepatch:"
 _HEAD = "this hunk is missing here: change the code below, lines that begin so are taken out again"

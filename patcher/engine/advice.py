@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.engine.match.find import surroundings
-from patcher.engine.match.match import Matcher
+from patcher.engine.find import surroundings
+from patcher.engine.match import Matcher
 from patcher.engine.node import Node, SyntaxProblem, same
 from patcher.engine.source import Source
 from patcher.engine.spatch import notation
-from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import inside_flag
+from patcher.engine.spatch.pattern import compile_hunks
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message
 from patcher.model import HunkText, OptionValue

@@ -1,6 +1,6 @@
 """Aligns a pattern with code that it does not match: by the matcher's rules, at a cost where the two differ.
 
-Used only to explain why a hunk was not found: what matches is decided by `patcher.engine.match.match` alone.
+Used only to explain why a hunk was not found: what matches is decided by `patcher.engine.match` alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import product
 from math import inf
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.engine.match.match import Matcher, TooManySteps
+from patcher.engine.match import Matcher, TooManySteps
 from patcher.engine.node import STATEMENTS, Node
 
 MAX_COMPARED = 60_000  # pairs of nodes that are compared, over all candidates of one hunk: some tenths of a second

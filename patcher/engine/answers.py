@@ -7,16 +7,14 @@ import re
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.check import Matched, MatchEdits, check_result
-from patcher.engine.edit import Conflict, Edit, Removed
-from patcher.engine.match.find import FoundPlaces, already_deleted, find_form, find_hunk
-from patcher.engine.match.found import MatchRange
-from patcher.engine.match.match import MAX_MATCHES, TooManySteps
+from patcher.engine.find import FoundPlaces, already_deleted, find_form, find_hunk
+from patcher.engine.match import MAX_MATCHES, MatchRange, TooManySteps
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.rewrite.align import insertion_anchors
 from patcher.engine.rewrite.rewriter import rewritten
-from patcher.engine.source import Source
-from patcher.engine.spatch.compile import compile_hunks
+from patcher.engine.source import Conflict, Edit, Removed, Source
 from patcher.engine.spatch.hunk import reject
+from patcher.engine.spatch.pattern import compile_hunks
 from patcher.engine.spatch.side import Hunk
 from patcher.engine.text import rewrite_text
 from patcher.message import Message

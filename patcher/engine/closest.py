@@ -8,10 +8,10 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.alignment import SIMILAR, AlignedPair, Aligner, similarity
 from patcher.engine.difference import Describer, Mismatch, TextRange
+from patcher.engine.find import FoundPlaces, scope_ranges, surroundings
 from patcher.engine.in_string import string_parts
 from patcher.engine.lex import Lines
-from patcher.engine.match.find import FoundPlaces, scope_ranges, surroundings
-from patcher.engine.match.match import TooManySteps, blocks, implicit_run
+from patcher.engine.match import TooManySteps, blocks, implicit_run
 from patcher.engine.node import Node
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import inside_flag

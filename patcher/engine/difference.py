@@ -8,7 +8,7 @@ from itertools import chain, count
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.alignment import AlignedPart, Aligner, fits
-from patcher.engine.match.match import TooManySteps
+from patcher.engine.match import TooManySteps
 from patcher.engine.node import Node, same
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Side

@@ -41,9 +41,7 @@ def rewrite(data: bytes, hunks: Sequence[HunkText], options: Options, injected: 
     return rewrite_source(data, hunks, options, injected)
 
 
-def explain(
-    data: bytes, hunks: Sequence[HunkText], options: Options, injected: Sequence[str] = ()
-) -> Tuple[Explanation, ...]:
+def explain(data: bytes, hunks: Sequence[HunkText], options: Options, injected: Sequence[str] = ()) -> Tuple[Explanation, ...]:
     """Why each hunk does or does not match a text; arguments and states are those of `rewrite`.
 
     Raises:
@@ -71,7 +69,7 @@ def check(hunks: Sequence[HunkText], options: Options) -> None:
     Raises:
         PatchError: with the problems of all of them, one a line.
     """
-    from patcher.engine.spatch.compile import compile_hunks
+    from patcher.engine.spatch.pattern import compile_hunks
 
     compile_hunks(hunks, options)
 

@@ -7,12 +7,11 @@ from typing import Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tupl
 from patcher.engine.answers import answer_alone
 from patcher.engine.closest import Closest, closest, near_scopes
 from patcher.engine.engine import rewrite
-from patcher.engine.match.find import find_form, find_in_scope, side_places, surroundings
-from patcher.engine.match.found import MatchRange
-from patcher.engine.match.match import MAX_MATCHES, Matcher, TooManySteps
+from patcher.engine.find import find_form, find_in_scope, side_places, surroundings
+from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange, TooManySteps
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, in_scope
-from patcher.engine.spatch.compile import compile_hunks
+from patcher.engine.spatch.pattern import compile_hunks
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message, joined, one_line
 from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State

@@ -23,6 +23,27 @@ BOM = b"\xef\xbb\xbf"
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
+class Removed(NamedTuple):
+    """Deleted code: its character range, and its block (start offset, number of statements), None where that may be empty."""
+
+    start: int
+    end: int
+    block: Optional[Tuple[int, int]]
+
+
+class Edit(NamedTuple):
+    """Replace the characters `[start, end)` of a text by `text`; `removed` is the code whose lines this deletes, if any."""
+
+    start: int
+    end: int
+    text: str
+    removed: Optional[Removed] = None
+
+
+class Conflict(Exception):
+    """The change cannot be made safely at this place; the message says why."""
+
+
 class Definition(NamedTuple):
     """A `def` or `class`: its qualified name and the offsets of its text, decorators included."""
 

@@ -11,7 +11,7 @@ from patcher.engine.answers import answer_alone
 from patcher.engine.names import Unbound, unbound
 from patcher.engine.node import Node, SyntaxProblem, same
 from patcher.engine.source import Source
-from patcher.engine.spatch.compile import compile_hunks
+from patcher.engine.spatch.pattern import compile_hunks
 from patcher.model import HunkAnswer, HunkText, OptionValue
 
 __all__ = ["Node", "SyntaxProblem", "Tree", "proves_upstream", "same"]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.engine import definitions, explain
-from patcher.engine.explain import Explanation
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, TargetFile, Wanted
 from patcher.installed.environment import locate

@@ -12,8 +12,8 @@ from patcher.engine.alignment import Aligner, fits
 from patcher.engine.engine import explain, rewrite
 from patcher.engine.explain import Explanation
 from patcher.engine.source import Source
-from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
+from patcher.engine.spatch.pattern import compile_hunks
 from patcher.errors import PatchError
 from patcher.model import OptionValue, State, apply_splices
 from patcher.text.terminal import underline, width

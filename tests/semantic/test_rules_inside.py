@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from patcher.engine.engine import explain
-from patcher.engine.match.find import surroundings
+from patcher.engine.find import surroundings
 from patcher.engine.source import Source
-from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import inside_flag, parse_spatch
+from patcher.engine.spatch.pattern import compile_hunks
 from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Form, cases, hold, inside, stays
 

@@ -8,7 +8,7 @@ from typing import AbstractSet, Iterable, Iterator, List, NamedTuple, Optional, 
 
 from patcher.author.hunks.differences import Pair
 from patcher.author.hunks.spans import Text
-from patcher.engine import lex
+from patcher.engine.lex import lines_in_strings, tokens
 from patcher.engine.tree import Node, same
 from patcher.message import Message
 
@@ -61,7 +61,7 @@ def tagged(tag: str, lines: Sequence[str]) -> List[Line]:
 def uncommented(lines: Sequence[str]) -> List[str]:
     """Lines of code without their comments."""
     text = "\n".join(lines)
-    kept = "".join(token.text for token in lex.tokens(text) if token.kind != "comment")
+    kept = "".join(token.text for token in tokens(text) if token.kind != "comment")
     return [line.rstrip() for line in kept.split("\n")] if kept != text else list(lines)
 
 
@@ -271,7 +271,7 @@ def enclosed(text: Text, block: Node, lines: Sequence[Line], above: bool, below:
     run: List[Line] = [(" ", step + "...")]
     body: List[Line] = []
     offset, whole = 0, "\n".join(line for _, line in lines)
-    inside = set(lex.lines_in_strings(whole))
+    inside = set(lines_in_strings(whole))
     for tag, line in lines:
         body.append((tag, step + line if line.strip() and offset not in inside else line))
         offset += len(line) + 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Container, Dict, Iterator, List, Optional, Set
 
-from patcher.engine.edit import Edit
 from patcher.engine.layout import code_end
 from patcher.engine.lex import Lines
-from patcher.engine.match.found import Match
+from patcher.engine.match import Match
 from patcher.engine.node import Node, same
+from patcher.engine.source import Edit
 from patcher.engine.spatch.side import Hunk, Side
 
 

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-from patcher.engine.edit import Conflict, Edit
 from patcher.engine.layout import (
     alone_on_lines,
     breaks_f_string,
@@ -16,10 +15,11 @@ from patcher.engine.layout import (
     without_comments,
 )
 from patcher.engine.lex import Lines, breaks_line, logical_lines, meets
-from patcher.engine.match.found import Match
+from patcher.engine.match import Match
 from patcher.engine.node import Node, SyntaxProblem
 from patcher.engine.rewrite.counterparts import Counterparts, LineComments
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
+from patcher.engine.source import Conflict, Edit
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message
 
@@ -237,11 +237,7 @@ class Renderer:
 
     def _kept_codes(self, node: Node) -> List[Node]:
         """The statements of the file that a statement of the after side keeps unchanged; [] for none."""
-        if (
-            not node.has_lines
-            or node.kind == "Opaque"
-            or not alone_on_lines(self.hunk.after.lines, node.begin, node.end)
-        ):
+        if not node.has_lines or node.kind == "Opaque" or not alone_on_lines(self.hunk.after.lines, node.begin, node.end):
             return []
         counterpart = self.counterpart(node)
         return self._codes(node, counterpart) if counterpart is not None else []

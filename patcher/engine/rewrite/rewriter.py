@@ -9,18 +9,17 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import List, Optional
 
-from patcher.engine.edit import Conflict, Edit, Removed
 from patcher.engine.in_string import text_edit
 from patcher.engine.layout import breaks_f_string, header_end, lines_end
 from patcher.engine.lex import find_outside
-from patcher.engine.match.found import Match, MatchRange
+from patcher.engine.match import Match, MatchRange
 from patcher.engine.node import Node, same
 from patcher.engine.rewrite.align import alignments, related
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.elements import change_chain, change_elements
 from patcher.engine.rewrite.precedence import binding, needed, with_parentheses
 from patcher.engine.rewrite.statements import change_lines
-from patcher.engine.source import Source
+from patcher.engine.source import Conflict, Edit, Removed, Source
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple
 
-from patcher.engine.edit import Conflict, Removed
 from patcher.engine.layout import body_end, code_end, cut_comment, lines_end
 from patcher.engine.lex import tokens
 from patcher.engine.node import CLAUSES, COMPOUND, Node
 from patcher.engine.rewrite.align import Gap, align
 from patcher.engine.rewrite.edits import Edits
+from patcher.engine.source import Conflict, Removed
 from patcher.engine.spatch.side import Side
 from patcher.message import Message
 

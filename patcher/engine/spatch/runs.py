@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from patcher.engine.layout import header_end
 from patcher.engine.lex import find_outside
-from patcher.engine.match.match import REMOVED
+from patcher.engine.match import REMOVED
 from patcher.engine.node import Node, Value, same
 from patcher.engine.rewrite.align import related
 from patcher.engine.spatch.hunk import reject

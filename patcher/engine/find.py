@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Iterator, List, NamedTuple, Tuple
 
 from patcher.engine.in_string import text_places
-from patcher.engine.match.found import MatchRange
-from patcher.engine.match.match import MAX_MATCHES, Matcher
+from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange
 from patcher.engine.node import Node
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
