@@ -84,7 +84,7 @@ def test_the_arrows_between_modules_point_one_way():
 
 
 WALL = {  # what other packages know of the engine: the questions, the form of a patch, the tree for who writes patches, the answers
-    "engine": "advise check definitions explain fit_score rewrite",
+    "engine": "advise check_hunks definitions explain fit_score rewrite",
     "spatch.hunk": "MOST_LINES parse_spatch",
     "spatch.notation": "holes",
     "tree": "Node SyntaxProblem Tree proves_upstream same",

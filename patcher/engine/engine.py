@@ -49,7 +49,7 @@ def explain(data: bytes, hunks: Sequence[HunkText], options: Options, injected: 
     """
     from patcher.engine.explain import explain_hunks
 
-    return explain_hunks(data, hunks, options, injected)
+    return explain_hunks(data, hunks, options, rewrite(data, hunks, options, injected).answers)
 
 
 def fit_score(data: bytes, hunks: Sequence[HunkText], options: Options) -> FitScore:
@@ -63,7 +63,7 @@ def fit_score(data: bytes, hunks: Sequence[HunkText], options: Options) -> FitSc
     return score(data, hunks, options)
 
 
-def check(hunks: Sequence[HunkText], options: Options) -> None:
+def check_hunks(hunks: Sequence[HunkText], options: Options) -> None:
     """Check hunks by themselves, without a text.
 
     Raises:

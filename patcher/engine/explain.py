@@ -6,7 +6,6 @@ from typing import Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tupl
 
 from patcher.engine.answers import answer_alone
 from patcher.engine.closest import Closest, closest, near_scopes
-from patcher.engine.engine import rewrite
 from patcher.engine.find import find_form, find_in_scope, side_places, surroundings
 from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange, TooManySteps
 from patcher.engine.node import SyntaxProblem
@@ -63,10 +62,9 @@ class Explanation(NamedTuple):
 
 
 def explain_hunks(
-    data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue], injected: Sequence[str]
+    data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue], answers: Sequence[HunkAnswer]
 ) -> Tuple[Explanation, ...]:
-    """`patcher.engine.engine.explain`."""
-    answers = rewrite(data, hunks, options, injected).answers
+    """`patcher.engine.engine.explain`, for the answers of `rewrite`."""
     bare = tuple(map(_bare, answers))
     if any(hunk.plain for hunk in hunks):
         return bare

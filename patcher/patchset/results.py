@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from patcher import __version__
-from patcher.engine.engine import check, rewrite
+from patcher.engine.engine import check_hunks, rewrite
 from patcher.errors import SitepatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Requested, Rewrite, Splice, State, Variant, apply_splices
 from patcher.patchset.layers import rewrite_layers
@@ -138,7 +138,7 @@ def _in_layers(data: bytes, request: Request, make: Callable[[bytes, Request], R
 
 
 def _computed(data: bytes, request: Request) -> Rewrite:
-    check(request.every, request.options)  # those for absent files too
+    check_hunks(request.every, request.options)  # those for absent files too
     return rewrite(data, request.hunks, request.options, request.names)
 
 
