@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type, Union
+from typing import TYPE_CHECKING, AbstractSet, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type, Union
 
 from patcher.engine.lex import meets
 from patcher.engine.node import Node
@@ -228,7 +228,7 @@ def imported(aliases: Sequence[Node]) -> Set[str]:
     return names
 
 
-def binds(source: Source, names: Set[str]) -> bool:
+def binds(source: Source, names: AbstractSet[str]) -> bool:
     """Whether a module binds all of these names, by whatever statement; one with `from x import *` may do so."""
     body = source.tree.body if source.tree is not None else []
     return names <= _bound(body) or any(map(_is_star, _statements(body)))

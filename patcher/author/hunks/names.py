@@ -7,9 +7,7 @@ from typing import AbstractSet, Dict, Iterable, Iterator, List, Sequence, Set, T
 
 from patcher.author.hunks.differences import Difference, scope_of
 from patcher.author.hunks.spans import Text
-from patcher.engine.names import binds, imported, unbound
-from patcher.engine.node import DEFINITIONS, Node
-from patcher.engine.source import Source
+from patcher.engine.tree import Node, Tree, imported
 
 _COMMON = frozenset(
     ["self", "cls", "None", "True", "False", "i", "x", "str", "int", "len", "list", "dict", "type", "isinstance", "super"]
@@ -32,7 +30,8 @@ def names_bound(nodes: Sequence[Node]) -> Set[str]:
         found += [*node.items("targets"), *node.items("names")]
         for key in ("target", "name"):
             part = node.fields.get(key)
-            found += [part] if isinstance(part, Node) and node.kind in {"AugAssign", "For", *DEFINITIONS} else []
+            binds = node.is_definition or node.kind in ("AugAssign", "For")
+            found += [part] if isinstance(part, Node) and binds else []
         for item in node.items("items"):
             part = item.fields.get("asname")
             found += [part] if isinstance(part, Node) else []
@@ -55,7 +54,7 @@ def distinctive_words(nodes: Sequence[Node], hidden: Sequence[Tuple[int, int]] =
     return found
 
 
-def carried_imports(before: Text, after: Text, found: Sequence[Difference], others: Sequence[Source]) -> List[str]:
+def carried_imports(before: Text, after: Text, found: Sequence[Difference], others: Sequence[Tree]) -> List[str]:
     """The imports of a module, a line for each name, that new code reads and another release does not bind.
 
     Args:
@@ -65,15 +64,14 @@ def carried_imports(before: Text, after: Text, found: Sequence[Difference], othe
         others: the module in other releases.
     """
     kinds, hidden = ("Import", "ImportFrom"), after.text
-    for node in (node for node in after.tree.statements() if node.kind in kinds):
+    for node in (node for node in after.root.statements() if node.kind in kinds):
         blank = re.sub(r"[^\r\n]", " ", hidden[node.start : node.end])
         hidden = f"{hidden[: node.start]}pass{blank[len('pass') :]}{hidden[node.end :]}"
-    source = Source(after.source.data[: after.source.skipped] + hidden.encode(after.source.encoding))
     ranges = [(each.start, each.start + len(each.text)) for each in found]
-    wanted = {item.name for item in unbound(Source(b""), source, ranges, [])} if others else set()
-    wanted = {name for name in wanted if not all(binds(other, {name}) for other in others)}
+    wanted = {item.name for item in Tree(after.encoded(hidden)).unbound(Tree(b""), ranges)} if others else set()
+    wanted = {name for name in wanted if not all(other.binds({name}) for other in others)}
     lines: Dict[str, str] = {}
-    for node in (node for node in before.tree.statements() if node.kind in kinds):
+    for node in (node for node in before.root.statements() if node.kind in kinds):
         head = before.text[node.start : node.items("names")[0].start].rstrip("(\\\r\n\t ")
         for alias in node.items("names"):
             (name,) = imported([alias])
@@ -113,4 +111,4 @@ def _during_import(node: Node) -> Iterator[Node]:
 
 
 def _is_definition_name(node: Node) -> bool:
-    return node.parent is not None and node.parent.kind in DEFINITIONS and node.parent.fields["name"] is node
+    return node.parent is not None and node.parent.is_definition and node.parent.fields["name"] is node

@@ -12,9 +12,8 @@ from typing import Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import scope_of
 from patcher.author.hunks.names import names_bound, names_in
-from patcher.engine import lex
-from patcher.engine.node import DEFINITIONS, Node
-from patcher.engine.source import Source
+from patcher.engine.lex import LAYOUT, tokens
+from patcher.engine.tree import Node, Tree
 from patcher.message import Message
 
 _FEWEST = 2  # names and strings that stay, and name the place
@@ -24,7 +23,7 @@ _ALIKE, _CLEAR = 0.7, 0.2  # the part of their code that one function under two 
 _VERSION = re.compile(r"\bv?\d+(\.\d+)+\w*")
 
 
-def renamed(candidate: Candidate, home: Source, other: Source) -> Iterator[Tuple[Candidate, Candidate]]:
+def renamed(candidate: Candidate, home: Tree, other: Tree) -> Iterator[Tuple[Candidate, Candidate]]:
     """A candidate with placeholders for what its definition does not have in another release: locals, strings with versions.
 
     Yields:
@@ -33,7 +32,7 @@ def renamed(candidate: Candidate, home: Source, other: Source) -> Iterator[Tuple
     here, there = (_definition(source, candidate.scope) for source in (home, other))
     if here is None or there is None or candidate.in_string:
         return
-    found = [(tag, token) for tag, line in candidate.lines for token in lex.tokens(line) if token.kind not in lex.LAYOUT]
+    found = [(tag, token) for tag, line in candidate.lines for token in tokens(line) if token.kind not in LAYOUT]
     words = {token.text for _, token in found if token.kind in ("name", "hole", "string")}
     new = sorted(_locals(there) - _locals(here))
     ways: Dict[str, List[str]] = dict.fromkeys(sorted(_locals(here) - _locals(there) & words), new)
@@ -55,7 +54,7 @@ def renamed(candidate: Candidate, home: Source, other: Source) -> Iterator[Tuple
             yield _with_others(candidate, holes)._replace(form=form), _with_others(candidate, dict(zip(ways, others)))
 
 
-def under_other_name(candidate: Candidate, home: Source, other: Source) -> Optional[Candidate]:
+def under_other_name(candidate: Candidate, home: Tree, other: Tree) -> Optional[Candidate]:
     """A candidate for the function of another release that has most of the code of its function, and a name of its own."""
     scope = "" if candidate.in_string else _other_scope(home, candidate.scope, other)
     form = Message("{form}, in `{scope}`, which another release has in its place", form=candidate.form, scope=scope)
@@ -64,9 +63,9 @@ def under_other_name(candidate: Candidate, home: Source, other: Source) -> Optio
 
 
 @lru_cache(maxsize=64)
-def _other_scope(home: Source, scope: str, other: Source) -> str:
+def _other_scope(home: Tree, scope: str, other: Tree) -> str:
     """The function that another release has for one: the only one that is much like it, and that is not there; "" for none."""
-    here, functions = _definition(home, scope), [source.whole().walk() for source in (home, other)]
+    here, functions = _definition(home, scope), [source.root.walk() for source in (home, other)]
     known, nodes = ([node for node in walk if node.kind == "FunctionDef"] for walk in functions)
     scopes = {scope_of(node) for node in known}
     new = [node for node in nodes if scope_of(node) not in scopes] if here is not None and here.kind == "FunctionDef" else []
@@ -75,19 +74,19 @@ def _other_scope(home: Source, scope: str, other: Source) -> str:
     return best[1] if best[0] >= _ALIKE and second[0] <= best[0] - _CLEAR else ""
 
 
-def _likeness(home: Source, here: Node, other: Source, there: Node) -> float:
+def _likeness(home: Tree, here: Node, other: Tree, there: Node) -> float:
     """The part of the code that two functions share."""
     texts = [source.text[node.node("body").begin : node.outer_end] for source, node in ((home, here), (other, there))]
-    one, two = ([token.text for token in lex.tokens(text) if token.kind not in lex.LAYOUT] for text in texts)
+    one, two = ([token.text for token in tokens(text) if token.kind not in LAYOUT] for text in texts)
     matcher = SequenceMatcher(None, one, two, autojunk=False)
     return matcher.ratio() if min(matcher.real_quick_ratio(), matcher.quick_ratio()) > _ALIKE else 0.0
 
 
 @lru_cache(maxsize=64)
-def _definition(source: Source, scope: str) -> Optional[Node]:
+def _definition(source: Tree, scope: str) -> Optional[Node]:
     """The only definition with this qualified name, or the module."""
-    found = [node for node in source.whole().walk() if node.kind in DEFINITIONS and scope_of(node) == scope]
-    return source.whole() if scope == "<module>" else found[0] if len(found) == 1 else None
+    found = [node for node in source.root.walk() if node.is_definition and scope_of(node) == scope]
+    return source.root if scope == "<module>" else found[0] if len(found) == 1 else None
 
 
 @lru_cache(maxsize=64)
@@ -100,10 +99,10 @@ def _locals(node: Node) -> FrozenSet[str]:
 
 
 @lru_cache(maxsize=64)
-def _strings(source: Source, node: Node) -> FrozenSet[str]:
+def _strings(source: Tree, node: Node) -> FrozenSet[str]:
     """The strings in a definition, as they are written."""
-    code = source.text[node.start : node.outer_end] if node.kind in DEFINITIONS else source.text
-    return frozenset(token.text for token in lex.tokens(code) if token.kind == "string")
+    code = source.text[node.start : node.outer_end] if node.is_definition else source.text
+    return frozenset(token.text for token in tokens(code) if token.kind == "string")
 
 
 def _with_others(candidate: Candidate, others: Mapping[str, str]) -> Candidate:
@@ -111,7 +110,7 @@ def _with_others(candidate: Candidate, others: Mapping[str, str]) -> Candidate:
     lines = []
     for tag, line in candidate.lines:
         code, depth, last = "", 0, ""
-        found = lex.tokens(line)
+        found = tokens(line)
         for number, token in enumerate(found):
             depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}")) if token.kind == "op" else 0
             keyword = depth > 0 and found[number + 1 : number + 2] and found[number + 1].text == "="
