@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.engine import engine
+from patcher.engine import answers
 from patcher.errors import PatchError
 from tools import fuzz
 
@@ -24,14 +24,14 @@ def test_every_case_has_an_answer_and_no_damage() -> None:
 
 
 def test_a_fault_is_found_and_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = engine.compile_hunks
+    real = answers.compile_hunks
 
     def broken(hunks, options):  # type: ignore[no-untyped-def]
         if any("max(" in line for hunk in hunks for _, line, _ in hunk.lines):
             raise KeyError("max")
         return real(hunks, options)
 
-    monkeypatch.setattr(engine, "compile_hunks", broken)
+    monkeypatch.setattr(answers, "compile_hunks", broken)
     case = fuzz.Case(b"def f(a):\n    b = 1\n    old(a)\n", "--- p/m.py\n@@ f @@\n b = 1\n-old($X)\n+max($X)\n+print(1)\n", {})
     finding = fuzz.classified(case)
     assert finding is not None
@@ -47,7 +47,7 @@ def test_a_hang_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
         while True:
             pass
 
-    monkeypatch.setattr(engine, "compile_hunks", forever)
+    monkeypatch.setattr(answers, "compile_hunks", forever)
     monkeypatch.setattr(fuzz, "CPU_SECONDS", 0.2)
     finding = fuzz.classified(fuzz.Case(b"", "--- p/m.py\n@@ f @@\n-a.b\n+c.d\n", {}))
     assert finding is not None
@@ -58,15 +58,15 @@ def test_an_error_for_the_user_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> N
     def refusing(*_: object) -> None:
         raise PatchError("case.spatch:1: wrong")
 
-    monkeypatch.setattr(engine, "compile_hunks", refusing)
+    monkeypatch.setattr(answers, "compile_hunks", refusing)
     assert fuzz.classified(fuzz.Case(b"", "--- p/m.py\n@@ f @@\n-a.b\n+c.d\n", {})) is None
 
 
 def test_damage_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     case = fuzz.Case(b"def f(a):\n    x = a.b\n", "--- p/m.py\n@@ f @@\n-a.b\n+a.c\n", {})
     assert fuzz.classified(case) is None
-    real = engine.apply_splices
-    monkeypatch.setattr(engine, "apply_splices", lambda data, splices: real(data, splices) + b"#\n")
+    real = answers.apply_splices
+    monkeypatch.setattr(answers, "apply_splices", lambda data, splices: real(data, splices) + b"#\n")
     finding = fuzz.classified(case)
     assert finding is not None
     assert finding.key == "the splices do not give the result"

@@ -83,6 +83,27 @@ def test_the_arrows_between_modules_point_one_way():
     assert wrong == []
 
 
+WALL = {  # what other packages know of the engine: the questions, the form of a patch, the tree for who writes patches, the answers
+    "engine": "advise check_hunks definitions explain fit_score rewrite",
+    "spatch.hunk": "MOST_LINES parse_spatch",
+    "spatch.notation": "holes",
+    "tree": "Node SyntaxProblem Tree proves_upstream same",
+    "explain": "Explanation MatchedPlace",
+    "closest": "Closest Mark",
+    "text": "STANDS_THERE",
+    "lex": "lines_in_strings tokens",
+}
+
+
+@pytest.mark.once
+def test_the_engine_has_a_wall_of_few_names():
+    names = set()
+    for _, module, tree in modules():
+        if module != "engine":
+            names |= {name for name in imported(tree) if name.startswith("patcher.engine.")}
+    assert names == {f"patcher.engine.{home}.{name}" for home, known in WALL.items() for name in known.split()}
+
+
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("library", "homes"),
@@ -365,7 +386,7 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
 
 
-NO_TREE = {"libcst", "packaging", "importlib.metadata", "difflib", "patcher.engine.engine", "tempfile"}
+NO_TREE = {"libcst", "packaging", "importlib.metadata", "difflib", "patcher.engine.answers", "tempfile"}
 
 
 def test_a_first_apply_of_what_is_in_the_cache_needs_no_syntax_tree(tmp_path):
@@ -373,7 +394,7 @@ def test_a_first_apply_of_what_is_in_the_cache_needs_no_syntax_tree(tmp_path):
     for name in ("one", "two"):
         site = Site(tmp_path / name, "mmengine-0.10.7")
         made.append(loaded(site, "apply", DDP, "--verify", "none", "--target", site.path, **cache))
-    assert NO_TREE & made[0] == {"libcst", "patcher.engine.engine", "tempfile"}  # this test can see what is imported
+    assert NO_TREE & made[0] == {"libcst", "patcher.engine.answers", "tempfile"}  # this test can see what is imported
     assert NO_TREE & made[1] == set()
 
 

@@ -26,8 +26,7 @@ from random import Random
 from textwrap import dedent
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.engine.engine import rewrite
-from patcher.engine.explain import explain_hunks
+from patcher.engine.engine import explain, rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import HunkText, Rewrite, State, apply_splices
@@ -432,7 +431,7 @@ def wrong(made: Program, expected: str, data: bytes, hunks: Tuple[HunkText, ...]
         return f"every name that is read is bound: {problem}"
     if apply_splices(data, result.splices) != result.data:
         return "the splices do not make the result"
-    if not len(made.before) % 5 and [one.state for one in explain_hunks(data, hunks, {})] != states:
+    if not len(made.before) % 5 and [one.state for one in explain(data, hunks, {})] != states:
         return "explain has another state"
     there = any(each.state is State.UPSTREAM and not hunk.when_present for each, hunk in zip(result.answers, hunks))
     if not result.splices or there:  # a part that stands there already is the planner's conflict (rule 24)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Mapping, Sequence, Tuple
 
-from patcher.engine.engine import answer_alone, rewrite
-from patcher.engine.explain import Explanation, explain_hunks
-from patcher.engine.source import Source
+from patcher.engine.engine import explain, rewrite
+from patcher.engine.tree import Tree
 from patcher.model import HunkText, OptionValue, State
+
+if TYPE_CHECKING:
+    from patcher.engine.explain import Explanation
 
 _MARK = b"# sitepatch:"
 _HEAD = "this hunk is missing here: change the code below, lines that begin so are taken out again"
@@ -18,12 +20,12 @@ def begun(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionVa
     if any(hunk.plain for hunk in hunks):
         states = [(hunk, rewrite(text, [hunk], options).answers[0].state) for hunk in hunks]
     else:
-        source = Source(text)
-        states = [(hunk, answer_alone(source, hunk, options).state) for hunk in hunks]
+        tree = Tree(text)
+        states = [(hunk, tree.answer(hunk, options).state) for hunk in hunks]
     fitting = [hunk for hunk, state in states if state is State.APPLICABLE]
     data = rewrite(text, fitting, options).data if fitting else text
     missing = [hunk for hunk, state in states if state.failed and hunk not in fitting]
-    marks = [_place(*explain_hunks(data, [hunk], options)) for hunk in missing]
+    marks = [_place(*explain(data, [hunk], options)) for hunk in missing]
     lines = data.split(b"\n")
     for line, hunk in sorted(marks, key=lambda mark: -mark[0]):
         below = lines[line - 1]

@@ -1,6 +1,6 @@
 """Aligns a pattern with code that it does not match: by the matcher's rules, at a cost where the two differ.
 
-Used only to explain why a hunk was not found: what matches is decided by `patcher.engine.match.match` alone.
+Used only to explain why a hunk was not found: what matches is decided by `patcher.engine.match` alone.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from itertools import product
 from math import inf
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.engine.match.match import Matcher, TooManySteps
-from patcher.engine.node import DEFINITIONS, STATEMENTS, Node, is_expression
+from patcher.engine.match import Matcher, TooManySteps
+from patcher.engine.node import STATEMENTS, Node
 
 MAX_COMPARED = 60_000  # pairs of nodes that are compared, over all candidates of one hunk: some tenths of a second
 SIMILAR = 0.6  # of two names, as difflib counts it; below it they are two different words
@@ -125,13 +125,13 @@ class Aligner(Matcher):
 
     def _in_common(self, pattern: Node, code: Node) -> float:
         """How much two kinds of syntax share: fields (`x = f(a)`, `return f(a)`), or words (`a.b`, `a["b"]`)."""
-        apart = {pattern.kind, code.kind} & LEAVES or is_expression(pattern) != is_expression(code)
-        if apart or pattern.kind in DEFINITIONS:
+        apart = {pattern.kind, code.kind} & LEAVES or pattern.is_expression != code.is_expression
+        if apart or pattern.is_definition:
             return 0.0
         fields = [key for key in pattern.fields if key in code.fields]
         parts = sum(self.weight(child) for child in pattern.children() if child.field() in fields)
         shared = _SHARED * (parts - self._fields_of(pattern, code, fields).cost)
-        if not is_expression(pattern):
+        if not pattern.is_expression:
             return shared
         ours, theirs = self._words_of(pattern), self._words_of(code)
         return max(shared, _WORDS * self.weight(pattern) * len(ours & theirs) / max(1, len(ours | theirs)))

@@ -10,15 +10,13 @@ from copy import copy
 from itertools import accumulate
 from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from patcher.engine.edit import Conflict, Edit
+from patcher.engine.find import find_form, scope_blocks, scope_ranges, side_places
 from patcher.engine.in_string import text_places
 from patcher.engine.lex import meets
-from patcher.engine.match.find import find_form, scope_blocks, scope_ranges, side_places
-from patcher.engine.match.found import Match, MatchRange
-from patcher.engine.match.match import Matcher, TooManySteps
+from patcher.engine.match import Match, Matcher, MatchRange, TooManySteps
 from patcher.engine.names import broken, name_use, unbound
 from patcher.engine.node import Node, SyntaxProblem, same
-from patcher.engine.source import Source, lines_of
+from patcher.engine.source import Conflict, Edit, Source, lines_of
 from patcher.engine.spatch.side import Hunk
 from patcher.engine.syntax import check_for_ast
 from patcher.message import Message, joined
@@ -88,7 +86,7 @@ def check_result(
         problem = _compile_problem(source, result, inserted) or _defined_twice(result, redefined)
         problem = problem or _equal_branches(result, matched, inserted)
     if problem:
-        return [answer._replace(state=State.CONFLICT, problem=problem) if answer.splices else answer for answer in answers]
+        return _refused(answers, problem)
     checked: List[HunkAnswer] = []
     all_edits = [(edit, change) for match in matched for change in match.changes for edit in change.edits]
     for match in matched:
@@ -117,18 +115,21 @@ def check_result(
                 line=line,
             )
             hint = Message("give it another name")
-        checked = [
-            answer._replace(state=State.CONFLICT, problem=cause, hint=hint) if answer.splices else answer for answer in checked
-        ]
+        checked = _refused(checked, cause, hint)
     missing = unbound(source, result, inserted, injected)
     if missing:
         names = joined(", ", (Message("`{item.name}` (line {item.line} of the result)", item=item) for item in missing))
         cause = Message("the inserted code reads names that nothing binds there: {names}", names=names)
         hint = Message("import them in the inserted code, or list injected names in the variant (`names = […]`)")
-        checked = [
-            answer._replace(state=State.CONFLICT, problem=cause, hint=hint) if answer.splices else answer for answer in checked
-        ]
+        checked = _refused(checked, cause, hint)
     return checked
+
+
+def _refused(answers: Sequence[HunkAnswer], problem: str, hint: str = "") -> List[HunkAnswer]:
+    """The answers, with a conflict for each hunk that changes the text."""
+    return [
+        answer._replace(state=State.CONFLICT, problem=problem, hint=hint) if answer.splices else answer for answer in answers
+    ]
 
 
 class _OffsetMap:

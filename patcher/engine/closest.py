@@ -8,11 +8,11 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.alignment import SIMILAR, AlignedPair, Aligner, similarity
 from patcher.engine.difference import Describer, Mismatch, TextRange
+from patcher.engine.find import FoundPlaces, scope_ranges, surroundings
 from patcher.engine.in_string import string_parts
 from patcher.engine.lex import Lines
-from patcher.engine.match.find import FoundPlaces, scope_ranges, surroundings
-from patcher.engine.match.match import TooManySteps, blocks, implicit_run
-from patcher.engine.node import Node, is_expression
+from patcher.engine.match import TooManySteps, blocks, implicit_run
+from patcher.engine.node import Node
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.side import Hunk, Side
@@ -54,7 +54,6 @@ class Closest(NamedTuple):
 
 class _Candidate(NamedTuple):
     cost: float
-    same_kind: bool
     start: int
     node: Node
     pairs: List[AlignedPair]
@@ -84,7 +83,7 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
     least = min((candidate.cost for candidate in nearby), default=0.0)
     ties = [candidate for candidate in nearby if candidate.cost <= least + 0.02][:20]
     written = " ".join(side.written.split())
-    best = max(ties, key=lambda tie: (tie.same_kind, similarity(written, _text(source, tie)), -tie.start), default=None)
+    best = max(ties, key=lambda tie: (similarity(written, _text(source, tie)), -tie.start), default=None)
     return _described(source, side, best, aligner, total) if best is not None else None
 
 
@@ -97,13 +96,13 @@ def _candidates(source: Source, hunk: Hunk, scope: str, aligner: Aligner) -> Ite
             pattern = side.nodes[0]
             for node in _expressions(source, side, block, module=module):
                 cost = aligner.aligned(pattern, node).cost
-                yield _Candidate(cost, node.kind == pattern.kind, node.start, node, [(pattern, node)])
+                yield _Candidate(cost, node.start, node, [(pattern, node)])
             continue
         for codes in blocks(patterns, block, module=module, clauses=hunk.form == "clauses"):
             cost, pairs = aligner.pairs(patterns, codes)
             start = next((code.begin for pattern, code in pairs if pattern is not None and code is not None), None)
             if start is not None and codes[0].parent is not None:
-                yield _Candidate(cost, True, start, codes[0].parent, pairs)
+                yield _Candidate(cost, start, codes[0].parent, pairs)
 
 
 def _expressions(source: Source, side: Side, block: Node, *, module: bool) -> List[Node]:
@@ -114,7 +113,7 @@ def _expressions(source: Source, side: Side, block: Node, *, module: bool) -> Li
         shared = words.intersection(re.findall(r"\w+", source.text[node.start : node.end]))
         return -len(shared), node.end - node.start
 
-    return sorted((node for node in block.reachable(module) if is_expression(node)), key=rank)[:_MOST]
+    return sorted((node for node in block.reachable(module) if node.is_expression), key=rank)[:_MOST]
 
 
 def _alike(source: Source, side: Side) -> Set[str]:

@@ -13,7 +13,7 @@ from textwrap import dedent
 from typing import Any, Callable, List, Mapping, Optional, Tuple, cast
 
 from patcher.engine.lex import find_outside, without_layout
-from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, SyntaxProblem, Value
+from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem, Value
 
 # the fields of each class that are not layout, as KIND(FIELD, ...), like the grammar of `ast`
 _GRAMMAR = """
@@ -135,7 +135,7 @@ class Converter:
             ]
         if node.kind == "ClassDef":
             fields["args"] = [*cast(List[Node], fields.pop("bases")), *cast(List[Node], fields.pop("keywords"))]
-        if node.kind in DEFINITIONS:
+        if node.is_definition:
             block = node.node("body")
             if block.items("body") and block.items("body")[0].is_text():
                 block.fields["doc"] = block.items("body").pop(0)

@@ -8,8 +8,8 @@ from itertools import chain, count
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.alignment import AlignedPart, Aligner, fits
-from patcher.engine.match.match import TooManySteps
-from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, WITH_LINES, Node, is_expression, same
+from patcher.engine.match import TooManySteps
+from patcher.engine.node import Node, same
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Side
 from patcher.message import Message
@@ -142,13 +142,13 @@ class Describer:
             ours, theirs = (f"`{_one_line(piece)}`" if piece else Message("nothing") for piece in pieces)
             hint, place = Message("write it as it stands there"), place or Message("inside the string")
         names = [_ROLES[key] for key in (("Keyword", "arg"), ("FunctionDef", "name"), ("", "module"), ("", "operator"))]
-        if is_expression(pattern) and is_expression(code) and place not in names:
+        if pattern.is_expression and code.is_expression and place not in names:
             hint += Message(", or `{name}` if any will do", name=self.fresh)
         words = Message("the pattern has {ours}, the code has {theirs}", ours=ours, theirs=theirs)
         return Mismatch(*spans, Message("{place}: {words}" if place else "here {words}", place=place, words=words), hint)
 
     def _with_noun(self, node: Node, code: str) -> str:
-        return Message("{noun} {code}", noun=_noun(node), code=code) if is_expression(node) else _noun(node)
+        return Message("{noun} {code}", noun=_noun(node), code=code) if node.is_expression else _noun(node)
 
     def _place(self, pattern: Node) -> str:
         """The name of a node's place in the pattern ("the default"), "" where it has none."""
@@ -205,7 +205,7 @@ class Describer:
     def _missed(self, part: AlignedPart, ours: Node) -> Mismatch:
         """An element that only the pattern's list has; a statement (or clause) may be nested deeper, or further away."""
         code, role = part.holders[1] or ours, _element(ours)
-        if ours.kind not in WITH_LINES:
+        if not ours.has_lines:
             return self._only_ours(role, ours, _head(code))
         beside = part.above[1] or part.below[1] or code
         match = self._elsewhere(ours, code, beside, after=part.above[1] is not None)
@@ -233,7 +233,7 @@ class Describer:
     def _elsewhere(self, ours: Node, code: Node, beside: Node, *, after: bool) -> Optional[Node]:
         """Where a missing statement is now: of several the nearest, with `after` those past its neighbour first."""
         around = [code, *code.ancestors()]
-        top = next((node for node in around if node.kind in DEFINITIONS), around[-1])
+        top = next((node for node in around if node.is_definition), around[-1])
         places = [node for node in top.walk() if node.kind == ours.kind and node is not beside]
         near = sorted(places, key=lambda node: (after and node.start < beside.start, abs(node.start - beside.start)))
         try:
@@ -246,7 +246,7 @@ class Describer:
     def _added(self, part: AlignedPart, theirs: Node) -> Mismatch:
         """An element that only the code's list has."""
         beside = part.below[0] or part.above[0]
-        if theirs.kind in WITH_LINES and beside is not None:
+        if theirs.has_lines and beside is not None:
             hint = Message("write ` ...` on a line of its own for statements that may stand there")
             return self._only_theirs(_element(theirs), _span(beside), theirs, hint)
         pattern = part.holders[0] or self.side.nodes[0]
@@ -300,7 +300,7 @@ def _shown(node: Node) -> Node:
 
 def _headers(node: Node) -> List[Node]:
     """The compound statements and clauses around a statement, the innermost first."""
-    return [up for up in node.ancestors() if up.kind in COMPOUND | CLAUSES]
+    return [up for up in node.ancestors() if up.has_body]
 
 
 def _span(node: Node) -> TextRange:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.engine.answers import answer_alone
 from patcher.engine.closest import Closest, closest, near_scopes
-from patcher.engine.engine import answer_alone, rewrite
-from patcher.engine.match.find import find_form, find_in_scope, side_places, surroundings
-from patcher.engine.match.found import MatchRange
-from patcher.engine.match.match import MAX_MATCHES, Matcher, TooManySteps
-from patcher.engine.node import CLAUSES, COMPOUND, SyntaxProblem
+from patcher.engine.find import find_form, find_in_scope, side_places, surroundings
+from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange, TooManySteps
+from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source, in_scope
-from patcher.engine.spatch.compile import compile_hunks
+from patcher.engine.spatch.pattern import compile_hunks
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message, joined, one_line
 from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
@@ -63,20 +62,9 @@ class Explanation(NamedTuple):
 
 
 def explain_hunks(
-    data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue], injected: Sequence[str] = ()
+    data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue], answers: Sequence[HunkAnswer]
 ) -> Tuple[Explanation, ...]:
-    """Explain the hunks of one patchset for one file; the states are those that `rewrite` gives them.
-
-    Args:
-        data: the file's bytes, with what was applied before this patchset.
-        hunks: the hunks for this file.
-        options: the value of each `$option`.
-        injected: names that exist at run time without being bound in the file.
-
-    Raises:
-        PatchError: a hunk is wrong in itself.
-    """
-    answers = rewrite(data, hunks, options, injected).answers
+    """`patcher.engine.engine.explain`, for the answers of `rewrite`."""
     bare = tuple(map(_bare, answers))
     if any(hunk.plain for hunk in hunks):
         return bare
@@ -212,10 +200,10 @@ def _distinctions(source: Source, places: Sequence[MatchRange]) -> Iterator[Tupl
     headers, above = [], []
     for place in places:
         first = place.siblings[0]
-        header = next((node for node in first.ancestors() if node.kind in COMPOUND | CLAUSES), None)
+        header = next((node for node in first.ancestors() if node.has_body), None)
         headers.append("" if header is None else source.line(header.start)[:_LONGEST])
         index = next((index for index, node in enumerate(place.siblings) if node.begin >= place.start), 0)
-        before = place.siblings[index - 1] if index and first.kind not in CLAUSES else None
+        before = place.siblings[index - 1] if index and not first.is_clause else None
         above.append("" if before is None else source.line(before.start)[:_LONGEST])
     yield Message("write the header around it"), headers
     yield Message("write what stands above it"), above

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import List, NamedTuple, Sequence, Tuple
 
-from patcher.engine.edit import Conflict, Edit
 from patcher.engine.lex import Lines, Token, expressions, fields, tokens
-from patcher.engine.match.found import Match, MatchRange
+from patcher.engine.match import Match, MatchRange
 from patcher.engine.node import Node
+from patcher.engine.source import Conflict, Edit
 from patcher.engine.spatch.side import Hunk, Side
 from patcher.message import Message
 

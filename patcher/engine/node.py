@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Tuple, Union
 
 Span = Tuple[int, int, int, int]
 Value = Union[None, str, "Node", List["Node"]]
@@ -14,7 +14,8 @@ _SIMPLE = (
 )
 STATEMENTS = COMPOUND | frozenset(_SIMPLE.split())
 CLAUSES = frozenset(["Elif", "Else", "Except", "ExceptStar", "Finally", "Case"])
-WITH_LINES = STATEMENTS | CLAUSES  # nodes that have lines of their own
+_WITH_LINES = STATEMENTS | CLAUSES
+_WITH_BODY = COMPOUND | CLAUSES
 CASE_PATTERNS = frozenset(
     ["MatchValue", "MatchSingleton", "MatchList", "MatchTuple", "MatchMapping", "MatchClass", "MatchAs", "MatchOr"]
 )
@@ -23,7 +24,7 @@ _PARTS = """
     Operator ComparisonTarget DictElement Slice TypeParameters TypeParam TypeVar TypeVarTuple ParamSpec From MatchStar
     MatchMappingElement MatchKeywordElement
 """
-NOT_EXPRESSIONS = frozenset().union(STATEMENTS, CLAUSES, CASE_PATTERNS, _PARTS.split())
+_NOT_EXPRESSIONS = frozenset().union(STATEMENTS, CLAUSES, CASE_PATTERNS, _PARTS.split())
 
 
 class SyntaxProblem(Exception):
@@ -74,6 +75,59 @@ class Node:
         """Whether an expression has parentheses around it."""
         return self.outer_start < self.start
 
+    # what sort of node it is ------------------------------------------------------------------------------------------
+    @property
+    def is_definition(self) -> bool:
+        """Whether it is a `def` or a `class`."""
+        return self.kind in DEFINITIONS
+
+    @property
+    def is_compound(self) -> bool:
+        """Whether it is a statement with a body."""
+        return self.kind in COMPOUND
+
+    @property
+    def is_clause(self) -> bool:
+        """Whether it is an `else`, an `except` and the like."""
+        return self.kind in CLAUSES
+
+    @property
+    def has_body(self) -> bool:
+        """Whether it is a compound statement or a clause."""
+        return self.kind in _WITH_BODY
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether it has lines of its own: a statement or a clause."""
+        return self.kind in _WITH_LINES
+
+    @property
+    def is_expression(self) -> bool:
+        """Whether it is an expression, to which a metavariable can be bound."""
+        return self.kind not in _NOT_EXPRESSIONS
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is a literal that `$option` matches; so is another `$option`, where a pattern is matched."""
+        if self.role == "option":
+            return True
+        if self.kind == "UnaryOperation":
+            return self.node("operator").fields["value"] == "-" and self.node("expression").is_literal
+        if self.kind == "Name":
+            return self.fields["value"] in ("True", "False", "None")
+        return self.kind in ("Integer", "Float", "String")
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether an element of a list is a literal or a name, perhaps a keyword's: it tells what follows it from others.
+
+        In `cfg.get("debug", False)` it is "debug": with `...` in its place this would be any call of `cfg.get`.
+        """
+        node = self.node("value") if self.kind == "Keyword" else self
+        dotted = node.kind == "Attribute" and all(child.is_identity for child in node.children())
+        return node.is_literal or node.kind == "Name" or dotted
+
+    # its parts --------------------------------------------------------------------------------------------------------
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in the order of the fields."""
         for value in self.fields.values():
@@ -146,22 +200,12 @@ class Node:
         return self.name == "text" or (self.kind == "Expr" and isinstance(value, Node) and value.kind == "String")
 
 
-def is_expression(node: Node) -> bool:
-    """Whether a node is an expression, to which a metavariable can be bound."""
-    return node.kind not in NOT_EXPRESSIONS
-
-
 def keyword(node: Node) -> str:
     """The name of a keyword argument, "" for anything else."""
     return str(node.node("arg").fields["value"]) if node.kind == "Keyword" and not node.node("arg").role else ""
 
 
-def index_of(nodes: Sequence[Node], node: Node, start: int = 0) -> int:
-    """The index of this very node in a list of nodes, from `start` on."""
-    return next(index for index in range(start, len(nodes)) if nodes[index] is node)
-
-
-def same(a: Value, b: Value) -> bool:
+def same(a: object, b: object) -> bool:
     """Whether two pieces of syntax are the same by format rule 8 (placeholders by their names)."""
     if isinstance(a, Node) and isinstance(b, Node):
         if a.kind != b.kind or a.role != b.role or (a.role and a.name != b.name):

@@ -14,13 +14,34 @@ import warnings
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from patcher.engine.lex import Lines
-from patcher.engine.node import DEFINITIONS, Node, SyntaxProblem
+from patcher.engine.node import Node, SyntaxProblem
 from patcher.engine.syntax import check_for_ast, parse_source
 from patcher.message import Message
 from patcher.model import Splice
 
 BOM = b"\xef\xbb\xbf"
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+class Removed(NamedTuple):
+    """Deleted code: its character range, and its block (start offset, number of statements), None where that may be empty."""
+
+    start: int
+    end: int
+    block: Optional[Tuple[int, int]]
+
+
+class Edit(NamedTuple):
+    """Replace the characters `[start, end)` of a text by `text`; `removed` is the code whose lines this deletes, if any."""
+
+    start: int
+    end: int
+    text: str
+    removed: Optional[Removed] = None
+
+
+class Conflict(Exception):
+    """The change cannot be made safely at this place; the message says why."""
 
 
 class Definition(NamedTuple):
@@ -296,7 +317,7 @@ def _ast_definitions(tree: Optional[ast.Module]) -> Iterator[Tuple[str, ast.stmt
 def _nodes(node: Node, prefix: str) -> Iterator[Tuple[str, Node]]:
     for child in node.children():
         name = prefix
-        if child.kind in DEFINITIONS:
+        if child.is_definition:
             name = f"{prefix}{child.node('name').fields['value']}."
             yield name[:-1], child
         yield from _nodes(child, name)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from patcher import __version__
-from patcher.engine.text import rewrite_text
+from patcher.engine.engine import check_hunks, rewrite
 from patcher.errors import SitepatchError
 from patcher.model import HunkAnswer, HunkText, OptionValue, Requested, Rewrite, Splice, State, Variant, apply_splices
 from patcher.patchset.layers import rewrite_layers
@@ -126,22 +126,19 @@ def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
     return _in_layers(data, request, _computed)
 
 
-def _in_layers(data: bytes, request: Request, rewrite: Callable[[bytes, Request], Rewrite]) -> Rewrite:
+def _in_layers(data: bytes, request: Request, make: Callable[[bytes, Request], Rewrite]) -> Rewrite:
     """The result layer by layer; that of a layer depends on its own hunks alone, so that it is known when others change."""
 
     def of_layer(source: bytes, hunks: Tuple[HunkText, ...]) -> Rewrite:
         if hunks[0].plain:
-            return rewrite_text(source, hunks)
-        return rewrite(source, request._replace(hunks=hunks, every=_by_layer(request.every)[hunks[0].layer]))
+            return rewrite(source, hunks, {})
+        return make(source, request._replace(hunks=hunks, every=_by_layer(request.every)[hunks[0].layer]))
 
     return rewrite_layers(data, request.hunks, of_layer)
 
 
 def _computed(data: bytes, request: Request) -> Rewrite:
-    from patcher.engine.engine import rewrite  # imports libcst: it costs more than all the rest together
-    from patcher.engine.spatch.compile import compile_hunks
-
-    compile_hunks(request.every, request.options)  # those for absent files too
+    check_hunks(request.every, request.options)  # those for absent files too
     return rewrite(data, request.hunks, request.options, request.names)
 
 

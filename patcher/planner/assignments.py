@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple
 
+from patcher.engine.engine import fit_score
 from patcher.errors import AbsentError, SitepatchError
 from patcher.facts import Assignment, sha256
 from patcher.installed.environment import blocker, check_not_shared, compiled_modules, find_file, locate, nearest_file
@@ -101,9 +102,7 @@ def _variant_score(requested: Requested, variant: Variant, located: Located) -> 
 
 
 def _score(requested: Requested, located: Located, path: str, patch: FilePatch) -> Tuple[int, int, int]:
-    """How well a patch fits the pristine bytes of a file (`patcher.engine.engine.FitScore`)."""
-    from patcher.engine.engine import fit_score  # imports libcst: only where paths and versions are ambiguous
-
+    """How well a patch fits the pristine bytes of a file (`patcher.engine.answers.FitScore`)."""
     store, data = Store(located.site), read_file(Path(located.site) / path)
     receipt = store.receipts().get(path)
     if receipt is not None and receipt.current == sha256(data):

@@ -28,3 +28,29 @@ def common_ends(old: Sequence[_T], new: Sequence[_T]) -> Tuple[int, int]:
     head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
     most = shorter - head
     return head, next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
+
+
+def best_pairs(like: Sequence[Sequence[float]]) -> List[Tuple[int, int]]:
+    """The pairing in order of two lists with the highest total likeness, as for a longest common subsequence.
+
+    Args:
+        like: for each element of the first list how well each of the second pairs with it; 0 if they must not.
+
+    Returns:
+        the indexes of each pair.
+    """
+    best = [[0.0] * (len(like[0]) + 1 if like else 0) for _ in range(len(like) + 1)]
+    for i in reversed(range(len(like))):
+        for j in reversed(range(len(like[i]))):
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], like[i][j] + best[i + 1][j + 1])
+    pairs: List[Tuple[int, int]] = []
+    i = j = 0
+    while i < len(like) and j < len(like[i]):
+        if like[i][j] and best[i][j] == like[i][j] + best[i + 1][j + 1]:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return pairs

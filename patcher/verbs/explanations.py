@@ -7,9 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.engine.explain import Explanation, explain_hunks
-from patcher.engine.node import SyntaxProblem
-from patcher.engine.source import Source, in_scope
+from patcher.engine.engine import definitions, explain
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, TargetFile, Wanted
 from patcher.installed.environment import locate
@@ -79,7 +77,7 @@ def _file(assignment: Assignment, file: TargetFile) -> List[HunkExplanation]:
     options, names = assignment.requested.options, assignment.names
     alone: List[Tuple[bytes, Explanation]] = []
     for hunks in layers_of(assignment.hunks):  # each with the text that its hunks are matched against
-        alone += [(data, explanation) for explanation in explain_hunks(data, hunks, options, names)]
+        alone += [(data, explanation) for explanation in explain(data, hunks, options, names)]
         data = REWRITER.rewrite(data, assignment._replace(hunks=hunks)).data
     return [_explained(assignment, file, source, answer, explanation) for answer, (source, explanation) in zip(planned, alone)]
 
@@ -147,13 +145,10 @@ def scope_elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
     for other_path in _sources(site, path):
         try:
             data = read_installed(site, other_path) or b""
-            source = Source(data) if written.search(data) else None
-        except (OSError, SyntaxProblem):
+        except OSError:
             continue  # what cannot be read cannot be named
-        definitions = source.definitions() if source is not None else []
-        for definition in definitions:
-            if source is not None and in_scope(definition.name, scope):
-                places.append(Elsewhere(other_path, source.lines.number(definition.start)))
+        lines = definitions(data, scope) if written.search(data) else ()
+        places += [Elsewhere(other_path, line) for line in lines]
         if len(places) >= _MOST:
             break
     return tuple(places[:_MOST])

@@ -9,11 +9,11 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 import pytest
 
 from patcher.engine.alignment import Aligner, fits
-from patcher.engine.engine import rewrite
-from patcher.engine.explain import Explanation, explain_hunks
+from patcher.engine.engine import explain, rewrite
+from patcher.engine.explain import Explanation
 from patcher.engine.source import Source
-from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
+from patcher.engine.spatch.pattern import compile_hunks
 from patcher.errors import PatchError
 from patcher.model import OptionValue, State, apply_splices
 from patcher.text.terminal import underline, width
@@ -30,7 +30,7 @@ def every(
     """The explanations of hunks; states are always those that `apply` would give."""
     _, files = parse_spatch(f"--- package/module.py\n@@ {scope} @@ {flags}\n{hunk}", "case.spatch")
     data = source.encode()
-    found = explain_hunks(data, files[0].hunks, options or {})
+    found = explain(data, files[0].hunks, options or {})
     assert [one.state for one in found] == [answer.state for answer in rewrite(data, files[0].hunks, options or {}).answers]
     return found
 
@@ -243,7 +243,7 @@ def test_a_hunk_that_is_wrong_in_itself_is_refused_as_when_it_is_loaded(name: st
 @pytest.mark.parametrize("data", [b"def f(a):\n    x = old(a)\0\n", b"def f(a:\n", b"def f(a):\n    x = '\xff'; old(a)\n", b""])
 def test_a_text_that_is_not_python_is_explained_too(data: bytes) -> None:
     _, files = parse_spatch("--- p/m.py\n@@ f @@\n-old(a)\n+max(a, 0)\n", "case.spatch")
-    (one,) = explain_hunks(data, files[0].hunks, {})
+    (one,) = explain(data, files[0].hunks, {})
     assert one.state.failed and one.problem and one.closest is None
 
 

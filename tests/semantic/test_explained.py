@@ -13,8 +13,8 @@ from typing import Iterator
 import pytest
 
 from patcher.engine.closest import Mark
-from patcher.engine.engine import rewrite
-from patcher.engine.explain import Explanation, explain_hunks
+from patcher.engine.engine import explain, rewrite
+from patcher.engine.explain import Explanation
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import apply_splices
 
@@ -33,7 +33,7 @@ def told(source: str, hunk: str, header: str) -> str:
     _, files = parse_spatch(f"--- package/module.py\n{header}\n{hunk}", "case.spatch")
     data = source.encode()
     answer = rewrite(data, files[0].hunks, OPTIONS).answers[0]
-    one = explain_hunks(data, files[0].hunks, OPTIONS)[0]
+    one = explain(data, files[0].hunks, OPTIONS)[0]
     assert one.state is answer.state
     said = [f"{answer.state.value}: {answer.problem}", f"hint: {answer.hint}"]
     lines = [line for line in (f"{one.state.value}: {one.problem}", f"hint: {one.hint}", *parts(one)) if line not in "\n".join(said)]

@@ -6,8 +6,7 @@ from typing import List
 
 import pytest
 
-from patcher.engine.engine import fit_score, rewrite
-from patcher.engine.explain import explain_hunks
+from patcher.engine.engine import explain, fit_score, rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import HunkText, State
@@ -93,11 +92,11 @@ def test_a_hunk_has_one_answer_and_one_key() -> None:
 
 
 def test_each_form_is_explained() -> None:
-    (one,) = explain_hunks(b"def f(a):\n    x = a.c()\n    return b(a)\n", read(IN_TURN), {})
+    (one,) = explain(b"def f(a):\n    x = a.c()\n    return b(a)\n", read(IN_TURN), {})
     assert (one.state, one.hunk.line, one.matches[0].line) == (State.APPLICABLE, 5, 3)
     assert [(form.hunk.line, form.state) for form in one.forms] == [(2, State.NOT_FOUND), (5, State.APPLICABLE)]
     text = "-x = A($X, 1)\n+x = 1\n@@ or @@\n-x = A(a, b, c)\n+x = 1\n"
-    (one,) = explain_hunks(b"def f(a):\n    x = A(a, 2)\n", read(text), {})
+    (one,) = explain(b"def f(a):\n    x = A(a, 2)\n", read(text), {})
     assert (one.state, one.hunk.line) == (State.NOT_FOUND, 2)
     assert [form.closest.pattern.line for form in one.forms if form.closest] == [3, 6]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.engine.explain import explain_hunks
-from patcher.engine.match.find import surroundings
+from patcher.engine.engine import explain
+from patcher.engine.find import surroundings
 from patcher.engine.source import Source
-from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import inside_flag, parse_spatch
+from patcher.engine.spatch.pattern import compile_hunks
 from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Form, cases, hold, inside, stays
 
@@ -74,13 +74,13 @@ def test_rules(case: Case) -> None:
 def test_rule_29_match_where_the_interpreter_knows_it_or_not() -> None:
     code = b"def f(a):\n    match a:\n        case 1:\n            x = b(a)\n"
     patch = f"--- p/m.py\n@@ f @@ inside=match\n{STATEMENT}"
-    (found,) = explain_hunks(code, parse_spatch(patch, "p")[1][0].hunks, {}, ["b", "c"])
+    (found,) = explain(code, parse_spatch(patch, "p")[1][0].hunks, {}, ["b", "c"])
     assert found.state is State.APPLICABLE
 
 
 def test_rule_29_explain_says_where_the_code_stands() -> None:
     patch = f"--- p/m.py\n@@ f @@ inside=for\n{STATEMENT}"
-    (found,) = explain_hunks(b"def f(a):\n    if a:\n        x = b(a)\n", parse_spatch(patch, "p")[1][0].hunks, {})
+    (found,) = explain(b"def f(a):\n    if a:\n        x = b(a)\n", parse_spatch(patch, "p")[1][0].hunks, {})
     assert found.problem == "the code stands in `f` at line 3, but with `inside=if` and not `inside=for`"
     assert found.hint == "write `inside=if` if that place is meant" and found.closest is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.engine.explain import explain_hunks
+from patcher.engine.engine import explain
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
 from tests.semantic.helpers import Case, Changed, Form, Refused, Stays, cases, check_state, hold, inside, run, stays
@@ -69,9 +69,9 @@ def test_rule_28_line_breaks_are_those_of_the_file() -> None:
 def test_rule_28_explain_shows_the_closest_text() -> None:
     hunks = parse_spatch("--- p/m.py\n@@ f @@ in-string\n-cannot load files\n+no files\n", "case.spatch")[1][0].hunks
     for source, words in (("'cannot lode files'", "closest, line 2: cannot lode files"), ("'else'", "looked for: cannot load files")):
-        (one,) = explain_hunks(f"def f():\n    return {source}\n".encode(), hunks, {})
+        (one,) = explain(f"def f():\n    return {source}\n".encode(), hunks, {})
         assert (one.state, one.problem.split("\n")[1]) == (State.NOT_FOUND, words)
-    (one,) = explain_hunks(b"def f():\n    return 'cannot load files'\n", hunks, {})
+    (one,) = explain(b"def f():\n    return 'cannot load files'\n", hunks, {})
     assert ([spot.line for spot in one.matches], len(one.splices)) == ([2], 1)
 
 

@@ -10,10 +10,10 @@ from typing import Iterator, List
 
 import pytest
 
+from patcher.engine import match
 from patcher.engine import syntax as tree
 from patcher.engine.engine import rewrite
-from patcher.engine.match import match
-from patcher.engine.match.find import find_in_scope
+from patcher.engine.find import find_in_scope
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.spatch.pattern import compile_hunk

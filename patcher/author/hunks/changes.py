@@ -15,7 +15,6 @@ from patcher.author.hunks.excerpts import (
     excerpt,
     header,
     heads,
-    is_identity,
     is_key,
     is_one,
     kept_calls,
@@ -30,9 +29,7 @@ from patcher.author.hunks.excerpts import (
 from patcher.author.hunks.names import distinctive_words
 from patcher.author.hunks.spans import Text
 from patcher.author.hunks.strings import changed_part
-from patcher.engine.match.match import is_literal
-from patcher.engine.node import CLAUSES, COMPOUND, Node, is_expression, same
-from patcher.engine.rewrite.layout import header_end
+from patcher.engine.tree import Node, same
 from patcher.message import Message
 from patcher.text.lines import common_ends, line_edits
 
@@ -70,7 +67,7 @@ class Changes:
             yield Candidate(scope, lines, Message("the part of the string that changed"), in_string=True)
         yield from self._expressions(scope, difference.pairs)
         old, new = difference.pairs[0]
-        simple = old.kind not in COMPOUND | CLAUSES
+        simple = not old.has_body
         found = elided(difference.pairs)
         if simple and not found:
             found = kept_calls(old, new)
@@ -85,7 +82,7 @@ class Changes:
                 statement.append(Fragment((*lines[: -len(inserted)], *tagged("+", plain)), form))
         owner = difference.blocks[0].parent
         inside = owner is not None and owner.kind != "ClassDef"  # elsewhere a name is bound once
-        if old.kind in CLAUSES:
+        if old.is_clause:
             yield from self._in_clause(difference, statement)
         else:
             little = inside and simple and len(distinctive_words([old])) < 2
@@ -116,7 +113,7 @@ class Changes:
         """The expressions that hold all of the change, the smallest first."""
         for index in range(len(pairs) - 1, 0, -1):
             old, new = pairs[index]
-            if not (is_expression(old) and is_expression(new)) or old.kind == "Expr" or not _stands_alone(pairs[: index + 1]):
+            if not (old.is_expression and new.is_expression) or old.kind == "Expr" or not _stands_alone(pairs[: index + 1]):
                 continue
             last = index == len(pairs) - 1
             form = Message("the smallest expression that changed" if last else "the expression around the change")
@@ -134,8 +131,8 @@ class Changes:
     def _statement(self, old: Node, new: Node, holes: Holes) -> Tuple[Line, ...]:
         lines: List[Line] = []
         for tag, text, node, side in self._sides(old, new, holes):
-            if node.kind in COMPOUND | CLAUSES:
-                lines += tagged(tag, on_one_line(excerpt(text, node.start, header_end(node, text.text), side)))
+            if node.has_body:
+                lines += tagged(tag, on_one_line(excerpt(text, node.start, text.header_end(node), side)))
             else:
                 shown = excerpt(text, node.begin, node.outer_end, side)
                 lines += tagged(tag, shown if tag == "+" else on_one_line(uncommented(shown)))
@@ -185,7 +182,7 @@ class Changes:
         for holes in [*most, *_with_and_without(hides)]:
             lines: List[Line] = []
             for sign, text, node, side in self._sides(old, new, [*holes, *returns] if holes else ()):
-                lines += tagged(sign, on_one_line(excerpt(text, node.start, header_end(node, text.text), side)))
+                lines += tagged(sign, on_one_line(excerpt(text, node.start, text.header_end(node), side)))
             form = Message("the header, what did not change left open" if holes else "the whole header")
             fragments.append(Fragment((*decorators, *lines), form))
         yield from (Candidate(scope, each.lines, each.form) for each in fragments)
@@ -238,7 +235,7 @@ def _stands_alone(pairs: Sequence[Pair]) -> bool:
     """
     old = pairs[-1][0]
     before = [node for (owner, _), (part, _) in zip(pairs, pairs[1:]) for node in _before(owner, part)]
-    if is_literal(old):
+    if old.is_literal:
         return not before and len(str(old.fields.get("value")).split()) > 1  # a text
     return not any(map(is_key, before)) and len(distinctive_words([old])) > bool(before)
 
@@ -246,7 +243,7 @@ def _stands_alone(pairs: Sequence[Pair]) -> bool:
 def _before(owner: Node, part: Node) -> List[Node]:
     """The literals and names in an expression or a statement that stand before a part of it."""
     found = [node for node in owner.children() if node.start < part.start and node is not owner.fields.get("func")]
-    return list(filter(is_identity, found))
+    return [node for node in found if node.is_identity]
 
 
 def _returns(text: Text, node: Node) -> Hole:

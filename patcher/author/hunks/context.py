@@ -10,7 +10,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVa
 from patcher.author.hunks.differences import BlockRange, scope_of
 from patcher.author.hunks.excerpts import Line, enclosed, excerpt, forms, tagged
 from patcher.author.hunks.spans import Text
-from patcher.engine.node import CLAUSES, DEFINITIONS, Node
+from patcher.engine.tree import Node
 from patcher.message import Message
 
 _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
@@ -101,13 +101,13 @@ def with_context(
 
 def _is_one_of_several(text: Text, node: Node) -> bool:
     """Whether a node is a definition, and the file has another one of its qualified name."""
-    return node.kind in DEFINITIONS and _definitions(text.tree)[scope_of(node)] > 1
+    return node.is_definition and _definitions(text.root)[scope_of(node)] > 1
 
 
 @lru_cache(maxsize=4)
 def _definitions(tree: Node) -> Counter[str]:
     """How often a file has a definition of this qualified name."""
-    return Counter(scope_of(node) for node in tree.walk() if node.kind in DEFINITIONS)
+    return Counter(scope_of(node) for node in tree.walk() if node.is_definition)
 
 
 def _near(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
@@ -131,7 +131,7 @@ def in_headers(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> 
             if inner is None or owner is None:
                 break
             yield Candidate(scope_of(owner), inner.lines, Message("{form}, inside its header", form=each.form))
-            if owner.kind in CLAUSES or owner.parent is None or owner.parent.kind != "Block":
+            if owner.is_clause or owner.parent is None or owner.parent.kind != "Block":
                 break
             at = BlockRange.of(owner)
             inner = _inside(text, at, inner)

@@ -8,10 +8,8 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.spans import Text, clause_gap, gap
 from patcher.author.hunks.strings import changed_lines
-from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, Value, index_of, same
-from patcher.engine.rewrite.align import best_pairs
-from patcher.engine.rewrite.layout import header_end
-from patcher.text.lines import line_edits
+from patcher.engine.tree import Node, same
+from patcher.text.lines import best_pairs, line_edits
 
 Pair = Tuple[Node, Node]
 """A node before the edit, and the node after the edit that corresponds to it."""
@@ -31,7 +29,7 @@ class BlockRange(NamedTuple):
     def of(cls, node: Node) -> BlockRange:
         """The place of a statement."""
         assert node.parent is not None  # a statement is in a block
-        at = index_of(node.parent.statements(), node)
+        at = node.parent.statements().index(node)
         return cls(node.parent, (at, at + 1))
 
     @property
@@ -95,14 +93,14 @@ def scope_of(node: Node) -> str:
     names = [
         str(each.node("name").fields["value"])
         for each in [node, *node.ancestors()]
-        if each.kind in DEFINITIONS
+        if each.is_definition
     ]
     return ".".join(reversed(names)) or "<module>"
 
 
 def differences(before: Text, after: Text) -> List[Difference]:
     """What differs between two texts of a file, in the order of the text; comments and layout are ignored."""
-    return list(_Comparison(before, after).blocks(before.tree, after.tree))
+    return list(_Comparison(before, after).blocks(before.root, after.root))
 
 
 class _Comparison:
@@ -146,10 +144,10 @@ class _Comparison:
 
     def likeness(self, old: Node, new: Node) -> float:
         """How much speaks for one statement being the other one, changed: 0 for nothing."""
-        if old.kind in COMPOUND or new.kind in COMPOUND:
+        if old.is_compound or new.is_compound:
             if old.kind != new.kind:
                 return 0.0
-            if old.kind in DEFINITIONS:
+            if old.is_definition:
                 return 2.0 if same(old.fields["name"], new.fields["name"]) else self.overlap(old, new)
             return 1.5 if old.header() and not self.headers_differ((old, new)) else self.overlap(old, new)
         if old.kind == new.kind == "Assign" and same(old.fields["targets"], new.fields["targets"]):
@@ -167,13 +165,13 @@ class _Comparison:
 
     def statement(self, blocks: Pair, i: int, j: int) -> Iterator[Difference]:
         pair = old, new = blocks[0].statements()[i], blocks[1].statements()[j]
-        if old.kind != new.kind or old.kind not in COMPOUND:
+        if old.kind != new.kind or not old.is_compound:
             whole = self.change(blocks, i, j, pair)
             parts = changed_lines(self.before, self.after, *whole.pairs[-1])
             each = [whole._replace(kind="text", span=span, text=text, start=start) for span, text, start in parts]
             yield from each or [whole]
             return
-        if old.kind in DEFINITIONS:
+        if old.is_definition:
             if any(not same(value, new.fields[key]) for key, value in old.fields.items() if key != "body"):
                 yield self.replaced("header", blocks, ((i, i + 1), (j, j + 1)), self.headers(pair), tuple(_descent(*pair)))
         elif self.headers_differ(pair):
@@ -203,7 +201,7 @@ class _Comparison:
         pairs = tuple(_descent(*pair))
         old, new = pairs[-1]
         spans = (old.outer_start, old.outer_end), (new.outer_start, new.outer_end)
-        spans = self.headers(pairs[-1]) if old.kind in COMPOUND | CLAUSES else spans
+        spans = self.headers(pairs[-1]) if old.has_body else spans
         return self.replaced("change", blocks, ((i, i + 1), (j, j + 1)), spans, pairs)
 
     def run(self, blocks: Pair, old: Range, new: Range) -> Difference:
@@ -217,7 +215,7 @@ class _Comparison:
 
     def headers(self, pair: Pair) -> Tuple[Range, Range]:
         old, new = pair
-        return (old.begin, header_end(old, self.before.text)), (new.begin, header_end(new, self.after.text))
+        return (old.begin, self.before.header_end(old)), (new.begin, self.after.header_end(new))
 
     def headers_differ(self, pair: Pair) -> bool:
         return [self.key(part) for part in pair[0].header()] != [self.key(part) for part in pair[1].header()]
@@ -233,7 +231,7 @@ def apply_differences(text: str, found: Sequence[Difference]) -> str:
 def kept_in(node: Node, kept: Sequence[Node]) -> Optional[List[Node]]:
     """The statements in a block of the compound statement `node` that equal `kept`; None where no block holds them."""
     keys = [repr(each) for each in kept]
-    if node.kind not in COMPOUND or not kept:
+    if not node.is_compound or not kept:
         return None
     for owner in [node, *node.items("clauses")]:
         body = owner.fields.get("body")
@@ -250,7 +248,7 @@ def _descent(old: Node, new: Node) -> Iterator[Pair]:
         yield old, new
         if old.kind != new.kind or old.kind == "String":
             return
-        hidden = ("body", "clauses") if old.kind in COMPOUND | CLAUSES else ()
+        hidden = ("body", "clauses") if old.has_body else ()
         differing = [
             (value, new.fields[key])
             for key, value in old.fields.items()
@@ -262,7 +260,7 @@ def _descent(old: Node, new: Node) -> Iterator[Pair]:
         old, new = below
 
 
-def _only(old: Value, new: Value) -> Optional[Pair]:
+def _only(old: object, new: object) -> Optional[Pair]:
     """The one pair of nodes that differs between two values of a field; None where there is none, or several."""
     if isinstance(old, Node) and isinstance(new, Node):
         return old, new

@@ -8,10 +8,8 @@ from typing import AbstractSet, Iterable, Iterator, List, NamedTuple, Optional, 
 
 from patcher.author.hunks.differences import Pair
 from patcher.author.hunks.spans import Text
-from patcher.engine import lex
-from patcher.engine.match.match import is_literal
-from patcher.engine.node import COMPOUND, DEFINITIONS, Node, same
-from patcher.engine.rewrite.layout import header_end
+from patcher.engine.lex import lines_in_strings, tokens
+from patcher.engine.tree import Node, same
 from patcher.message import Message
 
 Line = Tuple[str, str]
@@ -34,7 +32,7 @@ class Form(NamedTuple):
 
 def excerpt(text: Text, start: int, end: int, holes: Sequence[Hole] = ()) -> List[str]:
     """The lines of `[start, end)`, dedented, with the holes filled; what is inside strings keeps its indentation."""
-    base = text.source.lines.indent(start)
+    base = text.lines.indent(start)
     filled = [hole for hole in sorted(holes) if start <= hole[0] and hole[1] <= end]
     lines: List[str] = []
     line, at = "", start
@@ -63,7 +61,7 @@ def tagged(tag: str, lines: Sequence[str]) -> List[Line]:
 def uncommented(lines: Sequence[str]) -> List[str]:
     """Lines of code without their comments."""
     text = "\n".join(lines)
-    kept = "".join(token.text for token in lex.tokens(text) if token.kind != "comment")
+    kept = "".join(token.text for token in tokens(text) if token.kind != "comment")
     return [line.rstrip() for line in kept.split("\n")] if kept != text else list(lines)
 
 
@@ -104,18 +102,9 @@ def elided(pairs: Sequence[Pair]) -> Holes:
     return holes
 
 
-def is_identity(node: Node) -> bool:
-    """Whether an element of a list is a literal or a name, perhaps a keyword's: it tells what stands behind it from others.
-
-    In `cfg.get("debug", False)` it is "debug": with `...` in its place this would be any call of `cfg.get`.
-    """
-    node = _value(node)
-    return is_one(node) or (node.kind == "Attribute" and all(map(is_identity, node.children())))
-
-
 def is_one(node: Node) -> bool:
     """Whether an expression is one literal or one name, without a dot."""
-    return is_literal(node) or node.kind == "Name"
+    return node.is_literal or node.kind == "Name"
 
 
 def is_key(node: Node) -> bool:
@@ -124,7 +113,7 @@ def is_key(node: Node) -> bool:
 
 
 def _literals(nodes: Sequence[Node]) -> Set[Node]:
-    return {node for node in nodes if is_literal(_value(node))}
+    return {node for node in nodes if _value(node).is_literal}
 
 
 def _value(element: Node) -> Node:
@@ -190,31 +179,31 @@ def _runs(owner: Node, old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tup
         above = matches[index - 1] if index else (0, 0, 0)
         gone = i > above[0] + above[2] and j == above[1] + above[2] and old[i].kind != "Keyword"
         pairs = zip(old[i + gone : i + size - kept], new[j + gone : j + size - kept])
-        yield from _grouped(pairs, set(filter(is_identity, before)))
+        yield from _grouped(pairs, {node for node in before if node.is_identity})
 
 
 # statements -----------------------------------------------------------------------------------------------------------
 def header(text: Text, node: Node, general: bool = True) -> List[str]:
     """The header of a compound statement or clause; if `general`, only the name of a `def` or `class`."""
-    if general and node.kind in DEFINITIONS:
+    if general and node.is_definition:
         name = str(node.node("name").fields["value"])
         if node.kind == "ClassDef":
             return [f"class {name}:"]
         asynchronous = "async " if node.fields.get("asynchronous") else ""
         return [f"{asynchronous}def {name}({'...' if node.node('params').items('params') else ''}):"]
-    return on_one_line(excerpt(text, node.start, header_end(node, text.text)))
+    return on_one_line(excerpt(text, node.start, text.header_end(node)))
 
 
 def opened(text: Text, node: Node) -> List[str]:
     """The header of a compound statement or clause, with `...` for its body."""
-    return [*header(text, node), text.source.indent + "..."]
+    return [*header(text, node), text.indent + "..."]
 
 
 def heads(text: Text, node: Node) -> List[List[str]]:
     """The beginnings of a compound statement: its header with `...` for its body, then with the first statement of that."""
     first, *more = node.node("body").statements()
-    begin = [text.source.indent + line for line in [*on_one_line(verbatim(text, first)), *(["..."] if more else [])]]
-    return [opened(text, node), *([[*header(text, node), *begin]] if first.kind not in COMPOUND else [])]
+    begin = [text.indent + line for line in [*on_one_line(verbatim(text, first)), *(["..."] if more else [])]]
+    return [opened(text, node), *([[*header(text, node), *begin]] if not first.is_compound else [])]
 
 
 def verbatim(text: Text, node: Node) -> List[str]:
@@ -232,7 +221,7 @@ def forms(text: Text, node: Node, suffix: str = "", *, literals: bool = False) -
         literals: whether literal arguments stay, of a statement that is more than context.
     """
     found: List[Form] = []
-    if node.kind in COMPOUND:
+    if node.is_compound:
         if node.header():
             found.append(Form(tuple(opened(text, node)), Message("its header alone")))
         if len(verbatim(text, node)) <= 12:
@@ -276,13 +265,13 @@ def enclosed(text: Text, block: Node, lines: Sequence[Line], above: bool, below:
         return None
     if owner.kind in ("Try", "Else", "Finally") and not lines:
         return None
-    inner = text.source.lines.indent(block.statements()[0].begin)
-    outer = text.source.lines.indent(owner.start)
-    step = inner[len(outer) :] if inner.startswith(outer) else text.source.indent
+    inner = text.lines.indent(block.statements()[0].begin)
+    outer = text.lines.indent(owner.start)
+    step = inner[len(outer) :] if inner.startswith(outer) else text.indent
     run: List[Line] = [(" ", step + "...")]
     body: List[Line] = []
     offset, whole = 0, "\n".join(line for _, line in lines)
-    inside = set(lex.lines_in_strings(whole))
+    inside = set(lines_in_strings(whole))
     for tag, line in lines:
         body.append((tag, step + line if line.strip() and offset not in inside else line))
         offset += len(line) + 1

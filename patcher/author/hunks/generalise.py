@@ -15,8 +15,7 @@ from patcher.author.hunks.lines import line_file
 from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
-from patcher.engine.names import unbound
-from patcher.engine.node import COMPOUND, DEFINITIONS, SyntaxProblem
+from patcher.engine.tree import SyntaxProblem
 from patcher.errors import PatchError
 from patcher.message import Message, joined
 from patcher.model import SOURCE
@@ -61,7 +60,7 @@ def _file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
     if not edit.path.endswith(SOURCE):
         return line_file(edit, others)
     try:
-        before, after = Text(edit.before), Text(edit.after)
+        before, after = Text(edit.before).whole(), Text(edit.after).whole()
     except SyntaxProblem as problem:
         why = Message("the file cannot be read as Python: {problem}", problem=problem.message)
         return DraftFile((edit.path,), (), (LeftOut(edit.path, problem.line or 1, "", why),))
@@ -90,15 +89,15 @@ class _Choice:
 
     def line(self, difference: Difference) -> int:
         """The line of the edited file (1-based) at which the new code of a difference begins."""
-        return self.after.source.lines.number(self.after.code_from(difference.start))
+        return self.after.lines.number(self.after.code_from(difference.start))
 
     def bound(self, found: Sequence[Difference]) -> List[Difference]:
         """The differences whose new code reads only names that are bound: others are not applied (format rule 27)."""
         ranges = [(each.start, each.start + len(each.text)) for each in found]
-        missing = unbound(self.before.source, self.after.source, ranges, [])
+        missing = self.after.unbound(self.before, ranges)
         kept: List[Difference] = []
         for each, (start, end) in zip(found, ranges):
-            lines = range(self.after.source.lines.number(start), self.after.source.lines.number(end) + 1)
+            lines = range(self.after.lines.number(start), self.after.lines.number(end) + 1)
             items = [item for item in missing if item.line in lines]
             names = joined(", ", (Message("`{name}` (line {line})", name=item.name, line=item.line) for item in items))
             if names:
@@ -179,7 +178,7 @@ class _Choice:
             return best  # other releases say which forms are needed
         near = [each for each in works if any(each.candidate.sides)]
         first, others = best, [each for each in near if not any(map(mul, each.candidate.sides, best.candidate.sides))]
-        if best.candidate.elsewhere and near and difference.inserted[0].kind not in DEFINITIONS:
+        if best.candidate.elsewhere and near and not difference.inserted[0].is_definition:
             first, others = next((each for each in near if each.exact), near[0]), [best]
         if not any(first.candidate.sides) or not others:
             return best
@@ -302,7 +301,7 @@ def _rank(tried: Tried) -> Tuple[int, bool, bool, bool]:
 
 def _owners(difference: Difference) -> Iterator[Pair]:
     """The statements around a difference, the nearest first, up to the function; first the one that it is a part of."""
-    if difference.kind != "run" and difference.deleted[0].kind in COMPOUND - {"ClassDef"}:
+    if difference.kind != "run" and difference.deleted[0].is_compound and difference.deleted[0].kind != "ClassDef":
         yield difference.deleted[0], difference.inserted[0]
     old, new = difference.blocks[0].parent, difference.blocks[1].parent
     while old is not None and new is not None and old.kind == new.kind != "ClassDef":

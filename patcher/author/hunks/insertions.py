@@ -13,7 +13,7 @@ from patcher.author.hunks.differences import Difference, kept_in
 from patcher.author.hunks.excerpts import Form, Hole, excerpt, forms, tagged, uncommented, verbatim
 from patcher.author.hunks.names import distinctive_words, mentioned_during_import, names_bound, names_in, read_during_import
 from patcher.author.hunks.spans import Text
-from patcher.engine.node import COMPOUND, DEFINITIONS, STATEMENTS, Node, Value, same
+from patcher.engine.tree import Node, same
 from patcher.message import Message
 
 _STDLIB = frozenset(sys.builtin_module_names) | frozenset(
@@ -58,7 +58,7 @@ class Runs:
         text, start, end = self.after, difference.inserted[0].begin, difference.inserted[-1].outer_end
         above = _between(text, text.code_before(start), start)
         shown = excerpt(text, start, end)
-        tail = text.text[end : text.source.lines.end(end)].rstrip()
+        tail = text.text[end : text.lines.end(end)].rstrip()
         shown[-1] += tail if tail.lstrip().startswith("#") else ""
         last = difference.new[1] == len(difference.blocks[1].statements())
         following = [] if last else _between(text, end, text.code_from(end))
@@ -117,13 +117,13 @@ class Runs:
     def _elsewhere(self, difference: Difference) -> Iterator[Candidate]:
         """Imports of the standard library at the top of the module, functions at its end: where that makes no difference."""
         kinds, names = {node.kind for node in difference.inserted}, names_bound(difference.inserted)
-        if difference.blocks[0].parent is not None or (names | {"*"}) & mentioned_during_import(self.before.tree):
+        if difference.blocks[0].parent is not None or (names | {"*"}) & mentioned_during_import(self.before.root):
             return
         if kinds <= {"Import", "ImportFrom"} and all(_standard(self.after, node) for node in difference.inserted):
             inserted = tagged("+", self.inserted(difference, below=True, bare=True))
             words = Message("an import of the standard library: top of the module")
             yield Candidate("<module>", (*inserted, (" ", "...")), words, elsewhere=True)
-        elif kinds == {"FunctionDef"} and not read_during_import(self.after.tree, names):
+        elif kinds == {"FunctionDef"} and not read_during_import(self.after.root, names):
             code = "\n".join(self.inserted(difference, below=False))
             blank = max(len(code) - len(code.lstrip("\n")), len(code) - len(code.rstrip("\n")))
             lines = [*[""] * blank, *code.strip("\n").split("\n")]  # nothing follows at the end of a module
@@ -158,9 +158,9 @@ class Runs:
             holes: List[Hole] = []
             for number, (node, span) in enumerate(zip(difference.deleted, spans)):
                 ways = forms(self.before, node, str(number + 2) if number else "", literals=True)
-                form = ways[0] if rank == 0 and node.kind not in COMPOUND else Form(tuple(verbatim(self.before, node)), "")
+                form = ways[0] if rank == 0 and not node.is_compound else Form(tuple(verbatim(self.before, node)), "")
                 deleted += form.lines
-                step = self.after.source.lines.indent(span[0])
+                step = self.after.lines.indent(span[0])
                 holes.append((*span, ("\n" + step).join(form.lines)))
             inserted = excerpt(self.after, wrapper.begin, wrapper.outer_end, holes)
             wrapped = Message("the code that is wrapped, word for word")
@@ -172,12 +172,12 @@ class Runs:
                 yield from with_context(self.before, difference.place, [whole])
 
 
-def _subject(node: Node) -> Value:
+def _subject(node: Node) -> object:
     """What a statement assigns to or calls: it is left where the rest is open. None for other code."""
     value = node.fields.get("value") or node.fields.get("exc")
     if node.kind in ("Assign", "AugAssign"):
         return node.fields.get("targets") or node.fields.get("target")
-    return value.fields.get("func") if node.kind in STATEMENTS and isinstance(value, Node) else None
+    return value.fields.get("func") if node.has_lines and not node.is_clause and isinstance(value, Node) else None
 
 
 def _between(text: Text, start: int, end: int) -> List[str]:
@@ -188,7 +188,7 @@ def _between(text: Text, start: int, end: int) -> List[str]:
 
 def _hides(form: Form, node: Node, inserted: Sequence[Node]) -> bool:
     """Whether a form of a statement has none of the names that the statement shares with the code inserted beside it."""
-    if node.kind in DEFINITIONS:  # its name is enough
+    if node.is_definition:  # its name is enough
         return False
     shared = names_in([node]) & names_in(inserted) - {"self", "cls"}
     return bool(shared) and not shared & set(re.findall(r"\w+", " ".join(form.lines)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Iterator, List, Mapping, Sequence, Tuple
 
 from patcher.author.draft import DraftFile, DraftHunk, FileEdit, LeftOut
+from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
-from patcher.engine.text import rewrite_text
 from patcher.errors import PatchError
 from patcher.message import Message
 from patcher.model import TEXT, HunkText, State, apply_splices
@@ -77,8 +77,8 @@ def _applied(old: Sequence[bytes], new: Sequence[bytes], group: Sequence[LineEdi
 
 
 def _made(before: bytes, hunk: HunkText) -> bytes:
-    return apply_splices(before, rewrite_text(before, [hunk]).splices)
+    return apply_splices(before, rewrite(before, [hunk], {}).splices)
 
 
 def _holds(text: bytes, hunk: HunkText) -> bool:
-    return rewrite_text(text, [hunk]).answers[0].state in (State.APPLICABLE, State.UPSTREAM)
+    return rewrite(text, [hunk], {}).answers[0].state in (State.APPLICABLE, State.UPSTREAM)

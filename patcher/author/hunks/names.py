@@ -6,7 +6,7 @@ import re
 from typing import AbstractSet, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from patcher.author.hunks.differences import scope_of
-from patcher.engine.node import DEFINITIONS, Node
+from patcher.engine.tree import Node
 
 _COMMON = frozenset(
     ["self", "cls", "None", "True", "False", "i", "x", "str", "int", "len", "list", "dict", "type", "isinstance", "super"]
@@ -29,7 +29,8 @@ def names_bound(nodes: Sequence[Node]) -> Set[str]:
         found += [*node.items("targets"), *node.items("names")]
         for key in ("target", "name"):
             part = node.fields.get(key)
-            found += [part] if isinstance(part, Node) and node.kind in {"AugAssign", "For", *DEFINITIONS} else []
+            binds = node.is_definition or node.kind in ("AugAssign", "For")
+            found += [part] if isinstance(part, Node) and binds else []
         for item in node.items("items"):
             part = item.fields.get("asname")
             found += [part] if isinstance(part, Node) else []
@@ -83,4 +84,4 @@ def _during_import(node: Node) -> Iterator[Node]:
 
 
 def _is_definition_name(node: Node) -> bool:
-    return node.parent is not None and node.parent.kind in DEFINITIONS and node.parent.fields["name"] is node
+    return node.parent is not None and node.parent.is_definition and node.parent.fields["name"] is node

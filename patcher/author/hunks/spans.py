@@ -1,41 +1,12 @@
-"""A text of a file with its tree, and which part of the text belongs to a statement, a header or a clause."""
+"""Which part of the text of a file belongs to a statement, a header or a clause."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Sequence, Tuple
 
-from patcher.engine import lex
-from patcher.engine.node import Node
-from patcher.engine.source import Source
+from patcher.engine.tree import Node, Tree
 
-
-class Text:
-    """A text of a file, decoded, with its tree; all offsets are in characters.
-
-    `in_strings` has the offsets of the lines that begin inside a string.
-
-    Raises:
-        SyntaxProblem: it is not Python.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self.source = Source(data)
-        self.text = self.source.text
-        self.tree = self.source.whole()
-        code = [token for token in lex.tokens(self.text) if token.kind not in lex.LAYOUT]
-        self.in_strings = frozenset(lex.lines_in_strings(self.text))
-        self._starts, self._ends = [token.start for token in code], [token.end for token in code]
-
-    def code_before(self, offset: int) -> int:
-        """The end of the last token of code that ends at or before an offset, 0 where there is none."""
-        index = bisect_left(self._ends, offset + 1)
-        return self._ends[index - 1] if index else 0
-
-    def code_from(self, offset: int) -> int:
-        """The start of the first token of code at or after an offset, the end of the text where there is none."""
-        index = bisect_left(self._starts, offset)
-        return self._starts[index] if index < len(self._starts) else len(self.text)
+Text = Tree
 
 
 def gap(text: Text, nodes: Sequence[Node], at: Tuple[int, int]) -> Tuple[int, int]:
@@ -63,5 +34,5 @@ def clause_gap(text: Text, node: Node, at: Tuple[int, int]) -> Tuple[int, int]:
 
 def _line_end(text: Text, offset: int) -> int:
     """The end of an offset's line, without its line break: what follows belongs to no statement."""
-    end = text.source.lines.end(offset)
+    end = text.lines.end(offset)
     return offset + len(text.text[offset:end].rstrip("\r\n"))

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import List, Optional, Tuple
 
 from patcher.author.hunks.spans import Text
-from patcher.engine.node import Node
+from patcher.engine.tree import Node
 from patcher.text.lines import common_ends, line_edits
 
 _LITERAL = re.compile(r"([A-Za-z]{0,3})('''|\"\"\"|'|\")(.*)\2\Z", re.DOTALL)

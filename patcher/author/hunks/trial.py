@@ -12,11 +12,8 @@ from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, apply_differences, differences
 from patcher.author.hunks.excerpts import OPEN, is_one
 from patcher.author.hunks.spans import Text
-from patcher.engine.engine import answer_alone
-from patcher.engine.node import Node, SyntaxProblem
-from patcher.engine.source import Source
-from patcher.engine.spatch.compile import compile_hunks
 from patcher.engine.spatch.hunk import parse_spatch
+from patcher.engine.tree import Node, SyntaxProblem, Tree, proves_upstream
 from patcher.errors import PatchError
 from patcher.message import Message, joined
 from patcher.model import HunkText, State, apply_splices
@@ -68,7 +65,7 @@ class Trial:
         """Try whether a candidate makes these differences, all of them and nothing else."""
         try:
             hunk = self.parsed(candidate.text)
-            answer = answer_alone(self.before.source, hunk, {})
+            answer = self.before.answer(hunk, {})
         except PatchError as error:
             return Tried(candidate, error.problem)
         except RecursionError:
@@ -76,19 +73,15 @@ class Trial:
         if answer.state is not State.APPLICABLE:
             reason = joined(": ", (answer.problem, answer.hint))
             return Tried(candidate, answer.problem or Message("it is {state}", state=Message(answer.state.value)), reason)
-        made = apply_splices(self.before.source.data, answer.splices)
-        expected = self.encoded(apply_differences(self.before.text, group))
+        made = apply_splices(self.before.data, answer.splices)
+        expected = self.before.encoded(apply_differences(self.before.text, group))
         exact = made == expected
         if not exact and not same_code(made, expected, anywhere=candidate.elsewhere):
             return Tried(candidate, Message("it would change other code than the edit did"))
         if any(map(partial(replaces_more, hunk), self.others)):
             return Tried(candidate, Message("in another release the old value is more than one literal or name"))
-        proves = compile_hunks([hunk], {})[0].proves_upstream
+        proves = proves_upstream(hunk)
         return Tried(candidate, "", "", exact, proves, tuple(holds(source, hunk) for source in self.others))
-
-    def encoded(self, text: str) -> bytes:
-        """A text of the file as bytes."""
-        return self.before.source.data[: self.before.source.skipped] + text.encode(self.before.source.encoding)
 
 
 def same_code(one: bytes, other: bytes, *, anywhere: bool) -> bool:
@@ -99,18 +92,18 @@ def same_code(one: bytes, other: bytes, *, anywhere: bool) -> bool:
     return None not in shapes and shapes[0] == shapes[1]
 
 
-def holds(source: Source, hunk: HunkText) -> bool:
+def holds(source: Tree, hunk: HunkText) -> bool:
     """Whether a hunk can be applied to a text, or is upstream there."""
-    return answer_alone(source, hunk, {}).state in (State.APPLICABLE, State.UPSTREAM)
+    return source.answer(hunk, {}).state in (State.APPLICABLE, State.UPSTREAM)
 
 
-def replaces_more(hunk: HunkText, source: Source) -> bool:
+def replaces_more(hunk: HunkText, source: Tree) -> bool:
     """Whether what a hunk leaves open as the old value is more than one literal or name in a text."""
     lines = (line for form in hunk.forms for tag, line, _ in form.lines if tag == "-")
     if not any(line.endswith(f"= {OPEN}") for line in lines):
         return False
-    splices = answer_alone(source, hunk, {}).splices
-    changed = differences(Text(source.data), Text(apply_splices(source.data, splices))) if splices else []
+    splices = source.answer(hunk, {}).splices
+    changed = differences(source, Text(apply_splices(source.data, splices))) if splices else []
     values = [node.fields.get("value") for each in changed for node in each.deleted]
     return not all(isinstance(value, Node) and is_one(value) for value in values)
 
@@ -138,10 +131,10 @@ def _hold(text: bytes, hunks: Sequence[HunkText]) -> bool:
     return source is not None and all(holds(source, hunk) and not replaces_more(hunk, source) for hunk in hunks)
 
 
-def readable(data: Optional[bytes]) -> Optional[Source]:
+def readable(data: Optional[bytes]) -> Optional[Tree]:
     """A text read for matching; None where there is none, or it is not Python."""
     try:
-        return None if data is None else Source(data)
+        return None if data is None else Tree(data)
     except SyntaxProblem:
         return None
 
@@ -154,7 +147,7 @@ def _shape(data: bytes, anywhere: bool) -> Optional[str]:
             tree = ast.parse(data)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         read = readable(data)
-        return None if read is None else repr(read.whole())
+        return None if read is None else repr(read.root)
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
             # a docstring may be indented otherwise

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, Value, index_of, keyword, same
+from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, keyword, same
 from patcher.engine.spatch.side import Hunk, Side
+from patcher.text.lines import best_pairs
 
 NodePair = Tuple[Node, Node]
 _HEADED = (COMPOUND | CLAUSES) - {"Match"}  # what has a header and a body
@@ -33,8 +34,8 @@ def align(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[Li
     i = j = 0
     above: Optional[NodePair] = None
     for below in [*pairs, None]:
-        end_i = index_of(before, below[0], i) if below else len(before)
-        end_j = index_of(after, below[1], j) if below else len(after)
+        end_i = before.index(below[0], i) if below else len(before)
+        end_j = after.index(below[1], j) if below else len(after)
         if end_i > i or end_j > j:
             gaps.append(Gap(above, list(before[i:end_i]), list(after[j:end_j]), below))
         i, j, above = end_i + 1, end_j + 1, below
@@ -58,9 +59,9 @@ def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -
     def below_all_above(gap: Gap) -> Gap:
         if not (gap.inserted and keyword(gap.inserted[0])):
             return gap
-        at = index_of(after, gap.inserted[0])
-        above = (pair for pair in pairs if index_of(after, pair[1]) < at)
-        return gap._replace(above=max(above, key=lambda pair: index_of(before, pair[0]), default=None))
+        at = after.index(gap.inserted[0])
+        above = (pair for pair in pairs if after.index(pair[1]) < at)
+        return gap._replace(above=max(above, key=lambda pair: before.index(pair[0]), default=None))
 
     return pairs, list(map(below_all_above, unmoved[1]))
 
@@ -79,10 +80,10 @@ def alignments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node], path: 
     pairs, gaps = align(hunk, before, after)
     yield Alignment(path, before, pairs, gaps)
     for old, new in pairs:
-        if old.kind in COMPOUND | CLAUSES and not old.role:
+        if old.has_body and not old.role:
             lists = [(node.items("decorators"), _body(node), node.items("clauses")) for node in (old, new)]
             for key, (olds, news) in enumerate(zip(*lists)):
-                yield from alignments(hunk, olds, news, f"{path}/{index_of(before, old)}.{key}")
+                yield from alignments(hunk, olds, news, f"{path}/{before.index(old)}.{key}")
 
 
 def insertion_anchors(hunk: Hunk) -> Iterator[str]:
@@ -91,7 +92,7 @@ def insertion_anchors(hunk: Hunk) -> Iterator[str]:
         for gap in gaps:
             if gap.inserted and not gap.deleted:
                 parted = gap.above is not None and hunk.after.blank_between(gap.above[1], gap.inserted[0])
-                yield f"{path}/{index_of(before, gap.above[0]) if gap.above else -1}{' ' * parted}"
+                yield f"{path}/{before.index(gap.above[0]) if gap.above else -1}{' ' * parted}"
 
 
 def shares(before: Node, after: Node) -> bool:
@@ -128,14 +129,14 @@ def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], kept_new: Set[in
         return 10
     if old.kind != new.kind:
         return 5 if _headed(old, new) and same(old.node("body"), new.node("body")) else 0
-    if old.kind in DEFINITIONS:  # one node, even with another name (rule 11)
+    if old.is_definition:  # one node, even with another name (rule 11)
         return 20 if same(old.fields["name"], new.fields["name"]) else 0 if _holds(hunk.before, old, new, kept_new) else 2
     if old.kind in ("Keyword", "Param"):
         return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0
     unwritten = old.kind == "Match" and not (old.items("clauses") or new.items("clauses"))  # they are what is there
-    if old.kind in CLAUSES or unwritten or shares(old, new):
+    if old.is_clause or unwritten or shares(old, new):
         return 10
-    if old.kind in COMPOUND or not related(old, new):
+    if old.is_compound or not related(old, new):
         return 0
     return 7 if related(old.fields.get("elements"), new.fields.get("elements")) else 5
 
@@ -156,32 +157,6 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Nod
     news = [(node, hunk.after.context_lines(node)) for node in after]
     like = [[_likeness(hunk, old, new, kept, kept_new) for new, kept_new in news] for old, kept in olds]
     return [*ends[0], *((before[i], after[j]) for i, j in best_pairs(like)), *ends[1]]
-
-
-def best_pairs(like: Sequence[Sequence[float]]) -> List[Tuple[int, int]]:
-    """The pairing in order of two lists with the highest total likeness, as for a longest common subsequence.
-
-    Args:
-        like: for each element of the first list how well each of the second pairs with it; 0 if they must not.
-
-    Returns:
-        the indexes of each pair.
-    """
-    best = [[0.0] * (len(like[0]) + 1 if like else 0) for _ in range(len(like) + 1)]
-    for i in reversed(range(len(like))):
-        for j in reversed(range(len(like[i]))):
-            best[i][j] = max(best[i + 1][j], best[i][j + 1], like[i][j] + best[i + 1][j + 1])
-    pairs: List[Tuple[int, int]] = []
-    i = j = 0
-    while i < len(like) and j < len(like[i]):
-        if like[i][j] and best[i][j] == like[i][j] + best[i + 1][j + 1]:
-            pairs.append((i, j))
-            i, j = i + 1, j + 1
-        elif best[i][j] == best[i + 1][j]:
-            i += 1
-        else:
-            j += 1
-    return pairs
 
 
 def _cut(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[int, int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Container, Dict, Iterator, List, Optional, Set
 
-from patcher.engine.edit import Edit
+from patcher.engine.layout import code_end
 from patcher.engine.lex import Lines
-from patcher.engine.match.found import Match
-from patcher.engine.node import WITH_LINES, Node, same
-from patcher.engine.rewrite.layout import code_end
+from patcher.engine.match import Match
+from patcher.engine.node import Node, same
+from patcher.engine.source import Edit
 from patcher.engine.spatch.side import Hunk, Side
 
 
@@ -53,13 +53,13 @@ class Counterparts:
         if node in self._moved:
             return self._moved[node]
         alike = [candidate for candidate in self._alike.get(self._hash(node), ()) if id(candidate) in self._matched]
-        if node.kind in WITH_LINES:
+        if node.has_lines:
             lines = self._after.context_lines(node)
             alike = [candidate for candidate in alike if candidate not in self._taken and candidate not in self._changed]
             alike = [candidate for candidate in alike if self._before.context_lines(candidate) == lines]
         free = (candidate for candidate in alike if id(candidate) not in self._kept and same(candidate, node))
         counterpart = next(free, None) or next((candidate for candidate in alike if same(candidate, node)), None)
-        if counterpart is not None and node.kind in WITH_LINES:
+        if counterpart is not None and node.has_lines:
             self._moved[node] = counterpart
             self._taken.update(counterpart.walk())
         return counterpart
@@ -114,7 +114,7 @@ class LineComments:
 def _lined(side: Side) -> Iterator[Node]:
     for top in side.nodes:
         for node in top.walk():
-            if (node.kind in WITH_LINES or node.kind == "Decorator") and not node.role and _line(side, node):
+            if (node.has_lines or node.kind == "Decorator") and not node.role and _line(side, node):
                 yield node
 
 

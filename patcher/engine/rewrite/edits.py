@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import List, Optional
 
-from patcher.engine.edit import Conflict, Edit, Removed
-from patcher.engine.match.found import Match
+from patcher.engine.layout import alone_on_lines
+from patcher.engine.match import Match
 from patcher.engine.node import Node
-from patcher.engine.rewrite.layout import alone_on_lines
 from patcher.engine.rewrite.render import Renderer
-from patcher.engine.source import Source
+from patcher.engine.source import Conflict, Edit, Removed, Source
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message
 

@@ -4,17 +4,73 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import List, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-from patcher.engine.edit import Conflict
-from patcher.engine.lex import find_outside, tokens
-from patcher.engine.node import Node, index_of
+from patcher.engine.layout import is_continuation
+from patcher.engine.lex import find_outside, scan, tokens
+from patcher.engine.node import Node, same
 from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.precedence import has_star, is_bare
-from patcher.engine.rewrite.reorder import reorder
-from patcher.engine.rewrite.row import ElementRow
+from patcher.engine.source import Conflict
 from patcher.message import Message
+
+
+class ElementRow:
+    """The elements of one list in the file and its layout.
+
+    `indent` is the indentation of elements that are written one a line, else None; `leads` is whether the separator begins
+    their lines (`+ b`), and not ends them (`a +`).
+    """
+
+    def __init__(self, edits: Edits, elements: List[Node], separator: str) -> None:
+        self.edits, self.text, self.lines = edits, edits.text, edits.lines
+        self.elements, self.separator = elements, separator
+        self.spaced = separator if separator == "," else " " + separator
+        self.leads = any(self._leading(index) for index in range(1, len(elements)))
+        self.indent = self._one_a_line()
+
+    def following(self, end: int) -> int:
+        """The offset past the separator that follows at `end`, 0 where none does."""
+        token = next((token for token in scan(self.text, end) if token.kind not in ("space", "newline", "comment")), None)
+        return token.start + len(self.separator) if token and self.text.startswith(self.separator, token.start) else 0
+
+    def start(self, index: int) -> int:
+        """Where an element begins; where separators lead, with the separator before it."""
+        past = self.following(self.elements[index - 1].outer_end) if index and self.leads else 0
+        return past - len(self.separator) if past else self.elements[index].outer_start
+
+    def _leading(self, index: int) -> bool:
+        """Whether the separator before an element is on its line, and not on that of the element above."""
+        above, start = self.elements[index - 1].outer_end, self.elements[index].outer_start
+        separator = self.following(above)
+        return bool(separator) and self.lines.number(above) < self.lines.number(separator) == self.lines.number(start)
+
+    def _one_a_line(self) -> Optional[str]:
+        """The indentation of the elements if they are written one a line (the first may be beside its bracket)."""
+        indexes = range(1, len(self.elements)) or range(len(self.elements))
+        for index in indexes:
+            start = self.lines.start(self.start(index))
+            if self.text[start : self.start(index)].strip() or is_continuation(self.text, start):
+                return None
+        return self.lines.indent(self.start(indexes[0])) if self.elements else None
+
+    def has_own_lines(self, element: Node) -> bool:
+        """Whether the lines of an element have nothing else but its separator and a comment."""
+        code, lines = self.text, self.lines
+        start, end = lines.start(element.outer_start), lines.end(element.outer_end - 1)
+        comma = self.following(element.outer_end)
+        tail = code[comma if comma and comma <= end else element.outer_end : end].strip()
+        is_last = element is self.elements[-1]
+        alone = not code[start : element.outer_start].strip() and tail[:1] in ("", "#") and not is_continuation(code, start)
+        return alone and (is_last or bool(comma and comma <= end))
+
+    def begin(self, element: Node) -> int:
+        """Where the lines of an element begin, the comments over it among them."""
+        start = self.lines.start(element.outer_start)
+        while start and self.text[self.lines.start(start - 1) : start].lstrip().startswith("#"):
+            start = self.lines.start(start - 1)
+        return start
 
 
 def change_elements(edits: Edits, before: List[Node], after: List[Node], code: Node, key: str) -> None:
@@ -34,7 +90,7 @@ def change_elements(edits: Edits, before: List[Node], after: List[Node], code: N
         raise Conflict(Message("the last name of an import cannot be removed: remove the statement"))
     row = ElementRow(edits, elements, ",")
     alone = code.kind == "Tuple" and remaining == 1 < len(elements)
-    if alone and code.parenthesised and reorder(edits, after, pairs, gaps, row, alone=True):
+    if alone and code.parenthesised and _reorder(edits, after, pairs, gaps, row, alone=True):
         return
     if (code.kind == "Tuple" and remaining < min(2, len(elements))) or (
         code.kind == "ClassDef" and not (elements and remaining)
@@ -45,7 +101,7 @@ def change_elements(edits: Edits, before: List[Node], after: List[Node], code: N
     if code.kind == "Tuple" and not code.parenthesised and has_star(after) and not has_star(elements):
         raise ReplaceWhole  # which may need parentheses now
     bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
-    if not reorder(edits, after, pairs, gaps, row):
+    if not _reorder(edits, after, pairs, gaps, row):
         _change(pairs, gaps, row, code, bare)
 
 
@@ -123,7 +179,7 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
     if row.leads and kept:
         _remove_leading(edits, deleted, kept, row)
         return
-    tail = elements[index_of(elements, kept[-1]) + 1 :] if kept else elements
+    tail = elements[elements.index(kept[-1]) + 1 :] if kept else elements
     begin = kept[-1].outer_end if kept else elements[0].outer_start
     if tail and not row.has_own_lines(tail[-1]) and "#" not in code[begin : tail[-1].outer_start]:
         end = tail[-1].outer_end
@@ -159,7 +215,7 @@ def _remove_leading(edits: Edits, deleted: Sequence[Node], kept: Sequence[Node],
     """Delete elements, each with the separator before it; the first that stays loses its own."""
     code, lines, elements = edits.text, edits.lines, row.elements
     for element in deleted:
-        index = index_of(elements, element)
+        index = elements.index(element)
         start, end = row.start(index), element.outer_end
         above = elements[index - 1].outer_end if index else 0
         if not code[lines.start(start) : start].strip() and code[end : lines.end(end - 1)].strip()[:1] in ("", "#"):
@@ -168,7 +224,7 @@ def _remove_leading(edits: Edits, deleted: Sequence[Node], kept: Sequence[Node],
             edits.add(above, end, "")
         else:
             edits.add(start, end, "")
-    kept_index = index_of(elements, kept[0])
+    kept_index = elements.index(kept[0])
     if kept_index:
         edits.add(row.start(kept_index), kept[0].outer_start, "")
 
@@ -190,7 +246,7 @@ def _insert(
         edits.add(at, at, ", ".join(texts))
         return
     if above is not None and above.kind == "Param" and above.fields["star"] == "**":
-        index = index_of(staying, above)  # a new parameter goes before `**kw`
+        index = staying.index(above)  # a new parameter goes before `**kw`
         above = staying[index - 1] if index else None
     anchor = above or staying[0]
     newline = edits.lines.newline
@@ -241,8 +297,73 @@ def _last_above(edits: Edits, pair: Optional[NodePair], removed: Set[int]) -> Op
     if pair is None:
         return None
     siblings = pair[0].siblings()
-    for node in reversed(siblings[: index_of(siblings, pair[0]) + 1]):
+    for node in reversed(siblings[: siblings.index(pair[0]) + 1]):
         codes = [code for code in edits.codes(node) if id(code) not in removed]
         if codes:
             return max(codes, key=lambda code: code.outer_end)
     return None
+
+
+# elements that change places -----------------------------------------------------------------------------------------------
+def _reorder(
+    edits: Edits,
+    after: Sequence[Node],
+    pairs: Sequence[NodePair],
+    gaps: Sequence[Gap],
+    row: ElementRow,
+    *,
+    alone: bool = False,
+) -> bool:
+    """Write the list anew, line by line, where an element with comments of its own moves, or is left `alone` in a tuple.
+
+    Returns:
+        False where none does, and nothing was edited.
+
+    Raises:
+        Conflict: its comments cannot be told from those of others.
+    """
+    gone = {id(node): node for gap in gaps for node in gap.deleted if node.role != "run"}
+    staying = [old for old, _ in pairs if alone and old.role != "run"]
+    if not any(_has_comment(row, edits.code(node)) for node in (*gone.values(), *staying)):
+        return False
+    partners = {id(new): old for old, new in pairs}
+    moved: Dict[int, Node] = {}
+    for node in (node for gap in gaps for node in gap.inserted):
+        old = next((old for old in gone.values() if same(old, node) and old not in moved.values()), None)
+        if old is not None:
+            moved[id(node)] = old
+    commented = [code for code in map(edits.code, [*moved.values(), *staying]) if _has_comment(row, code)]
+    if not commented:
+        return False
+    changed = any(old.role != "run" and not same(old, new) for old, new in pairs)
+    if changed or row.leads or not all(map(row.has_own_lines, row.elements)):
+        line = edits.lines.number(commented[0].start)
+        raise Conflict(
+            Message(
+                "the element in line {line} moves, and its comment cannot be moved along: write another hunk for the rest",
+                line=line,
+            )
+        )
+    partners.update(moved)
+    codes = [edits.codes(partners[id(node)]) if id(node) in partners else [node] for node in after]
+    items = [item for group in codes for item in group]
+    trailing = alone or bool(row.following(row.elements[-1].outer_end))
+    written = "".join(_line_of(edits, row, item, separated=trailing or item is not items[-1]) for item in items)
+    edits.add(row.begin(row.elements[0]), edits.lines.end(row.elements[-1].outer_end - 1), written)
+    edits.deleted += [node for node in gone.values() if node not in moved.values()]
+    return True
+
+
+def _has_comment(row: ElementRow, code: Node) -> bool:
+    above = row.begin(code) < row.lines.start(code.outer_start)
+    return above or "#" in row.text[row.following(code.outer_end) or code.outer_end : row.lines.end(code.outer_end - 1)]
+
+
+def _line_of(edits: Edits, row: ElementRow, item: Node, *, separated: bool) -> str:
+    """The lines of an element of the file, or of one that is inserted, with or without a separator."""
+    comma = row.separator if separated else ""
+    if not any(item is element for element in row.elements):
+        indent = row.indent or ""
+        return indent + edits.render.part(item, indent) + comma + edits.lines.newline
+    past = row.following(item.outer_end) or item.outer_end
+    return row.text[row.begin(item) : item.outer_end] + comma + row.text[past : edits.lines.end(item.outer_end - 1)]

@@ -6,12 +6,7 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-from patcher.engine.edit import Conflict, Edit
-from patcher.engine.lex import Lines, breaks_line, logical_lines, meets
-from patcher.engine.match.found import Match
-from patcher.engine.node import COMPOUND, WITH_LINES, Node, SyntaxProblem, is_expression
-from patcher.engine.rewrite.counterparts import Counterparts, LineComments
-from patcher.engine.rewrite.layout import (
+from patcher.engine.layout import (
     alone_on_lines,
     breaks_f_string,
     neighbours,
@@ -19,7 +14,12 @@ from patcher.engine.rewrite.layout import (
     stretches,
     without_comments,
 )
+from patcher.engine.lex import Lines, breaks_line, logical_lines, meets
+from patcher.engine.match import Match
+from patcher.engine.node import Node, SyntaxProblem
+from patcher.engine.rewrite.counterparts import Counterparts, LineComments
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
+from patcher.engine.source import Conflict, Edit
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message
 
@@ -110,7 +110,7 @@ class Renderer:
             if not bare and adds and (code is self.enclosed or not code.parenthesised):
                 return f"({written})"
             wraps = node.parent is not None and node.parent.kind == "Attribute" and code.kind in ("Integer", "Float")
-            if wraps or (is_expression(code) and breaks_line(written)):
+            if wraps or (code.is_expression and breaks_line(written)):
                 return f"({written})"
         self._check_quotes(node, written)
         return written if bare else with_parentheses(written, tight, node)
@@ -139,9 +139,9 @@ class Renderer:
         """The node of the before side whose code is used for this node of the after side (rule 11)."""
         if node.role == "run":
             return self._counterparts.run(node.name)
-        if node.role == "meta" and node.kind in WITH_LINES:
+        if node.role == "meta" and node.has_lines:
             return self._counterparts.of(node)
-        stays = node.kind in WITH_LINES and self.hunk.after.kept_line(node)
+        stays = node.has_lines and self.hunk.after.kept_line(node)
         if node.role or (not stays and not any(True for _ in node.children()) and node.kind != "String"):
             return None
         if node.kind in ("Block", "Parameters", "ComparisonTarget"):
@@ -201,9 +201,9 @@ class Renderer:
 
     def _substitute(self, node: Node, edits: List[Edit], indent: str) -> None:
         counterpart = self.counterpart(node)
-        if node.kind == "Decorator" or (node.kind in WITH_LINES and not node.role and counterpart is None):
+        if node.kind == "Decorator" or (node.has_lines and not node.role and counterpart is None):
             edits += self.comments.edits(node)
-        if node.kind in WITH_LINES and (node.role == "meta" or counterpart is not None):
+        if node.has_lines and (node.role == "meta" or counterpart is not None):
             self._statements([node], self._codes(node, counterpart), edits, indent)
         elif node.role == "run":
             self._elements(node, counterpart, edits)
@@ -237,11 +237,7 @@ class Renderer:
 
     def _kept_codes(self, node: Node) -> List[Node]:
         """The statements of the file that a statement of the after side keeps unchanged; [] for none."""
-        if (
-            node.kind not in WITH_LINES
-            or node.kind == "Opaque"
-            or not alone_on_lines(self.hunk.after.lines, node.begin, node.end)
-        ):
+        if not node.has_lines or node.kind == "Opaque" or not alone_on_lines(self.hunk.after.lines, node.begin, node.end):
             return []
         counterpart = self.counterpart(node)
         return self._codes(node, counterpart) if counterpart is not None else []
@@ -317,5 +313,5 @@ class Renderer:
         codes = self._codes(node, counterpart)
         context = side.numbers[side.lines.number(node.end - 1) - 1] in side.context
         comment = "" if context else side.text[node.end : self._past(node)].strip()
-        copied = counterpart is None and codes[-1].kind not in COMPOUND
+        copied = counterpart is None and not codes[-1].is_compound
         return [*[""] * (len(codes) - 1), None if copied and not comment else comment]

@@ -9,18 +9,17 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import List, Optional
 
-from patcher.engine.edit import Conflict, Edit, Removed
 from patcher.engine.in_string import text_edit
+from patcher.engine.layout import breaks_f_string, header_end, lines_end
 from patcher.engine.lex import find_outside
-from patcher.engine.match.found import Match, MatchRange
-from patcher.engine.node import CLAUSES, COMPOUND, DEFINITIONS, Node, is_expression, same
+from patcher.engine.match import Match, MatchRange
+from patcher.engine.node import Node, same
 from patcher.engine.rewrite.align import alignments, related
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.elements import change_chain, change_elements
-from patcher.engine.rewrite.layout import breaks_f_string, header_end, lines_end
 from patcher.engine.rewrite.precedence import binding, needed, with_parentheses
 from patcher.engine.rewrite.statements import change_lines
-from patcher.engine.source import Source
+from patcher.engine.source import Conflict, Edit, Removed, Source
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message
 
@@ -52,7 +51,7 @@ def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> Li
     else:
         for alignment in alignments(hunk, hunk.before.nodes, hunk.after.nodes):
             for old, new in alignment.pairs:
-                if old.kind not in DEFINITIONS or same(old, new):
+                if not old.is_definition or same(old, new):
                     rewriter.render.changed.add(old)
             for code in (code for gap in alignment.gaps for node in gap.deleted for code in rewriter.codes(node)):
                 rewriter.render.deleted_ranges.append((code.begin, lines_end(source.lines, code)))
@@ -98,7 +97,7 @@ def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
 def _has_part(node: Node, inner: Node) -> bool:
     """Whether the expression `inner` is a part of `node`."""
     parts = (part for child in node.children() for part in child.walk())
-    return inner.kind not in COMPOUND | CLAUSES and any(same(part, inner) for part in parts)
+    return not inner.has_body and any(same(part, inner) for part in parts)
 
 
 class _Rewriter(Edits):
@@ -188,7 +187,7 @@ class _Rewriter(Edits):
 
     def _replace(self, before: Node, after: Node) -> None:
         code = self.code(before)
-        if before.kind in COMPOUND | CLAUSES:
+        if before.has_body:
             self._replace_header(before, after, code)
             return
         self.deleted.append(before)
@@ -199,7 +198,7 @@ class _Rewriter(Edits):
         self.render.enclosed = code if code.parenthesised else None
         written = self.render.expression(after, self.lines.indent(code.start))
         self.render.enclosed = None
-        if is_expression(after) and not code.parenthesised:
+        if after.is_expression and not code.parenthesised:
             written = with_parentheses(written, self.render.binds(after), code)
         self.add(code.start, code.end, written)
 

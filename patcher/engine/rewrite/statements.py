@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple
 
-from patcher.engine.edit import Conflict, Removed
+from patcher.engine.layout import body_end, code_end, cut_comment, lines_end
 from patcher.engine.lex import tokens
 from patcher.engine.node import CLAUSES, COMPOUND, Node
 from patcher.engine.rewrite.align import Gap, align
 from patcher.engine.rewrite.edits import Edits
-from patcher.engine.rewrite.layout import body_end, code_end, cut_comment, lines_end
+from patcher.engine.source import Conflict, Removed
 from patcher.engine.spatch.side import Side
 from patcher.message import Message
 
@@ -104,7 +104,7 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
         edits.check_own_lines(code, None)
         after = edits.lines.end(code.end - 1)
         edits.add(after, after, edits.render.lines(below, [], edits.lines.indent(code.begin)))
-    compound = new.kind in COMPOUND | CLAUSES
+    compound = new.has_body
     if not compound and any(token.kind == "comment" for token in tokens(side.text[new.start : new.end])):
         raise Conflict(
             Message(
@@ -179,7 +179,7 @@ def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
         edits.check_own_lines(code, None)
         block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
         end = lines_end(edits.lines, code)
-        stop = len(edits.text[:end].rstrip("\r\n")) if code.kind in COMPOUND else code.end
+        stop = len(edits.text[:end].rstrip("\r\n")) if code.is_compound else code.end
         edits.add(edits.lines.start(code.begin), end, "", Removed(code.begin, stop, block))
 
 
@@ -197,7 +197,7 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
     """Insert the nodes of a gap beside the line of the hunk that they touch (rule 18)."""
     side = edits.hunk.after
     above, below = gap.above, gap.below
-    unwritten = siblings if gap.inserted[0].kind in CLAUSES and above is None and below is None else []
+    unwritten = siblings if gap.inserted[0].is_clause and above is None and below is None else []
     rank = _LAST_CLAUSES.get(gap.inserted[0].kind, 0)
     following = next((clause for clause in unwritten if _LAST_CLAUSES.get(clause.kind, 0) >= rank), None)
     parted = above is not None and side.blank_between(above[1], gap.inserted[0])
@@ -214,7 +214,7 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
         _insert_first(edits, gap, siblings, parent)
     elif below is None and siblings:
         _insert_after(edits, gap, siblings[-1], parent, at=_block_end(edits, siblings[-1], parent))
-    elif parent is not None and parent.kind in COMPOUND:
+    elif parent is not None and parent.is_compound:
         body = parent.node("body")
         lowest, indent = body.statements()[-1], edits.lines.indent(parent.begin)
         _insert_after(edits, gap, lowest, None, at=_block_end(edits, lowest, body), indent=indent)

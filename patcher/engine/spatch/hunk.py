@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import List, NoReturn, Optional, Set, Tuple
+from typing import List, NamedTuple, NoReturn, Optional, Set, Tuple
 
 from patcher.errors import Location, PatchError
 from patcher.message import Message
@@ -44,6 +44,18 @@ def reject(origin: str, line: int, message: str, source: str = "", start: int = 
     raise PatchError.at(location, message, "", marked(source, start, end, "    ") if source else "")
 
 
+class _Lines(NamedTuple):
+    """The lines of a `.spatch`, whose name in errors is `origin`."""
+
+    origin: str
+    rows: List[str]
+
+    def refuse(self, index: int, message: str, start: int = 0, end: Optional[int] = None) -> NoReturn:
+        """Raise a `PatchError` about a line (0-based), which is shown with the columns `[start, end)` marked (all of them)."""
+        line = self.rows[index]
+        reject(self.origin, index + 1, message, line.replace("\r", " "), start, len(line) if end is None else end)
+
+
 def parse_spatch(source: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
     """Split a `.spatch` into its prose and its patches.
 
@@ -57,85 +69,73 @@ def parse_spatch(source: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
     Raises:
         PatchError: the form is wrong; the message names the line and marks the place.
     """
-    lines = source.replace("\r\n", "\n").split("\n")
-    for index, line in enumerate(lines):
-        if _UNIFIED.match(line) and (line[0] != "+" or lines[index - 1].startswith("--- ")):
+    rows = source.replace("\r\n", "\n").split("\n")
+    lines = _Lines(origin, rows)
+    for index, line in enumerate(rows):
+        if _UNIFIED.match(line) and (line[0] != "+" or rows[index - 1].startswith("--- ")):
             hint = Message("a patchset is made of it with: sitepatch import {origin} --name NAME", origin=shlex.quote(origin))
-            reject(
-                origin,
-                index + 1,
-                Message("found a unified diff, expected `@@ SCOPE @@`; {made}", made=hint),
-                line,
-                0,
-                len(line),
-            )
-    number = next((index for index, line in enumerate(lines) if line.startswith(_FILE)), len(lines))
-    prose = "\n".join(lines[:number]).strip()
-    if number == len(lines):
-        for index, line in enumerate(lines):
+            lines.refuse(index, Message("found a unified diff, expected `@@ SCOPE @@`; {made}", made=hint))
+    number = next((index for index, line in enumerate(rows) if line.startswith(_FILE)), len(rows))
+    prose = "\n".join(rows[:number]).strip()
+    if number == len(rows):
+        for index, line in enumerate(rows):
             almost = _ALMOST.fullmatch(line)
             if almost:
                 message = Message("expected `--- PATH` at the beginning of a line{advice}", advice=_instead(almost.group(1)))
-                reject(origin, index + 1, message, line, 0, len(almost.group(1)))
-        reject(origin, max(1, len(lines) - 1), Message("found no `--- PATH` line; expected one for each file to change"))
-    for index, line in enumerate(lines[:number]):
+                lines.refuse(index, message, 0, len(almost.group(1)))
+        reject(origin, max(1, len(rows) - 1), Message("found no `--- PATH` line; expected one for each file to change"))
+    for index, line in enumerate(rows[:number]):
         if line.startswith("@@"):
-            reject(origin, index + 1, Message("a hunk before the first `--- PATH` line"), line, 0, len(line))
+            lines.refuse(index, Message("a hunk before the first `--- PATH` line"))
     files: List[FilePatch] = []
-    while number < len(lines):
-        patch, number = _file(lines, number, origin)
+    while number < len(rows):
+        patch, number = _file(lines, number)
         files.append(patch)
     return prose, tuple(files)
 
 
-def _added(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
+def _added(lines: _Lines, number: int) -> Tuple[FilePatch, int]:
     """A file that is added: `+++ PATH`, and its lines."""
-    start, path = number + 1, _path(lines[number], number + 1, origin)
+    start, path = number + 1, _path(lines, number)
     body: List[Tuple[str, str, int]] = []
-    for number, line in enumerate(lines[start:], start):
+    for number, line in enumerate(lines.rows[start:], start):
         if line.startswith(_FILE):
             break
         if line[:1] == "+":
             body.append(("+", line[1:], number + 1))
         elif line.strip():
-            reject(origin, number + 1, Message("every line of a file that is added begins with `+`"), line, 0, 1)
+            lines.refuse(number, Message("every line of a file that is added begins with `+`"), 0, 1)
     else:
-        number = len(lines)
+        number = len(lines.rows)
     if not body:
-        reject(
-            origin,
-            start,
-            Message("no line for this file; expected its text below it, `+` before each line"),
-            lines[start - 1],
-            0,
-            3,
-        )
-    return FilePatch((path,), start, (HunkText(origin, start, ADDED, 1, False, tuple(body)),)), number
+        lines.refuse(start - 1, Message("no line for this file; expected its text below it, `+` before each line"), 0, 3)
+    return FilePatch((path,), start, (HunkText(lines.origin, start, ADDED, 1, False, tuple(body)),)), number
 
 
-def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
-    if lines[number].startswith("+++ "):
-        return _added(lines, number, origin)
+def _file(lines: _Lines, number: int) -> Tuple[FilePatch, int]:
+    rows = lines.rows
+    if rows[number].startswith("+++ "):
+        return _added(lines, number)
     start = number + 1
     paths: List[str] = []
-    while number < len(lines) and lines[number].startswith("--- "):
-        paths.append(_path(lines[number], number + 1, origin))
+    while number < len(rows) and rows[number].startswith("--- "):
+        paths.append(_path(lines, number))
         number += 1
     hunks: List[HunkText] = []
-    while number < len(lines) and not lines[number].startswith(_FILE):
-        line = lines[number]
+    while number < len(rows) and not rows[number].startswith(_FILE):
+        line = rows[number]
         if line.startswith("@@"):
-            form, number = _hunk(lines, number, origin, hunks[-1] if hunks else None)
+            form, number = _hunk(lines, number, hunks[-1] if hunks else None)
             if _OR.match(line):
                 hunks[-1] = hunks[-1]._replace(others=(*hunks[-1].others, form))
             else:
                 hunks.append(form)
         elif line.strip():
-            reject(origin, number + 1, Message("expected `@@ SCOPE @@` or `--- PATH`"), line, 0, len(line))
+            lines.refuse(number, Message("expected `@@ SCOPE @@` or `--- PATH`"))
         else:
             number += 1
     if not hunks:
-        reject(origin, start, Message("no hunk for this file; expected `@@ SCOPE @@` below it"), lines[start - 1], 0, 3)
+        lines.refuse(start - 1, Message("no hunk for this file; expected `@@ SCOPE @@` below it"), 0, 3)
     syntax = all(path.endswith(SOURCE) for path in paths)
     for form in (form for hunk in hunks for form in hunk.forms if (form.scope == TEXT) is syntax):
         message = Message("Python source is matched by syntax: expected a qualified name or `<module>`")
@@ -143,7 +143,7 @@ def _file(lines: List[str], number: int, origin: str) -> Tuple[FilePatch, int]:
             message = Message(
                 "only Python source (.py) is matched by syntax: write `@@ {scope} @@` for lines of another file", scope=TEXT
             )
-        reject(origin, form.line, message, lines[form.line - 1], 0, len(lines[form.line - 1]))
+        lines.refuse(form.line - 1, message)
     return FilePatch(tuple(paths), start, tuple(hunks)), number
 
 
@@ -155,7 +155,8 @@ def _instead(begin: str) -> str:
     return Message(": it begins with {text}", text=typeset(char)) if char else ""
 
 
-def _path(line: str, number: int, origin: str) -> str:
+def _path(lines: _Lines, index: int) -> str:
+    line = lines.rows[index]
     path = line[4:].strip()
     parts = path.split("/")
     problem = ""
@@ -172,54 +173,42 @@ def _path(line: str, number: int, origin: str) -> str:
     elif len(parts) == 1 and ("." in path[:-3] or not path.endswith(SOURCE)):
         problem = Message("expected a path inside a package")
     if problem:
-        reject(origin, number, problem, line, 4, max(5, len(line)))
+        lines.refuse(index, problem, 4, max(5, len(line)))
     return path
 
 
-def _hunk(lines: List[str], number: int, origin: str, above: Optional[HunkText]) -> Tuple[HunkText, int]:
+def _hunk(lines: _Lines, number: int, above: Optional[HunkText]) -> Tuple[HunkText, int]:
     """A hunk, or a further form of the one `above`, and the index of the line after it."""
-    header, start = lines[number], number + 1
+    rows, at = lines.rows, number
+    header = rows[at]
     match = _HEADER.match(header)
     if match is None:
-        reject(origin, start, Message("expected `@@ SCOPE @@ FLAGS`"), header, 0, len(header))
+        lines.refuse(at, Message("expected `@@ SCOPE @@ FLAGS`"))
     scope, alternative = match.group("scope"), _OR.match(header)
     if alternative:
         if above is None:
-            reject(
-                origin,
-                start,
-                Message("`@@ or @@` is another form of the hunk above it, and there is none"),
-                header,
-                0,
-                len(header),
-            )
+            lines.refuse(at, Message("`@@ or @@` is another form of the hunk above it, and there is none"))
         scope = alternative.group("scope") or above.scope
     if scope not in ("<module>", TEXT) and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
         message = Message("expected a qualified name (`Class.method`, `*` as a glob) or `<module>`")
-        reject(origin, start, message, header, match.start("scope"), match.end("scope"))
-    count, inside, words = _flags(match, header, start, origin)
+        lines.refuse(at, message, match.start("scope"), match.end("scope"))
+    count, inside, words = _flags(match, lines, at)
     if alternative and "when-present" in words:
         message = Message("`when-present` is for all forms of a hunk: write it on the first `@@` line")
-        reject(origin, start, message, header, match.start("flags"), len(header))
+        lines.refuse(at, message, match.start("flags"))
     when_present = "when-present" in words or bool(alternative and above and above.when_present)
     body: List[Tuple[str, str, int]] = []
     number += 1
-    while number < len(lines) and not lines[number].startswith(("@@", *_FILE)):
-        line = lines[number]
+    while number < len(rows) and not rows[number].startswith(("@@", *_FILE)):
+        line = rows[number]
         if line and line[0] not in " -+":
-            reject(
-                origin,
-                number + 1,
-                Message("a hunk's line begins with ` `, `-` or `+`{advice}", advice=_instead(line[0])),
-                line,
-                0,
-                1,
-            )
+            message = Message("a hunk's line begins with ` `, `-` or `+`{advice}", advice=_instead(line[0]))
+            lines.refuse(number, message, 0, 1)
         if "\r" in line:
             message = Message(
                 "a carriage return inside a line; line breaks are LF or CRLF, and those of the target do not matter"
             )
-            reject(origin, number + 1, message, line.replace("\r", " "), line.index("\r"), line.index("\r") + 1)
+            lines.refuse(number, message, line.index("\r"), line.index("\r") + 1)
         body.append((line[:1] or " ", line[1:], number + 1))
         number += 1
     while body and body[-1][0] == " " and not body[-1][1].strip():
@@ -228,15 +217,15 @@ def _hunk(lines: List[str], number: int, origin: str, above: Optional[HunkText])
         message = Message(
             "found a hunk of {number:,} lines, expected at most {limit:,}: write several", number=len(body), limit=MOST_LINES
         )
-        reject(origin, start, message, header, 0, len(header))
-    hunk = HunkText(origin, start, scope, count, when_present, tuple(body), "in-string" in words, inside)
-    _check_body(hunk, header)
+        lines.refuse(at, message)
+    hunk = HunkText(lines.origin, at + 1, scope, count, when_present, tuple(body), "in-string" in words, inside)
+    _check_body(hunk, lines)
     if scope == TEXT:
-        _check_text(hunk, header)
+        _check_text(hunk, lines)
     return hunk, number
 
 
-def _flags(match: re.Match[str], header: str, number: int, origin: str) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
+def _flags(match: re.Match[str], lines: _Lines, index: int) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
     count: Optional[int] = None
     inside: Optional[Tuple[str, ...]] = None
     words: Set[str] = set()
@@ -255,9 +244,9 @@ def _flags(match: re.Match[str], header: str, number: int, origin: str) -> Tuple
                 "a flag given twice" if value or around is not None or flag.group() in _WORDS else "an unknown flag"
             )
             expected = Message("`count=N`, `count=all`, `when-present`, `in-string`, `inside=if/for` (or `inside=scope`)")
-            reject(origin, number, Message("{what}; expected {expected}", what=mistake, expected=expected), header, start, end)
+            lines.refuse(index, Message("{what}; expected {expected}", what=mistake, expected=expected), start, end)
     if inside is not None and "in-string" in words:
-        reject(origin, number, Message("`inside` is for code, not for a part of a string"), header, 0, len(header))
+        lines.refuse(index, Message("`inside` is for code, not for a part of a string"))
     return (1 if count is None else count), inside, words
 
 
@@ -273,26 +262,18 @@ def _inside(flag: str) -> Optional[Tuple[str, ...]]:
     return keywords if name == "inside" and _AROUND.issuperset(keywords) else None
 
 
-def _check_body(hunk: HunkText, header: str) -> None:
+def _check_body(hunk: HunkText, lines: _Lines) -> None:
     tags = {tag for tag, line, _ in hunk.lines if line.strip()}
     if not tags & {"-", "+"}:
-        reject(hunk.origin, hunk.line, Message("the hunk changes nothing: no `-` and no `+` line"), header, 0, len(header))
+        lines.refuse(hunk.line - 1, Message("the hunk changes nothing: no `-` and no `+` line"))
     if not tags & {"-", " "}:
-        message = Message("the before side is empty: write the code beside which the `+` lines go")
-        reject(hunk.origin, hunk.line, message, header, 0, len(header))
+        lines.refuse(hunk.line - 1, Message("the before side is empty: write the code beside which the `+` lines go"))
 
 
-def _check_text(hunk: HunkText, header: str) -> None:
+def _check_text(hunk: HunkText, lines: _Lines) -> None:
     """Refuse what lines of text cannot have: flags of syntax, and a run of lines that is inserted or has no line beside it."""
     if hunk.expected != 1 or hunk.in_string or hunk.inside is not None:
-        reject(
-            hunk.origin,
-            hunk.line,
-            Message("lines of text stand in one place, and the only flag is `when-present`"),
-            header,
-            0,
-            len(header),
-        )
+        lines.refuse(hunk.line - 1, Message("lines of text stand in one place, and the only flag is `when-present`"))
     for tag, line, number in hunk.lines:
         if tag == "+" and line.strip() == "...":
             reject(hunk.origin, number, Message("`...` is a run of lines, which cannot be inserted"))

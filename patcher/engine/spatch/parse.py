@@ -32,9 +32,9 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     context = frozenset(number for _, number, is_context in lines if is_context)
     numbers = [number for _, number, _ in lines] or [hunk.line]
     side_name = "before" if tag == "-" else "after"
-    _check_characters(hunk, raw, numbers)
-    _check_continuations(hunk, raw, logical, numbers)
-    _check_indentation(hunk, side_name, raw, logical, numbers)
+    whole = Side(raw, raw, [], tuple(numbers), context, lex.Lines(raw), frozenset(), "", frozenset())
+    _check_tokens(hunk, whole, logical)
+    _check_indentation(hunk, whole, side_name, logical)
     clause = _CLAUSE.match(raw, logical[0].start) if logical else None
     case = " " if clause and clause.group() == "case" else ""
     code = _dedent(raw, logical[0].indent if logical else "", case)
@@ -96,31 +96,23 @@ def _dedent(raw: str, indent: str, base: str) -> str:
     return "\n".join(lines)
 
 
-def _check_characters(hunk: HunkText, raw: str, numbers: Sequence[int]) -> None:
-    """Refuse a quote, a dash or a blank of a web page outside of strings: the parser's error would name what is around it."""
-    for token in lex.tokens(raw):
-        if token.kind == "op" and not token.text.isascii():
-            lines = lex.Lines(raw)
-            begin, row = lines.start(token.start), lines.number(token.start) - 1
-            line, column = raw[begin : lines.end(token.start)].rstrip("\n"), token.start - begin
-            reject(hunk.origin, numbers[row], Message("found {text}", text=typeset(token.text)), line, column, column + 1)
+def _check_tokens(hunk: HunkText, side: Side, logical: Sequence[lex.LogicalLine]) -> None:
+    """Refuse what the parser's error would not name.
 
-
-def _check_continuations(hunk: HunkText, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]) -> None:
-    """Refuse a backslash at the end of a line that joins no code to the next one: the parser would read past it."""
-    starts, lines = [line.start for line in logical], lex.Lines(raw)
-    for token in lex.tokens(raw):
+    That is a quote, a dash or a blank of a web page outside of strings, and a backslash at the end of a line that joins no
+    code to the next one.
+    """
+    starts = [line.start for line in logical]
+    for token in lex.tokens(side.text):
         index = bisect_right(starts, token.start) - 1
+        if token.kind == "op" and not token.text.isascii():
+            raise_marked(hunk, side, Message("found {text}", text=typeset(token.text)), token.start, token.end)
         if token.kind == "space" and token.text[0] == "\\" and (index < 0 or logical[index].end <= token.start):
-            begin, row = lines.start(token.start), lines.number(token.start) - 1
-            message = "this `\\` joins no code with the line below it: leave it out"
-            column = token.start - begin
-            reject(hunk.origin, numbers[row], message, raw[begin : token.start + 1].replace("\t", " "), column, column + 1)
+            message = Message("this `\\` joins no code with the line below it: leave it out")
+            raise_marked(hunk, side, message, token.start, token.start + 1)
 
 
-def _check_indentation(
-    hunk: HunkText, side_name: str, raw: str, logical: Sequence[lex.LogicalLine], numbers: Sequence[int]
-) -> None:
+def _check_indentation(hunk: HunkText, side: Side, side_name: str, logical: Sequence[lex.LogicalLine]) -> None:
     """Refuse a line whose indentation fits no block: the parser's error would name another line, or none."""
     blocks: List[str] = []
     opens = True
@@ -136,11 +128,9 @@ def _check_indentation(
             elif blocks[0].startswith(line.indent):
                 problem = Message("is indented less than the first one: write the header of that block above it")
         if problem:
-            lines = lex.Lines(raw)
-            begin, end = lines.start(line.start), lines.end(line.start)
-            number = numbers[lines.number(line.start) - 1]
             message = Message("the {what} side does not parse: this line {problem}", what=side_name, problem=problem)
-            reject(hunk.origin, number, message, raw[begin:end].rstrip("\n").replace("\t", " "), 0, len(line.indent))
+            begin = side.lines.start(line.start)
+            raise_marked(hunk, side, message, begin, begin + len(line.indent))
         blocks = [*blocks, line.indent] if deeper else blocks[: blocks.index(line.indent) + 1]
         opens = line.opens
 
@@ -218,5 +208,5 @@ def raise_marked(hunk: HunkText, side: Side, message: str, start: int, end: int)
     """Raise a `PatchError` with a marker under the characters `[start, end)` of a side."""
     number = side.lines.number(start)
     begin = side.lines.start(start)
-    line = side.written[begin : side.lines.end(start)].rstrip("\n")
+    line = side.written[begin : side.lines.end(start)].rstrip("\n").replace("\t", " ")
     reject(hunk.origin, side.numbers[min(number, len(side.numbers)) - 1], message, line, start - begin, end - begin)

@@ -2,19 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping
+from functools import lru_cache
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from patcher.engine import lex
-from patcher.engine.match.match import METHODS, REMOVED, Matcher
-from patcher.engine.node import CLAUSES, DEFINITIONS, Node, same
+from patcher.engine.lex import Lines
+from patcher.engine.match import METHODS, REMOVED, Matcher
+from patcher.engine.node import DEFINITIONS, Node, same
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked, read_side
 from patcher.engine.spatch.runs import pair_runs
 from patcher.engine.spatch.side import Hunk, Side
+from patcher.errors import Location, PatchError
 from patcher.message import Message
 from patcher.model import HunkText, OptionValue
 
 _SHORT = 3  # characters of a string; a shorter one is too common to be searched for
+_SHORT_TEXT = 3  # characters without blanks, below which a text names no place
+
+
+def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> List[Hunk]:
+    """Parse and check hunks, but for those that are no syntax.
+
+    Raises:
+        PatchError: with the problems of all of them, one a line.
+    """
+    compiled: List[Hunk] = []
+    problems: List[PatchError] = []
+    for hunk in (hunk for hunk in hunks if not hunk.plain):
+        forms: List[Hunk] = []
+        for form in hunk.forms:
+            try:
+                forms.append(_compiled(form, tuple(sorted(options.items()))))
+            except PatchError as error:
+                problems.append(error)
+            except RecursionError:
+                message = Message("the hunk is nested too deeply or too long to be read")
+                problems.append(PatchError.at(Location(form.origin, form.line), message))
+        compiled += [form._replace(text=hunk, others=tuple(forms[1:])) for form in forms[:1]]
+    if problems:
+        raise PatchError.joined(problems)
+    return compiled
+
+
+@lru_cache(maxsize=256)
+def _compiled(hunk: HunkText, options: Tuple[Tuple[str, OptionValue], ...]) -> Hunk:
+    return _compile_part(hunk) if hunk.in_string else compile_hunk(hunk, dict(options))
+
+
+def _compile_part(hunk: HunkText) -> Hunk:
+    """Compile an `in-string` hunk: its two sides are text, not code.
+
+    Raises:
+        PatchError: too little to name a place, or nothing that would change.
+    """
+    before, after = _side(hunk, "-"), _side(hunk, "+")
+    if len("".join(before.written.split())) < _SHORT_TEXT:
+        message = Message("the before side is too little to name a place: write {name} characters of it", name=_SHORT_TEXT)
+        reject(hunk.origin, hunk.line, message)
+    if before.written == after.written:
+        reject(hunk.origin, hunk.line, Message("the two sides are the same text: nothing would change"))
+    larger = before.written in after.written
+    proves = larger or (after.written not in before.written and len(after.written.split()) > 1)
+    return Hunk(hunk, "text", before, after, proves, hunk.scope, {})
+
+
+def _side(hunk: HunkText, tag: str) -> Side:
+    lines = [(line, number, kind) for kind, line, number in hunk.lines if kind in (" ", tag)]
+    written = "\n".join(line for line, _, _ in lines)
+    numbers = tuple(number for _, number, _ in lines) or (hunk.line,)
+    context = frozenset(number for _, number, kind in lines if kind == " ")
+    return Side(written, written, [], numbers, context, Lines(written), frozenset(), "", frozenset())
 
 
 def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
@@ -62,7 +120,7 @@ def _form(hunk: HunkText, before: Side, after: Side) -> str:
         bound = {node.name for role in ("meta", "option") for node in before.placeholders(role)}
         if after.nodes[0].role in ("", "option") or after.nodes[0].name in bound:  # `$X` is bound to an expression there
             return "expression"
-    clauses = [all(node.kind in CLAUSES for node in side.nodes) for side in (before, after)]
+    clauses = [all(node.is_clause for node in side.nodes) for side in (before, after)]
     if clauses[0] and clauses[1]:
         return "clauses"
     if clauses[0] or (after.nodes and clauses[1]):
@@ -149,9 +207,9 @@ def _is_simple_statement(nodes: List[Node]) -> bool:
 def _check_scope_line(hunk: Hunk) -> None:
     """Refuse what stands beside the `def` or `class` line of the hunk's own scope: it belongs to the scope around (rule 2)."""
     around, _, name = hunk.text.scope.rpartition(".")
-    heads = [node for node in hunk.before.nodes if node.kind in DEFINITIONS and node.node("name").fields.get("value") == name]
+    heads = [node for node in hunk.before.nodes if node.is_definition and node.node("name").fields.get("value") == name]
     for side in (hunk.before, hunk.after) if heads else ():
-        neighbour = next((node for node in side.nodes if node.kind not in DEFINITIONS), None)
+        neighbour = next((node for node in side.nodes if not node.is_definition), None)
         if len(side.nodes) > 1 and neighbour is not None:
             problem = Message(
                 "this stands beside `{name}` itself, outside of the scope `{scope}`", name=name, scope=hunk.text.scope
@@ -225,7 +283,7 @@ def _mark_methods(after: Side) -> None:
 
 
 def _renamed(scope: str, before: Side, after: Side) -> str:
-    if len(before.nodes) == len(after.nodes) == 1 and before.nodes[0].kind in DEFINITIONS:
+    if len(before.nodes) == len(after.nodes) == 1 and before.nodes[0].is_definition:
         old, new = before.nodes[0], after.nodes[0]
         if new.kind == old.kind and not new.node("name").role and not old.node("name").role:
             names = old.node("name").fields["value"], str(new.node("name").fields["value"])

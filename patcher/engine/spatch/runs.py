@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
+from patcher.engine.layout import header_end
 from patcher.engine.lex import find_outside
-from patcher.engine.match.match import REMOVED
-from patcher.engine.node import CLAUSES, DEFINITIONS, Node, Value, index_of, same
+from patcher.engine.match import REMOVED
+from patcher.engine.node import Node, Value, same
 from patcher.engine.rewrite.align import related
-from patcher.engine.rewrite.layout import header_end
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.parse import raise_marked
 from patcher.engine.spatch.side import Side
@@ -55,7 +55,7 @@ def pair_runs(hunk: HunkText, before: Side, after: Side) -> None:
     olds, news = _runs(hunk, before), _runs(hunk, after)
     for run in olds:
         siblings = run.node.siblings()
-        following = next(iter(siblings[index_of(siblings, run.node) + 1 :]), None)
+        following = next(iter(siblings[siblings.index(run.node) + 1 :]), None)
         if following is not None and following.role == "run":
             _refuse(hunk, run, Message("two `...` in a row: nothing tells where one ends"))
     by_line = _by_line(olds, news)
@@ -193,8 +193,8 @@ def _keys(run: Node) -> Tuple[str, ...]:
         return ("", "", "", "statements")
     kind = "If" if owner.kind == "Elif" else owner.kind
     header = f"{kind} {_outline(owner.header())}"
-    around = f" of {_outline(owner.parent.header())}" if owner.kind in CLAUSES and owner.parent is not None else ""
-    short = f"{kind} {_outline(owner.fields['name'])}" if owner.kind in DEFINITIONS else header
+    around = f" of {_outline(owner.parent.header())}" if owner.is_clause and owner.parent is not None else ""
+    short = f"{kind} {_outline(owner.fields['name'])}" if owner.is_definition else header
     return (header + around, short, kind, "statements")
 
 
@@ -212,7 +212,7 @@ def _outline(value: Value) -> str:
 def _is_stub(run: _Run) -> bool:
     """Whether a `...` is code: the whole written body of an inserted `def` or `class`."""
     owner = run.place.parent if run.place.kind == "Block" else None
-    defines = owner is not None and owner.kind in DEFINITIONS
+    defines = owner is not None and owner.is_definition
     return defines and not run.node.name and run.node.siblings() == [run.node] and run.node.start not in run.side.bodies
 
 
@@ -262,7 +262,7 @@ def _is_changed(old: Node, new: Node) -> bool:
 def _refuse_deleted(hunk: HunkText, run: _Run, place: Node, side: Side, count: int) -> None:
     """Refuse to delete code that no line mentions, and show how to keep it."""
     owner = place.parent if place.kind == "Parameters" and place.parent is not None else place
-    end = header_end(owner, side.text) if owner.kind in ("With", *DEFINITIONS) else owner.end
+    end = header_end(owner, side.text) if owner.kind == "With" or owner.is_definition else owner.end
     elements = place.items(run.node.field())
     at = elements[-1].outer_end if elements else find_outside(side.text, _opening(owner), "(") + 1
     dots = ", ".join(["..."] * count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import FrozenSet, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from patcher.engine.lex import Lines
-from patcher.engine.node import DEFINITIONS, WITH_LINES, Node
+from patcher.engine.node import Node
 from patcher.model import HunkText, OptionValue
 
 
@@ -39,15 +39,15 @@ class Side(NamedTuple):
     def kept_line(self, node: Node) -> int:
         """The .spatch line of a node that is on context lines only (a statement or clause: that begins on one), else 0."""
         top, bottom = self.lines.number(node.start), self.lines.number(max(node.start, node.end - 1))
-        bottom = top if node.kind in WITH_LINES else bottom
+        bottom = top if node.has_lines else bottom
         lines = self.numbers[top - 1 : bottom]
         return lines[0] if self.context.issuperset(lines) else 0
 
     def context_lines(self, node: Node) -> Set[int]:
         """The .spatch lines of a statement or clause, and of those inside it, that are context lines."""
         lines: Set[int] = set()
-        for part in node.walk() if node.kind in WITH_LINES and not node.role else ():
-            if part.kind in WITH_LINES:
+        for part in node.walk() if node.has_lines and not node.role else ():
+            if part.has_lines:
                 end = max((child.outer_end for child in part.header()), default=part.start + 1)
                 lines.update(self.numbers[self.lines.number(part.start) - 1 : self.lines.number(end - 1)])
         return lines & self.context
@@ -66,7 +66,7 @@ class Side(NamedTuple):
         """Whether the side writes the body of a definition, so that it has to be searched with the scope `<module>` too."""
         for top in self.nodes:
             for node in top.walk():
-                if node.kind in DEFINITIONS:
+                if node.is_definition:
                     block = node.node("body")
                     if block.fields.get("doc") or any(item.role != "run" for item in block.items("body")):
                         return True

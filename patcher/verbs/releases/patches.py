@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Tuple
 
-from patcher.engine.engine import answer_alone
-from patcher.engine.node import SyntaxProblem
-from patcher.engine.source import Source
+from patcher.engine.tree import SyntaxProblem, Tree
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Answer, HunkText, Located, Plan, Requested, State
@@ -75,6 +73,6 @@ def _breaking(requested: Requested, release: Located, failed: HunkExplanation) -
 
 def _fits(source: bytes, hunk: HunkText, requested: Requested) -> bool:
     try:
-        return not answer_alone(Source(source), hunk, requested.options).state.failed
+        return not Tree(source).answer(hunk, requested.options).state.failed
     except SyntaxProblem:
         return False

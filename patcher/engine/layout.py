@@ -6,7 +6,7 @@ import re
 from typing import List, Optional, Sequence, Tuple
 
 from patcher.engine.lex import Lines, find_outside, lines_in_strings, tokens
-from patcher.engine.node import CLAUSES, COMPOUND, Node
+from patcher.engine.node import Node
 
 
 def alone_on_lines(lines: Lines, start: int, end: int) -> bool:
@@ -36,7 +36,7 @@ def breaks_f_string(string: str, code: str) -> bool:
 def lines_end(lines: Lines, node: Node) -> int:
     """The offset past the lines of a statement or clause, with the comments at the end of its body."""
     end = lines.end(max(node.start, node.end - 1))
-    return body_end(lines, end, lines.indent(node.begin)) if node.kind in COMPOUND | CLAUSES else end
+    return body_end(lines, end, lines.indent(node.begin)) if node.has_body else end
 
 
 def body_end(lines: Lines, end: int, indent: str) -> int:
@@ -60,7 +60,7 @@ def header_end(node: Node, code: str) -> int:
 
 def code_end(node: Node, code: str) -> int:
     """The offset past a statement of `code`; of a compound statement or clause past its header."""
-    return header_end(node, code) if node.kind in COMPOUND | CLAUSES else node.end
+    return header_end(node, code) if node.has_body else node.end
 
 
 def reindented(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Iterator, List, NamedTuple, Tuple
 
 from patcher.engine.in_string import text_places
-from patcher.engine.match.found import MatchRange
-from patcher.engine.match.match import MAX_MATCHES, Matcher
-from patcher.engine.node import COMPOUND, Node
+from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange
+from patcher.engine.node import Node
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
 
@@ -173,7 +172,7 @@ def _enclosing_keywords(place: MatchRange, block: Node, *, module: bool) -> Tupl
     node = place.siblings[0]
     while node is not scope and node.parent is not None:
         owner = node.parent
-        if owner is not scope and owner.kind in COMPOUND and node.field() in ("body", "clauses"):
+        if owner is not scope and owner.is_compound and node.field() in ("body", "clauses"):
             keywords.append("def" if owner.kind == "FunctionDef" else owner.kind.lower().replace("classdef", "class"))
         node = owner
     return tuple(reversed(keywords))

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from patcher.engine.match.found import Bound, Match, MatchRange
-from patcher.engine.match.memo import FailureMemo
-from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, is_expression, keyword, same
+from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, keyword, same
 
 MAX_STEPS = 200_000
 MAX_MATCHES = 51  # at one place; more are not counted
@@ -25,6 +23,27 @@ _NAMED = frozenset(["Keyword", "DoubleStar"])
 # what `$NAME` can be bound to, by the kind of its place; anywhere else any expression
 _STANDS_FOR = {"Expr": STATEMENTS, "MatchAs": CASE_PATTERNS, "Param": {"Param"}, "Alias": {"Alias"}}
 _NAME_ALONE = frozenset(["Alias", "Param", "MatchAs"])
+
+
+Bound = Union[Node, List[Node]]
+
+
+class Match(NamedTuple):
+    """One match: its character range, the bindings of the metavariables, and the code of each pattern node (by id)."""
+
+    start: int
+    end: int
+    names: Dict[str, Node]
+    nodes: Dict[int, Bound]
+
+
+class MatchRange(NamedTuple):
+    """A character range that a pattern matches, in one or several ways; `siblings` is the list of nodes it is part of."""
+
+    start: int
+    end: int
+    siblings: List[Node]
+    matches: Tuple[Match, ...]
 
 
 class TooManySteps(Exception):
@@ -61,7 +80,7 @@ class Matcher:
         """Every expression of a scope that `pattern` matches."""
         places: List[MatchRange] = []
         for node in block.reachable(module):
-            if is_expression(node):
+            if node.is_expression:
                 self._limit += _STEPS_A_START
                 matches = self._matches(self._match([node]) for _ in self.node(pattern, node))
                 if matches and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
@@ -97,7 +116,7 @@ class Matcher:
         if pattern.role == "meta":
             yield from self._meta(pattern, node)
         elif pattern.role == "option":
-            if is_literal(node):
+            if node.is_literal:
                 yield from self._at(pattern, node, iter([None]))
         elif pattern.kind == node.kind and pattern.role != "run":
             yield from self._at(pattern, node, self._fields(pattern, node, list(pattern.fields)))
@@ -116,7 +135,7 @@ class Matcher:
 
     def _meta(self, pattern: Node, node: Node) -> Iterator[None]:
         kinds, bound, code = _STANDS_FOR.get(pattern.kind), self.names.get(pattern.name), _name_alone(node)
-        if (node.kind not in kinds if kinds else not is_expression(node)) or (bound is not None and not same(bound, code)):
+        if (node.kind not in kinds if kinds else not node.is_expression) or (bound is not None and not same(bound, code)):
             return
         if bound is None and pattern.name != "_":
             self.names[pattern.name] = code
@@ -260,17 +279,6 @@ def implicit_run() -> Node:
     return node
 
 
-def is_literal(node: Node) -> bool:
-    """Whether an expression is a literal that `$option` matches; so is another `$option`, where a pattern is matched."""
-    if node.role == "option":
-        return True
-    if node.kind == "UnaryOperation":
-        return node.node("operator").fields["value"] == "-" and is_literal(node.node("expression"))
-    if node.kind == "Name":
-        return node.fields["value"] in ("True", "False", "None")
-    return node.kind in ("Integer", "Float", "String")
-
-
 def blocks(patterns: Sequence[Node], block: Node, *, module: bool, clauses: bool) -> Iterator[List[Node]]:
     """The lists of statements, or of clauses, in which a run of patterns may match."""
     docstrings = any(pattern.is_text() for pattern in patterns)
@@ -280,3 +288,66 @@ def blocks(patterns: Sequence[Node], block: Node, *, module: bool, clauses: bool
             yield [doc, *node.items("body")] if docstrings and isinstance(doc, Node) else node.items("body")
         elif clauses and node.items("clauses"):
             yield node.items("clauses")
+
+
+# states that failed -----------------------------------------------------------------------------------------------------
+Steps = Callable[[int, int], Iterator[Tuple[int, int]]]
+
+
+class FailureMemo:
+    """The states (rest of the pattern, rest of the code, bindings) from which the end of a list cannot be reached.
+
+    With it several `...` cost the length of the pattern times that of the code, not a power of the code's length. Only a
+    metavariable that is read again after a `...` multiplies that, by the number of its possible bindings.
+
+    Args:
+        names: what each metavariable is bound to, kept up to date by the matcher.
+    """
+
+    def __init__(self, names: Mapping[str, Node]) -> None:
+        self._names = names
+        self._found: Dict[Tuple[object, ...], int] = {}  # how many nodes were left
+        self._reads: Dict[Tuple[Node, int], FrozenSet[str]] = {}
+
+    def ends(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int, steps: Steps, to_end: bool) -> Iterator[int]:
+        """Match a list of patterns to `nodes[start:]`; yields the index past the last node used, once for each match.
+
+        The stack is explicit: a literal of some hundred entries would exceed Python's recursion limit.
+
+        Args:
+            patterns: a list of patterns.
+            nodes: a list of nodes.
+            start: the index of the first one to use.
+            steps: matches one pattern, given the indexes of it and of a node; yields those of what is to be matched next.
+            to_end: whether no node may be left over at the end.
+        """
+        ends = 0
+        stack: List[Tuple[Iterator[Tuple[int, int]], int, Tuple[object, ...], int]] = [(iter([(0, start)]), 0, (), 0)]
+        while stack:
+            following, left, state, before = stack[-1]
+            i, j = next(following, (-1, -1))
+            if i < 0:
+                stack.pop()
+                if left and ends == before:
+                    self._found[state] = left
+            elif i < len(patterns):
+                left = len(nodes) - j
+                state = self._state(patterns, i, nodes, j) if left else ()
+                if not left or left > self._found.get(state, 0):
+                    stack.append((steps(i, j), left, state, ends))
+            elif j == len(nodes) or not to_end:
+                ends += 1
+                yield j
+
+    def _state(self, patterns: Sequence[Node], i: int, nodes: Sequence[Node], j: int) -> Tuple[object, ...]:
+        """What the further search depends on: the rest of the pattern, that of the code, the bindings that are read again."""
+        remainder = patterns[i], len(patterns) - i
+        if remainder not in self._reads:
+            read: FrozenSet[str] = frozenset()
+            for length, pattern in enumerate(reversed(patterns), 1):
+                read |= {node.name for node in pattern.walk() if node.role == "meta"}
+                self._reads[pattern, length] = read
+        bound = (item for item in self._names.items() if item[0] in self._reads[remainder])
+        # A run that fails here fails from any later node too: only the end of the list counts for it.
+        place = (nodes[-1],) if patterns[i].role == "run" else (nodes[j], len(nodes) - j)
+        return (*remainder, *place, *bound)

@@ -1,1 +1,0 @@
-"""Where a pattern matches in code."""

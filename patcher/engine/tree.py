@@ -1,0 +1,97 @@
+"""A file as the engine reads it, for who writes patches: its syntax tree, what belongs to a node, and how a hunk fits."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+from typing import FrozenSet, List, Mapping, Sequence, Tuple
+
+from patcher.engine import layout, lex
+from patcher.engine.answers import answer_alone
+from patcher.engine.names import Unbound, unbound
+from patcher.engine.node import Node, SyntaxProblem, same
+from patcher.engine.source import Source
+from patcher.engine.spatch.pattern import compile_hunks
+from patcher.model import HunkAnswer, HunkText, OptionValue
+
+__all__ = ["Node", "SyntaxProblem", "Tree", "proves_upstream", "same"]
+
+
+class Tree:
+    """A text of a file, decoded; all offsets are in characters. What costs much is made when it is asked for.
+
+    `indent` is how much the file indents a block.
+
+    Raises:
+        SyntaxProblem: it is not Python.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._source = Source(data)
+        self.text, self.lines, self.indent = self._source.text, self._source.lines, self._source.indent
+
+    def whole(self) -> Tree:
+        """This tree, with all of the file read: nothing that is asked of it raises any more.
+
+        Raises:
+            SyntaxProblem: some of it cannot be read.
+        """
+        assert self.root.kind == "Block"
+        return self
+
+    @cached_property
+    def root(self) -> Node:
+        """The whole file as one block."""
+        return self._source.whole()
+
+    @cached_property
+    def in_strings(self) -> FrozenSet[int]:
+        """The offsets of the lines that begin inside a string."""
+        return frozenset(lex.lines_in_strings(self.text))
+
+    @cached_property
+    def _code(self) -> Tuple[List[int], List[int]]:
+        code = [token for token in lex.tokens(self.text) if token.kind not in lex.LAYOUT]
+        return [token.start for token in code], [token.end for token in code]
+
+    def code_before(self, offset: int) -> int:
+        """The end of the last token of code that ends at or before an offset, 0 where there is none."""
+        ends = self._code[1]
+        index = bisect_left(ends, offset + 1)
+        return ends[index - 1] if index else 0
+
+    def code_from(self, offset: int) -> int:
+        """The start of the first token of code at or after an offset, the end of the text where there is none."""
+        starts = self._code[0]
+        index = bisect_left(starts, offset)
+        return starts[index] if index < len(starts) else len(self.text)
+
+    def header_end(self, node: Node) -> int:
+        """The offset past the `:` that ends the header of a compound statement or clause."""
+        return layout.header_end(node, self.text)
+
+    def encoded(self, text: str) -> bytes:
+        """Another text of the file as bytes."""
+        return self.data[: self._source.skipped] + text.encode(self._source.encoding)
+
+    def answer(self, hunk: HunkText, options: Mapping[str, OptionValue]) -> HunkAnswer:
+        """What one hunk makes of the file by itself, without the checks on the finished text.
+
+        Raises:
+            PatchError: the hunk is wrong in itself.
+        """
+        return answer_alone(self._source, hunk, options)
+
+    def unbound(self, before: Tree, inserted: Sequence[Tuple[int, int]]) -> List[Unbound]:
+        """The names that inserted code (character ranges) reads and nothing binds, unless its scope reads them `before`."""
+        return unbound(before._source, self._source, inserted, [])
+
+
+def proves_upstream(hunk: HunkText) -> bool:
+    """Whether the after side of a hunk without options can prove that a text has the change already (format rule 21).
+
+    Raises:
+        PatchError: the hunk is wrong in itself.
+    """
+    return compile_hunks([hunk], {})[0].proves_upstream
