@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import State
@@ -301,3 +302,23 @@ def test_what_is_wrong_is_marked_under_its_line_and_in_its_line() -> None:
     for hunk, line, text in (("-x = )\n-y = 2\n+x\n", 3, "x = )"), ("-x = 1\n-y = = 2\n+x\n", 4, "y = = 2")):
         lines = check_refused(hunk, "does not parse")
         assert lines[0].startswith(f"case.spatch:{line}: the before side does not parse: ") and lines[1] == f"    {text}"
+
+
+@pytest.mark.parametrize(
+    ("hunk", "marked"),
+    [
+        ("@@ f @@ cont=2\n-old(1)\n+max(1)\n", "cont=2"),
+        ("@@ f @@ count=2 in-string inside=if\n-old\n+new\n", "@@ f @@ count=2 in-string inside=if"),
+        ("@@ f @@\n*old(1)\n", "*"),
+        ("@@ f @@\n old(1)\n+    max(1)\n", "    "),
+        ("@@ f @@\n-old(1)\\\n\n+max(1)\n", "\\"),
+        ("@@ f @@\n-old(“a”)\n+max(1)\n", "“"),
+    ],
+)
+def test_what_is_wrong_is_marked_from_its_first_to_its_last_column(hunk: str, marked: str) -> None:
+    with pytest.raises(PatchError) as caught:
+        _, files = parse_spatch(f"--- package/module.py\n{hunk}", "case.spatch")
+        rewrite(b"def f():\n    old(1)\n", files[0].hunks, {})
+    line, marker = caught.value.message.split("\n")[-2:]
+    start = marker.index("^")
+    assert line[start : start + len(marker.strip())] == marked

@@ -1,4 +1,4 @@
-"""Pairs the nodes of the before side with those of the after side: the alignment decides what a change keeps.
+"""Pairs the nodes of the before side with those of the after side: the alignment decides what a change keeps (rule 11).
 
 Nodes on the same context line are paired first; then statements that have a context line in common; then nodes of the same
 syntax; then of the same kind with a part in common.
@@ -7,7 +7,7 @@ syntax; then of the same kind with a part in common.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, keyword, same
 from patcher.engine.spatch.side import Hunk, Side
@@ -197,3 +197,69 @@ def _holds(side: Side, node: Node, inner: Node, lines: Set[int]) -> bool:
 
 def _headed(old: Node, new: Node) -> bool:
     return old.kind in _HEADED and new.kind in _HEADED
+
+
+# what stands elsewhere --------------------------------------------------------------------------------------------------
+class Counterparts:
+    """The nodes of the before side, indexed by their syntax: a literal of hundreds of entries is not searched for each.
+
+    Args:
+        before: the side with these nodes.
+        after: the other side.
+        matched: ids of the before nodes that matched code of the file; only these count.
+        kept: ids of the before nodes whose code is kept so far.
+        changed: the before nodes with lines of their own that are changed in place.
+    """
+
+    def __init__(
+        self, before: Side, after: Side, matched: Container[int], kept: Container[int], changed: Container[Node]
+    ) -> None:
+        self._before, self._after = before, after
+        self._matched, self._kept, self._changed = matched, kept, changed
+        self._hashes: Dict[Node, int] = {}
+        self._alike: Dict[int, List[Node]] = {}
+        self._runs: Dict[str, Node] = {}
+        self._moved: Dict[Node, Node] = {}  # the statement that each statement of the after side repeats
+        self._taken: Set[Node] = set()  # these, with all that is in them
+        for top in before.nodes:
+            for node in top.walk():
+                if node.role == "run":
+                    self._runs.setdefault(node.name, node)
+                else:
+                    self._alike.setdefault(self._hash(node), []).append(node)
+
+    def run(self, name: str) -> Optional[Node]:
+        """The `...` with this name."""
+        return self._runs.get(name)
+
+    def of(self, node: Node) -> Optional[Node]:
+        """A before node of the same syntax: the first that is not kept yet, else the first; None for none.
+
+        A statement or clause is moved, with its comments, and not copied: its counterpart has the same context lines, and is
+        neither a part of another's nor changed in place.
+        """
+        if node in self._moved:
+            return self._moved[node]
+        alike = [candidate for candidate in self._alike.get(self._hash(node), ()) if id(candidate) in self._matched]
+        if node.has_lines:
+            lines = self._after.context_lines(node)
+            alike = [candidate for candidate in alike if candidate not in self._taken and candidate not in self._changed]
+            alike = [candidate for candidate in alike if self._before.context_lines(candidate) == lines]
+        free = (candidate for candidate in alike if id(candidate) not in self._kept and same(candidate, node))
+        counterpart = next(free, None) or next((candidate for candidate in alike if same(candidate, node)), None)
+        if counterpart is not None and node.has_lines:
+            self._moved[node] = counterpart
+            self._taken.update(counterpart.walk())
+        return counterpart
+
+    def _hash(self, node: Node) -> int:
+        """A number that is the same for nodes that are the same by `same`."""
+        if node not in self._hashes:
+            parts: List[object] = []
+            for value in node.fields.values():
+                if isinstance(value, list):  # keyword arguments in any order; an empty list is the same as none
+                    parts.append(sum(map(self._hash, value)) if value else None)
+                else:
+                    parts.append(self._hash(value) if isinstance(value, Node) else value or None)
+            self._hashes[node] = hash((node.kind, node.role, node.name if node.role else "", *([] if node.role else parts)))
+        return self._hashes[node]

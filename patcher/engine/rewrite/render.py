@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cached_property
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from patcher.engine.layout import (
     alone_on_lines,
     breaks_f_string,
+    code_end,
     neighbours,
     reindented,
     stretches,
@@ -17,10 +18,10 @@ from patcher.engine.layout import (
 from patcher.engine.lex import Lines, breaks_line, logical_lines, meets
 from patcher.engine.match import Match
 from patcher.engine.node import Node, SyntaxProblem
-from patcher.engine.rewrite.counterparts import Counterparts, LineComments
+from patcher.engine.rewrite.align import Counterparts
 from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
 from patcher.engine.source import Conflict, Edit
-from patcher.engine.spatch.side import Hunk
+from patcher.engine.spatch.side import Hunk, Side
 from patcher.message import Message
 
 
@@ -315,3 +316,50 @@ class Renderer:
         comment = "" if context else side.text[node.end : self._past(node)].strip()
         copied = counterpart is None and not codes[-1].is_compound
         return [*[""] * (len(codes) - 1), None if copied and not comment else comment]
+
+
+class LineComments:
+    """The comments in the file behind the context lines of a hunk: each goes with the statement or header that ends there."""
+
+    def __init__(self, file: Lines, hunk: Hunk, match: Match) -> None:
+        self._file, self._hunk, self._match = file, hunk, match
+        self._before, self._after = ({_line(side, node): node for node in _lined(side)} for side in (hunk.before, hunk.after))
+
+    def of(self, node: Node) -> Optional[str]:
+        """The comment of a node of the after side, "" for none; None where it ends on no context line."""
+        source = self._before.get(_line(self._hunk.after, node))
+        code = self._match.nodes.get(id(source))
+        if not isinstance(code, Node):
+            return None
+        at = code_end(code, self._file.text)
+        tail = self._file.text[at : self._file.end(at - 1)].strip()
+        return tail if tail.startswith("#") else ""
+
+    def edits(self, node: Node) -> List[Edit]:
+        """What writes that comment behind a node of the after side."""
+        comment, side = self.of(node), self._hunk.after
+        at = code_end(node, side.text)
+        tail = side.text[at : side.lines.end(at - 1)].rstrip("\n")
+        if comment is None or (tail.lstrip()[:1] not in ("", "#") and not (comment and at + 1 in side.bodies)):
+            return []
+        return [Edit(at, at if at + 1 in side.bodies else at + len(tail), comment and "  " + comment)]
+
+    def instead(self, old: Node, new: Node) -> Optional[str]:
+        """What comes in the place of the comment of a before node when it becomes `new`; None where that stays."""
+        line = _line(self._hunk.before, old)
+        if line == _line(self._hunk.after, new):
+            return None
+        return self.of(new) or ("" if line in self._after else None)
+
+
+def _lined(side: Side) -> Iterator[Node]:
+    for top in side.nodes:
+        for node in top.walk():
+            if (node.has_lines or node.kind == "Decorator") and not node.role and _line(side, node):
+                yield node
+
+
+def _line(side: Side, node: Node) -> int:
+    """The .spatch line on which a statement or a header ends, if it is a context line, else 0."""
+    number = side.numbers[side.lines.number(code_end(node, side.text) - 1) - 1]
+    return number if number in side.context else 0
