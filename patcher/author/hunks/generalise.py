@@ -26,6 +26,7 @@ from patcher.text.lines import line_edits
 
 _AHEAD = 6  # candidates that are tried after the first that works, as one of them may prove more
 _MOST = 60  # candidates that are tried for one difference
+_LARGE = 400  # lines of a candidate that takes a second to try, so that the first that works is taken
 _LONG = 40  # lines of an insertion, above which it is written once
 _ROUNDS = 12  # times that conflicting hunks are replaced by their next candidates
 
@@ -93,7 +94,7 @@ class _Choice:
         parts, made = self.compatible(*self.combined(list(self.parts(self.bound(differences(self.before, self.after))))))
         hunks = tuple(map(self.hunk, parts))
         difference = self.difference(parts, made)
-        places = moved_paths(self.edit.path, [self.trial.parsed(hunk.text) for hunk in hunks], self.others)
+        places = moved_paths(self.edit.path, [self.trial.parsed(hunk.text) for hunk in hunks], self.others) if self.others else ()
         hunks = (*self.carried(parts, made), *hunks)
         return DraftFile((self.edit.path, *places), hunks, tuple(self.left_out), difference)
 
@@ -101,10 +102,12 @@ class _Choice:
         """A hunk with the imports that new code reads, where another release has need of it; it is none where they stand."""
         found = [difference for part in parts for difference in part.differences]
         imports = carried_imports(self.before, self.after, found, self.trial.others)
+        if not imports:
+            return []
         words = Message("imports that the new code reads, for releases that do not have them")
         text = Candidate("<module>", (*tagged("+", imports), (" ", "...")), words, optional=True).text
         hunks = [self.trial.parsed(part.best.text) for part in parts]
-        for release in self.trial.others if imports else ():
+        for release in self.trial.others:
             if any(answer.state.failed for answer in rewrite(release.data, hunks, {}).answers):
                 try:
                     with_imports = [self.trial.parsed(text), *hunks]
@@ -178,7 +181,8 @@ class _Choice:
             (rejected if tried.problem else works).append(tried)
             after_first += bool(works)
             holds = not self.trial.others or any(each.holds == len(self.trial.others) for each in works)
-            if number >= _MOST or (after_first > _AHEAD and holds):
+            ahead = _AHEAD if len(candidate.lines) < _LARGE else 0
+            if number >= _MOST or (after_first > ahead and holds):
                 break
         best = max((each.holds for each in works), default=0)
         found = [each.candidate for each in works]
