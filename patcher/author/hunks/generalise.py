@@ -94,7 +94,8 @@ class _Choice:
         parts, made = self.compatible(*self.combined(list(self.parts(self.bound(differences(self.before, self.after))))))
         hunks = tuple(map(self.hunk, parts))
         difference = self.difference(parts, made)
-        places = moved_paths(self.edit.path, [self.trial.parsed(hunk.text) for hunk in hunks], self.others) if self.others else ()
+        moved = [self.trial.parsed(hunk.text) for hunk in hunks] if self.others else []
+        places = moved_paths(self.edit.path, moved, self.others)
         hunks = (*self.carried(parts, made), *hunks)
         return DraftFile((self.edit.path, *places), hunks, tuple(self.left_out), difference)
 
@@ -279,12 +280,12 @@ class _Choice:
 
     def together(self, parts: Sequence[_Part]) -> Tuple[bytes, Dict[int, str]]:
         """What all hunks make of the file; the parts (by index) whose hunk cannot be applied among them, and why."""
-        hunks = [self.trial.parsed(part.best.text)._replace(line=number) for number, part in enumerate(parts, 1)]
+        hunks = [self.trial.parsed(part.best.text) for part in parts]
         try:
             made = rewrite(self.edit.before, hunks, {})
-        except PatchError as error:  # two hunks insert at one place; its line is that of the second, above set to its number
+        except PatchError as error:  # two hunks insert at one place; its line is that of the second
             line = error.location.line if error.location else 0
-            return self.edit.before, {line - 1: error.problem}
+            return self.edit.before, {[hunk.line for hunk in hunks].index(line): error.problem}
         return made.data, {index: answer.problem for index, answer in enumerate(made.answers) if answer.state.failed}
 
     def compatible(self, parts: List[_Part], made: bytes) -> Tuple[List[_Part], bytes]:
