@@ -20,7 +20,7 @@ from patcher.installed import remote
 from patcher.store.store import Store
 from patcher.verbs import capture as capturing
 from patcher.verbs.place import Place
-from tests.author.world import EDIT, FILES, OTHER, M, World
+from tests.author.world import EDIT, FILES, GONE, OTHER, M, World
 from tests.command import done, environ
 from tests.faults.calls import in_child
 from tests.index import Index
@@ -130,7 +130,7 @@ def test_on_a_terminal_it_asks(world, answer, applied):
 def test_the_range_ends_where_it_was_proven(world):
     world.backup()
     world.edit()
-    for version, text in (("0.9", M.replace("basename", "normpath")), ("1.1", M.replace("def load", "def read"))):
+    for version, text in (("0.9", M.replace("basename", "normpath")), ("1.1", GONE)):
         folder = world.cwd / version / "demo"
         folder.mkdir(parents=True)
         (folder / "m.py").write_text(text)

@@ -311,3 +311,12 @@ def test_each_hunk_says_its_form_and_the_candidates_that_lost_say_why():
     (hunk,) = draft.files[0].hunks
     assert (hunk.line, hunk.form) == (11, "the expression around the change")
     assert hunk.rejected and all(each.why and each.text.startswith("@@ connect @@") for each in hunk.rejected)
+
+
+def test_of_a_long_table_the_first_hunk_that_works_is_taken():
+    rows = [f"    ({number}, 'row'),\n" for number in range(220)]
+    before = f"TABLE = [\n{''.join(rows)}]\nLAST = 1\n"
+    after = before.replace("row", "new")
+    (hunk,) = generalise([FileEdit("pkg/m.py", before.encode(), after.encode())]).files[0].hunks
+    assert len(hunk.text.splitlines()) > 400
+    assert not [tried for tried in hunk.rejected if str(tried.why) == "a more general one works"]

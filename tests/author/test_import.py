@@ -19,7 +19,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.verbs.import_ import import_
 from patcher.verbs.place import Place
 from patcher.verbs.proving import prove
-from tests.author.world import EDIT, FILES, OTHER, M, World
+from tests.author.world import EDIT, FILES, GONE, OTHER, M, World
 from tests.command import done, tree
 from tests.index import Index
 from tests.places import wheel
@@ -361,7 +361,7 @@ def index():
 
 
 def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch):
-    texts = {"0.9": M.replace("path", "source"), "1.1": M.replace("    if strict:\n", "    if strict is True:\n"), "1.2": EDIT, "1.3": M.replace("def load", "def read")}
+    texts = {"0.9": M.replace("path", "source"), "1.1": M.replace("    if strict:\n", "    if strict is True:\n"), "1.2": EDIT, "1.3": GONE}
     texts["1.1.5"] = texts["1.3"]
     for version, text in texts.items():
         index.add("demo", version, {**FILES, "demo/m.py": text})

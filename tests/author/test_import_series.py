@@ -18,7 +18,7 @@ from patcher.verbs.import_ import import_
 from patcher.verbs.place import Place
 from tests.author.test_edit import editor
 from tests.author.test_import import LAYOUT, NEW, another, diff
-from tests.author.world import EDIT, FILES, M, World
+from tests.author.world import EDIT, FILES, GONE, M, World
 from tests.command import done, tree
 from tests.index import Index, wheel
 
@@ -166,7 +166,7 @@ def test_a_patch_of_two_packages_is_one_spatch(world):
 def test_further_releases_follow_patch_by_patch(world):
     other = another(world, {**FILES, "demo/m.py": M.replace("    if strict:\n", "    if strict:  # or not\n")})
     (world.cwd / "other" / "third").mkdir()
-    third = World(world.cwd / "other" / "third", {**FILES, "demo/m.py": M.replace("def load", "def read")})
+    third = World(world.cwd / "other" / "third", {**FILES, "demo/m.py": GONE})
     quilt(world, one=ONE, two=TWO)
     made = run(world, world.cwd, also=(str(other.path), str(third.path)))
     assert [release.word for release in made.releases] == ["applicable", "not found"] and made.ok

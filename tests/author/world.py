@@ -27,6 +27,7 @@ def check(model):
 """
 FILES = {"demo/__init__.py": "", "demo/m.py": M, "demo/n.py": "VALUE = 1\n"}
 EDIT = M.replace("    if strict:\n", '    print("loaded", model)  # where is it?\n    if strict:\n')
+GONE = M.replace(M[M.index("def load") : M.index("def build")], "def read(path):\n    return build(path)\n\n\n")
 OTHER = M.replace('"empty"', 'f"empty: {model!r}"')
 
 

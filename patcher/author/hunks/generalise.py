@@ -25,6 +25,7 @@ from patcher.text.lines import line_edits
 
 _AHEAD = 6  # candidates that are tried after the first that works, as one of them may prove more
 _MOST = 60  # candidates that are tried for one difference
+_LARGE = 400  # lines of a candidate that takes a second to try, so that the first that works is taken
 _LONG = 40  # lines of an insertion, above which it is written once
 _ROUNDS = 12  # times that conflicting hunks are replaced by their next candidates
 
@@ -92,7 +93,8 @@ class _Choice:
         parts, made = self.compatible(*self.combined(list(self.parts(self.bound(differences(self.before, self.after))))))
         hunks = tuple(map(self.hunk, parts))
         difference = self.difference(parts, made)
-        places = moved_paths(self.edit.path, [self.trial.parsed(hunk.text) for hunk in hunks], self.others)
+        moved = [self.trial.parsed(hunk.text) for hunk in hunks] if self.others else []
+        places = moved_paths(self.edit.path, moved, self.others)
         hunks = (*self.carried(parts, made), *hunks)
         return DraftFile((self.edit.path, *places), hunks, tuple(self.left_out), difference)
 
@@ -100,10 +102,12 @@ class _Choice:
         """A hunk with the imports that new code reads, where another release has need of it; it is none where they stand."""
         found = [difference for part in parts for difference in part.differences]
         imports = carried_imports(self.before, self.after, found, self.trial.others)
+        if not imports:
+            return []
         words = Message("imports that the new code reads, for releases that do not have them")
         text = Candidate("<module>", (*tagged("+", imports), (" ", "...")), words, optional=True).text
         hunks = [self.trial.parsed(part.best.text) for part in parts]
-        for release in self.trial.others if imports else ():
+        for release in self.trial.others:
             if any(answer.state.failed for answer in rewrite(release.data, hunks, {}).answers):
                 try:
                     with_imports = [self.trial.parsed(text), *hunks]
@@ -177,7 +181,8 @@ class _Choice:
             (rejected if tried.problem else works).append(tried)
             after_first += bool(works)
             holds = not self.trial.others or any(each.holds == len(self.trial.others) for each in works)
-            if number >= _MOST or (after_first > _AHEAD and holds):
+            ahead = _AHEAD if len(candidate.lines) < _LARGE else 0
+            if number >= _MOST or (after_first > ahead and holds):
                 break
         best = max((each.holds for each in works), default=0)
         found = [each.candidate for each in works]
@@ -274,12 +279,12 @@ class _Choice:
 
     def together(self, parts: Sequence[_Part]) -> Tuple[bytes, Dict[int, str]]:
         """What all hunks make of the file; the parts (by index) whose hunk cannot be applied among them, and why."""
-        hunks = [self.trial.parsed(part.best.text)._replace(line=number) for number, part in enumerate(parts, 1)]
+        hunks = [self.trial.parsed(part.best.text) for part in parts]
         try:
             made = rewrite(self.edit.before, hunks, {})
-        except PatchError as error:  # two hunks insert at one place; its line is that of the second, above set to its number
+        except PatchError as error:  # two hunks insert at one place; its line is that of the second
             line = error.location.line if error.location else 0
-            return self.edit.before, {line - 1: error.problem}
+            return self.edit.before, {[hunk.line for hunk in hunks].index(line): error.problem}
         return made.data, {index: answer.problem for index, answer in enumerate(made.answers) if answer.state.failed}
 
     def compatible(self, parts: List[_Part], made: bytes) -> Tuple[List[_Part], bytes]:

@@ -6,7 +6,7 @@ import ast
 import warnings
 from functools import lru_cache, partial
 from inspect import cleandoc
-from typing import Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, apply_differences, differences
@@ -55,11 +55,15 @@ class Trial:
 
     def __init__(self, path: str, before: Text, others: Sequence[Mapping[str, bytes]]) -> None:
         self.path, self.before = path, before
+        self.hunks: Dict[str, HunkText] = {}
         self.others = [source for source in (readable(texts.get(path)) for texts in others) if source is not None]
 
     def parsed(self, text: str) -> HunkText:
-        """Parse the text of one hunk, which begins with its `@@` line."""
-        return parse_spatch(f"--- {self.path}\n{text}", self.path)[1][0].hunks[0]
+        """Parse the text of one hunk, which begins with its `@@` line; each text has a line of its own."""
+        if text not in self.hunks:
+            hunk = parse_spatch(f"--- {self.path}\n{text}", self.path)[1][0].hunks[0]
+            self.hunks[text] = hunk._replace(line=len(self.hunks) + 1)
+        return self.hunks[text]
 
     def of(self, candidate: Candidate, group: Sequence[Difference]) -> Tried:
         """Try whether a candidate makes these differences, all of them and nothing else."""
