@@ -136,12 +136,9 @@ def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, 
         try:
             site, paths = named_file(word, every) if _is_file(word) else _package(env, word, every)
             if not unproven and not any(path in every[site] for path in paths):
-                raise SitepatchError.at(
-                    Location(word),
-                    "no RECORD in {site} lists it, so nothing tells what was installed",
-                    "give the original with --pristine: a file, a wheel or a directory",
-                    site=site,
-                )
+                template = "no RECORD in {site} lists it, so nothing tells what was installed"
+                hint = Message("give the original with --pristine: a file, a wheel or a directory")
+                raise SitepatchError.at(Location(word), template, hint, site=site)
             if unproven:
                 home = home_of(env, paths[0])._replace(site=site)
                 chosen[site].update((path, InstalledFile(home._replace(package=package_of(path)), path)) for path in paths)

@@ -201,14 +201,11 @@ class Importer:
         text, patches = self.series.patchset.files[name + _SUFFIX], self.series.patches[name + _SUFFIX]
         problem = self._hunks_applied(patches)
         if problem:
-            raise SitepatchError(
-                "{name}{suffix}: does not fit after the patches before it: {problem}",
-                "remove {folder}{suffix} from the folder and the manifest, and import it again",
-                name=name,
-                suffix=_SUFFIX,
-                problem=problem,
-                folder=self.series.folder / name,
+            template, file = "{file}: does not fit after the patches before it: {problem}", name + _SUFFIX
+            hint = Message(
+                "remove {path} from the folder and the manifest, and import it again", path=self.series.folder / file
             )
+            raise SitepatchError(template, hint, file=file, problem=problem)
         self.patches[name + _SUFFIX] = text
         before = dict(self.sources.patched)
         taken = self._found(given) if given and not given.error else []

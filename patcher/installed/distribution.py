@@ -66,21 +66,13 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     claims = [Owner(*read_headers(path / "METADATA"), str(path), True) for path in best]
     owned_by = listed([f"{claim.name} {claim.version} ({Path(claim.dist_info).name})" for claim in claims])
     if not plain and len({claim.name for claim in claims}) > 1:
-        raise SitepatchError(
-            "{package} in {site} is a namespace package of several distributions: {owned_by}",
-            Message("name a file of the one that is meant: a patchset is for files of one of them"),
-            package=package,
-            site=site,
-            owned_by=owned_by,
-        )
+        template = "{package} in {site} is a namespace package of several distributions: {owned_by}"
+        hint = Message("name a file of the one that is meant: a patchset is for files of one of them")
+        raise SitepatchError(template, hint, package=package, site=site, owned_by=owned_by)
     if len({claim.version for claim in claims}) > 1:
-        raise SitepatchError(
-            "{package} in {site} belongs to several distributions, and its files do not tell which is right: {owned_by}",
-            Message("uninstall all of them and install the one that is wanted"),
-            package=package,
-            site=site,
-            owned_by=owned_by,
-        )
+        template = "{package} in {site} belongs to several distributions, and its files do not tell which is right: {owned_by}"
+        hint = Message("uninstall all of them and install the one that is wanted")
+        raise SitepatchError(template, hint, package=package, site=site, owned_by=owned_by)
     further = [path.name for path in owners if str(path) != claims[0].dist_info]
     template = "{package} is also listed by {names}; its files are those of {name}"
     note = Message(template, package=package, names=", ".join(further), name=best[0].name) if further else ""

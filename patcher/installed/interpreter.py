@@ -208,14 +208,9 @@ def _ask(option: str, python: str, path: str) -> Dict[str, Any]:
         described = None
     if not isinstance(described, dict):
         last_line = (child.stderr or child.stdout).decode("utf-8", "replace").strip().split("\n")[-1][:200]
-        raise UsageError(
-            "{given} {python}: it is no working Python 3 interpreter (exit code {code}: {last_line})",
-            Message("name a python executable or the directory of a virtual environment"),
-            given=option,
-            python=python,
-            code=child.returncode,
-            last_line=last_line,
-        )
+        template = "{given} {python}: it is no working Python 3 interpreter (exit code {code}: {last_line})"
+        hint = Message("name a python executable or the directory of a virtual environment")
+        raise UsageError(template, hint, given=option, python=python, code=child.returncode, last_line=last_line)
     return described
 
 

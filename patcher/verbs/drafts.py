@@ -116,7 +116,7 @@ def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
     console.page([] if console.quiet else lines, pager=False)
 
 
-def fields(value: object, *names: str) -> Dict[str, Any]:
+def attributes(value: object, *names: str) -> Dict[str, Any]:
     """These attributes of a value, by name."""
     return {name: getattr(value, name) for name in names}
 
@@ -126,7 +126,8 @@ def hunks_json(draft: Draft, *, explain: bool = False) -> List[Dict[str, Any]]:
     hunks = [(file.paths, hunk) for file in draft.files for hunk in file.hunks]
     lost = [{"lost": hunk.rejected} if explain else {} for _, hunk in hunks]
     return [
-        {"paths": paths, **fields(hunk, "text", "line", "form"), **rejected} for (paths, hunk), rejected in zip(hunks, lost)
+        {"paths": paths, **attributes(hunk, "text", "line", "form"), **rejected}
+        for (paths, hunk), rejected in zip(hunks, lost)
     ]
 
 
@@ -140,7 +141,7 @@ def left_rows(draft: Draft) -> List[Row]:
 
 def left_json(draft: Draft) -> List[Dict[str, Any]]:
     """The parts of the edit that are in no hunk."""
-    return [fields(part, "path", "line", "text", "why") for part in draft.left_out]
+    return [attributes(part, "path", "line", "text", "why") for part in draft.left_out]
 
 
 def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:
@@ -153,7 +154,7 @@ def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:
 
 def release_json(outcome: ReleaseOutcome) -> Dict[str, Any]:
     """What came of a further release."""
-    return {**fields(outcome, "distribution", "version"), "state": outcome.word, "problem": outcome.problem}
+    return {**attributes(outcome, "distribution", "version"), "state": outcome.word, "problem": outcome.problem}
 
 
 def show_written(console: Console, word: str, summary: str, patchset: Patchset) -> None:

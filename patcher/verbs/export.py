@@ -198,12 +198,8 @@ def _series(plan: Plan, env: Environment, requested: Requested, output: Optional
     paths = {folder / f"{number:04}-{re.sub('^[0-9]+-', '', name)}.patch": mails[name] for number, name in enumerate(names, 1)}
     leftovers = sorted(path.name for path in folder.glob("*.patch") if path not in paths)
     if leftovers:
-        raise UsageError(
-            "{folder}: found other patches there, {names}",
-            "name another folder, or remove them",
-            folder=folder,
-            names=", ".join(leftovers),
-        )
+        template = "{folder}: found other patches there, {names}"
+        raise UsageError(template, "name another folder, or remove them", folder=folder, names=", ".join(leftovers))
     return ExportOutcome(plan, written=_written(paths))
 
 
@@ -227,12 +223,8 @@ def _wheels(
             changed.setdefault(normalized(file.distribution), []).append(file)
         unused = ", ".join(wheel.name for name, wheel in open_wheels.items() if name not in changed)
         if unused:
-            raise UsageError(
-                "--wheel: found {unused}, of which nothing changes",
-                "expected: {wheels}",
-                unused=unused,
-                wheels=", ".join(changed),
-            )
+            template = "--wheel: found {unused}, of which nothing changes"
+            raise UsageError(template, "expected: {wheels}", unused=unused, wheels=", ".join(changed))
         for name, patched in changed.items():
             wheel = open_wheels.get(name) or _fetched(pip, env, patched[0], events)
             path = folder / new_name(wheel)

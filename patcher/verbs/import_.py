@@ -32,7 +32,7 @@ from patcher.text.listed import Texts, listed, one_or_more
 from patcher.verbs.console import Console
 from patcher.verbs.drafts import (
     also_option,
-    fields,
+    attributes,
     hunks_json,
     number_of_hunks,
     release_json,
@@ -321,13 +321,15 @@ def _json(outcome: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
         "folder": str(outcome.folder) if outcome.ok else "",
         "versions": {item.package: item.versions for item in outcome.patchset.variants} if outcome.patchset else {},
         "hunks": hunks_json(outcome.draft, explain=explain),
-        "files": [{**fields(diff, "path", "added", "removed"), "diff": diff.text} for diff in outcome.files],
+        "files": [{**attributes(diff, "path", "added", "removed"), "diff": diff.text} for diff in outcome.files],
         "releases": list(map(release_json, outcome.releases)),
-        "left": [{**fields(part, "path", "line", "why"), "stops": part in missing} for part in (*outcome.left_out, *missing)],
+        "left": [
+            {**attributes(part, "path", "line", "why"), "stops": part in missing} for part in (*outcome.left_out, *missing)
+        ],
         "problems": [
             {"path": match.section.path, "installed": match.path, "problem": match.problem, "hint": match.hint}
             for match in outcome.problems
         ],
-        "patches": [fields(result, "name", "subject", "state", "problem", "hint") for result in outcome.patches],
+        "patches": [attributes(result, "name", "subject", "state", "problem", "hint") for result in outcome.patches],
         "remarks": outcome.notes,
     }
