@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from contextlib import suppress
-from typing import Container, List, Sequence
+from typing import Container, List, Sequence, Tuple
 
 from patcher.errors import StoreError
 from patcher.message import Message, joined
@@ -43,7 +43,7 @@ def store_error(site: str, error: OSError, after: str = "") -> StoreError:
 def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
     """Return everything that would keep `paths` below `site` from being changed, each text once.
 
-    Those in `moved` are to be replaced by their pristine copies, which have the right owners already.
+    Those in `moved` are to be replaced by their pristine copies, which have the right owners already, or are not there.
     """
     problems: List[str] = []
     try:
@@ -68,6 +68,13 @@ def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) ->
         if problem:
             problems.append(Message("{path}/{file}: {problem}", path=site.path, file=path, problem=problem))
     return list(dict.fromkeys(problems))
+
+
+def obstacles_above(site: Folder, folder: str) -> List[str]:
+    """Return why the directory `folder` below `site` could be neither made nor removed: one text, or none."""
+    with suppress(FileNotFoundError), site.holder(folder) as above:
+        return _unwritable(above)
+    return []
 
 
 def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
@@ -102,8 +109,8 @@ def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
 
 
 def _target_problems(site: Folder, path: str, *, moved: bool) -> List[str]:
-    name = path.rpartition("/")[2]
-    with site.holder(path) as folder:
+    folder, name = _holder(site, path, nearest=moved)
+    with folder:
         problems = _unwritable(folder)
         if not folder.has(name):
             missing = Message("{path}/{name}: there is no such file", path=folder.path, name=name)
@@ -134,6 +141,17 @@ def _target_problems(site: Folder, path: str, *, moved: bool) -> List[str]:
         with suppress(FileNotFoundError), folder.sub("__pycache__") as cache:
             problems += _unwritable(cache)
     return problems
+
+
+def _holder(site: Folder, path: str, *, nearest: bool) -> Tuple[Folder, str]:
+    """Open the directory of `path`, with its name there; of one that is to be made the `nearest` above it."""
+    try:
+        return site.holder(path), path.rpartition("/")[2]
+    except FileNotFoundError:
+        above = path.rpartition("/")[0]
+        if not nearest or "/" not in above:
+            raise
+        return _holder(site, above, nearest=True)
 
 
 def _not_mine(folder: Folder, name: str) -> List[str]:
