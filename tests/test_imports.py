@@ -17,7 +17,7 @@ from tools import benchmarks, house
 PACKAGE = Path(patcher.__file__).parent
 HEAVY = {
     "libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess", "platformdirs",
-    "pip_requirements_parser", "patcher.verbs.language", "patcher.text.words",
+    "pip_requirements_parser", "patcher.verbs.language", "patcher.text.words", "tomlkit",
 }  # fmt: skip
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
@@ -91,6 +91,7 @@ def test_the_arrows_between_modules_point_one_way():
         ("click", {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if "verbs" in path.parts}),
         ("packaging", {"installed/versions.py"}),
         ("platformdirs", {"system/cache.py"}),
+        ("tomlkit", {"author/manifest.py"}),
         ("pip_requirements_parser", {"project/requirements.py"}),
     ],
 )
