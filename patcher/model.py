@@ -257,7 +257,8 @@ class Receipt(NamedTuple):
     `mtime_ns` nanoseconds since the epoch, both of the pristine file; `link` is the target of a symbolic link that stood
     there, "" for a regular file. `origin` says what proves the pristine bytes: `recorded` (RECORD has their sha256),
     `unrecorded` (nothing does), `edited` (RECORD has another one: the file was edited by hand before it was patched), `added`
-    (no file stood there: its pristine bytes are none, and to restore it is to remove it).
+    (no file stood there: its pristine bytes are none, and to restore it is to remove it). `folder` is the topmost directory
+    above an added file that was made for it or for another one, "" where there is none.
     """
 
     path: str
@@ -271,6 +272,7 @@ class Receipt(NamedTuple):
     link: str
     steps: Tuple[Step, ...]
     origin: str = "recorded"
+    folder: str = ""
 
 
 class Change(NamedTuple):

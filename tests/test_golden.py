@@ -255,6 +255,7 @@ FIX = (
     "Subject: Count on\n\nIt stopped at one.\n\n--- a/src/demo/m.py\n+++ b/src/demo/m.py\n@@ -5 +5 @@\n-    return VALUE * x\n"
     "+    return VALUE + x\n--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-VALUE\n+value\n"
     "--- /dev/null\n+++ b/src/demo/io/new.py\n@@ -0,0 +1 @@\n+VALUE = 1\n"
+    "--- a/src/demo/gone.py\n+++ b/src/demo/gone.py\n@@ -1 +1 @@\n-x\n+y\n"
 )
 TROUBLE = "[rank1]: DemoError: it has failed\n[rank0]: DemoError: it has failed\nRuntimeError: Address already in use\n"
 SCENARIOS = {
@@ -295,7 +296,7 @@ SCENARIOS = {
     ],
     "edit": ["edit demo n.py --name mine --no-editor", "edit demo o.py --name mine", "edit demo --name mine"],
     "import": [
-        {"fix.patch": FIX}, "import fix.patch --name mine", "import fix.patch --name mine --leave-out src/demo/io/new.py",
+        {"fix.patch": FIX}, "import fix.patch --name mine", "import fix.patch --name mine --leave-out src/demo/gone.py",
         "import fix.patch --name mine",
         {"other.patch": FIX.replace("VALUE", "OTHER")}, "import other.patch --name theirs", "import nothing.patch --name theirs",
         "import fix.patch --name theirs --also nowhere",

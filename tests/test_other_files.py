@@ -1,6 +1,8 @@
 """Files that a patchset adds, and files that are not Python: applied, shown, checked, exported, restored as every other."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from functools import partial
@@ -122,6 +124,77 @@ def test_a_reinstall_leaves_it_and_the_next_apply_takes_it_up(other):
     assert other.value() == "42"
 
 
+NEW_FOLDER = HELP.replace("_help", "new/deep/_help") + "\n" + USE.replace("_help", "new.deep._help")
+
+
+@pytest.mark.parametrize("verify", ["import", "none"])
+def test_a_directory_that_is_not_there_is_made_and_removed_again(tmp_path, verify):
+    other = Other(tmp_path, NEW_FOLDER)
+    words = ("apply", "more", "--python", sys.executable, "--verify", verify)
+    folder = other.cwd / "mine/more"
+    (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text() + '[verify]\nimports = ["demo.n"]\n')
+    done(other(*words))
+    assert other.text("demo/new/deep/_help.py") == TEXT and other.value() == "42"
+    assert (other.path / "demo/new").stat().st_mode & 0o777 == 0o755
+    assert {row["path"]: row.get("folder") for row in receipts(other)} == {"demo/n.py": "", "demo/new/deep/_help.py": "demo/new"}
+    assert "nothing to do" in done(other(*words)).out
+    done(other("status", "--check"))
+    subprocess.run([sys.executable, "-c", "import demo.n"], env={"PYTHONPATH": str(other.path)}, check=True)
+    assert list((other.path / "demo/new/deep/__pycache__").iterdir())
+    done(other("restore"))
+    for cache in other.path.rglob("__pycache__"):  # of the package: it is none of ours
+        shutil.rmtree(cache)
+    assert other.tree() == other.before and not (other.path / "demo/new").exists()
+
+
+def test_a_directory_that_somebody_put_files_into_stays_and_so_does_one_that_was_there(tmp_path):
+    other = Other(tmp_path, NEW_FOLDER)
+    done(other("apply", "more"))
+    (other.path / "demo/new/mine.py").write_text("")
+    done(other("restore"))
+    assert [path.name for path in (other.path / "demo/new").rglob("*")] == ["mine.py"]
+    (other.path / "demo/new/mine.py").unlink()
+    done(other("apply", "more"))
+    assert {row.get("folder") for row in receipts(other)} == {"", "demo/new/deep"}
+    done(other("restore"))
+    assert (other.path / "demo/new").is_dir() and not list((other.path / "demo/new").iterdir())
+
+
+def test_the_last_file_in_a_directory_takes_it_along_whichever_that_is(tmp_path):
+    other = Other(tmp_path, NEW_FOLDER)
+    patchset(tmp_path, "+++ demo/new/b.py\n+B = 1\n", "second")
+    done(other("apply", "more"))
+    done(other("apply", "second"))
+    done(other("restore", "more"))
+    assert [path.name for path in (other.path / "demo/new").iterdir()] == ["b.py"]
+    spatch = other.cwd / "mine/second/p.spatch"
+    spatch.write_text("+++ demo/new/deep/c.py\n+C = 1\n")
+    done(other("apply", "second"))
+    assert [path.name for path in (other.path / "demo/new").rglob("*")] == ["deep", "c.py"]
+    (other.path / "demo/new/deep/c.py").unlink()  # by hand: only the receipt is left to drop, and the empty directory
+    done(other("restore"))
+    assert other.tree() == other.before and not (other.path / "demo/new").exists()
+
+
+def test_no_directory_is_made_beside_the_package_through_a_link_or_in_the_place_of_a_file(tmp_path):
+    other = Other(tmp_path, NEW_FOLDER)
+    (tmp_path / "elsewhere").mkdir()
+    (other.path / "demo/new").symlink_to(tmp_path / "elsewhere")
+    said = other("apply", "more")
+    assert said.code == 1 and "does not write through it" in said.err and not list((tmp_path / "elsewhere").iterdir())
+    (other.path / "demo/new").unlink()
+    (other.path / "demo/new").write_text("a file")
+    assert other("apply", "more").code == 1 and other.text("demo/new") == "a file"
+    (other.path / "demo/new").unlink()
+    os.chmod(other.path / "demo", 0o555)
+    try:
+        if os.geteuid():
+            assert "may not write here" in other("apply", "more").err
+    finally:
+        os.chmod(other.path / "demo", 0o755)
+    assert other.tree() == other.before
+
+
 def test_export_writes_it_as_a_new_file(other, tmp_path):
     text = done(other("export", "more")).out
     assert "--- /dev/null\n+++ b/demo/_help.py\n@@ -0,0 +1,5 @@\n" in text
@@ -153,6 +226,48 @@ def test_a_hook_keeps_it_and_an_overlay_serves_it(tmp_path):
     assert not (over.site / "demo/_help.py").exists()
     (over.site / "demo/_help.py").write_text("x = 1\n")
     assert "is another file" in done(over("-c", "import demo.other"), 1).err
+
+
+@pytest.mark.parametrize("package", [False, True])
+def test_a_hook_makes_the_directory_and_an_overlay_serves_what_is_in_it(tmp_path, package):
+    text = HELP.replace("_help", "new/deep/_help")
+    text += "+++ demo/new/__init__.py\n+MORE = 1\n" if package else ""
+    (tmp_path / "hook").mkdir()
+    place = Place(tmp_path / "hook")
+    spatch = place.path / "mine/two/p.spatch"
+    use = "+from demo.new.deep._help import answer\n+VALUE = answer()"
+    spatch.write_text(spatch.read_text().replace("+VALUE = 22", use) + text)
+    place.install()
+    assert (place.start().out, (place.site / "demo/new/deep/_help.py").read_text()) == ("42\n", TEXT)
+    shutil.rmtree(place.site / "demo/new")
+    assert place.start().out == "42\n"
+
+    over = Overlay(tmp_path / "over", sys.executable)
+    spatch = over.folder / "mine/demo-patch/p.spatch"
+    spatch.write_text(text + f"--- demo/other.py\n@@ <module> @@\n-VALUE = 1\n{use}\n")
+    shown = "import demo.other as o, demo.new.deep._help as h, demo.new as n; print(o.VALUE, h.__file__, vars(n).get('MORE'))"
+    assert over.prints(shown) == f"42 {over.site}/demo/new/deep/_help.py {1 if package else None}"
+    assert not (over.site / "demo/new").exists()
+
+
+def test_a_diff_that_adds_a_directory_is_imported_applied_and_exported(tmp_path):
+    other = Other(tmp_path)
+    (tmp_path / "one.patch").write_text(
+        "--- /dev/null\n+++ b/src/demo/new/deep/h.py\n@@ -0,0 +1 @@\n+A = 1\n"
+        "--- /dev/null\n+++ b/src/demo/new/__init__.py\n@@ -0,0 +1 @@\n+B = 1\n"
+        "--- a/demo/n.py\n+++ b/demo/n.py\n@@ -1 +1,2 @@\n VALUE = 1\n+from demo.new import B\n"
+    )
+    done(World.__call__(other, "import", "one.patch", "--name", "mine"))
+    assert "+++ demo/new/deep/h.py\n+A = 1\n" in (tmp_path / "patchsets/mine/mine.spatch").read_text()
+    here = ("--patch-dir", "patchsets")
+    done(World.__call__(other, "check", "mine", *here))
+    done(World.__call__(other, "apply", "mine", *here))
+    assert other.text("demo/new/deep/h.py") == "A = 1\n" and other.text("demo/new/__init__.py") == "B = 1\n"
+    assert "new, and no part" not in done(other("diff", "--edited")).out
+    text = done(World.__call__(other, "export", "mine", *here)).out
+    assert "--- /dev/null\n+++ b/demo/new/deep/h.py\n" in text
+    done(other("restore"))
+    assert other.tree() == other.before
 
 
 def test_what_the_form_of_an_added_file_refuses():

@@ -107,6 +107,26 @@ def restore(site):
     return commit(site, changes, {})
 
 
+D, ADDED = "pkg/new/deep/d.py", b"d = 1\n"
+
+
+def add(site):
+    """Change one file, and add one whose directories are not there."""
+    of_added = receipt(D, pristine=b"", data=ADDED)._replace(origin="added")
+    changes = [Change(A, sha(PRISTINE[A]), new(A), receipt(A)), Change(D, "", ADDED, of_added)]
+    return commit(site, changes, {DIGESTS[1]: TEXTS[1]})
+
+
+def take_away(site):
+    return commit(site, [Change(A, sha(new(A)), None, None), Change(D, sha(ADDED), None, None)], {})
+
+
+def added(site):
+    add(site)
+    (site / "pkg/new/deep/__pycache__").mkdir()
+    (site / "pkg/new/deep/__pycache__/d.cpython-38.pyc").write_bytes(b"old")
+
+
 def lose(site):
     apply(site)
     (site / B).unlink()
@@ -167,6 +187,18 @@ def test_apply_then_restore_gives_back_everything_and_leaves_nothing(site):
     assert tree(site) == before
     assert bytecode(site) == []
     assert not (site / ".sitepatch").exists()
+
+
+def test_an_added_file_brings_its_directories_but_no_package(site):
+    before = tree(site)
+    added(site)
+    assert {path: record.folder for path, record in Store(str(site)).receipts().items()} == {A: "", D: "pkg/new"}
+    take_away(site)
+    assert tree(site) == before
+    of_added = receipt("gone/new/d.py", pristine=b"", data=ADDED)._replace(origin="added")
+    with pytest.raises(OutdatedError, match="gone: is not there any more"):
+        commit(site, [Change("gone/new/d.py", "", ADDED, of_added)], {DIGESTS[1]: TEXTS[1]})
+    assert tree(site) == before
 
 
 def test_update_keeps_the_first_pristine_copy_and_drops_old_texts(site):
@@ -336,6 +368,7 @@ def copy_of(site, to):
 
 
 SCENARIOS = [("apply", None, apply), ("update", apply, update), ("restore", apply, restore), ("mixed", lose, mixed)]
+SCENARIOS += [("add", None, add), ("take away", added, take_away)]
 
 
 def prepared(site, first, action):

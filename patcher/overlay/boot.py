@@ -62,6 +62,8 @@ class Entry:
 
 entries: "Dict[str, Entry]" = {}
 names: "Dict[str, Entry]" = {}
+namespaces: "Dict[str, str]" = {}
+"""The directories that are not there and in which a file is added, by the name by which they are imported."""
 _base_names: "Any" = ()  # of the files: they sort out nearly every import of a process
 
 
@@ -79,6 +81,12 @@ def read_manifest() -> None:
     for row in rows:
         entry = Entry(row)
         entries[entry.path] = names[entry.module] = entry
+        above, module = os.path.dirname(entry.path), entry.module
+        if os.path.basename(entry.path) != "__init__.py":
+            module = module.rpartition(".")[0]
+        while entry.size < 0 and module and not os.path.isdir(above):
+            namespaces[module] = above
+            above, module = os.path.dirname(above), module.rpartition(".")[0]
     global _base_names
     _base_names = tuple({os.path.basename(path) for path in entries})
 
@@ -215,9 +223,10 @@ class Finder:
     @staticmethod
     def find_spec(fullname: str, path: "Any" = None, target: "Any" = None) -> "Optional[ModuleSpec]":
         """The spec of a module of the manifest, None for every other."""
+        places = sys.path if path is None else path
         if fullname not in names:
-            return None
-        spec = PathFinder.find_spec(fullname, path, target) or _added(names[fullname], sys.path if path is None else path)
+            return _namespace(fullname, places) if fullname in namespaces else None
+        spec = PathFinder.find_spec(fullname, path, target) or _added(names[fullname], places)
         entry = entry_of(spec.origin) if spec is not None else None
         if spec is None or entry is None:
             return None
@@ -230,11 +239,25 @@ class Finder:
 
 def _added(entry: "Entry", places: "Any") -> "Optional[ModuleSpec]":
     """The spec of a file that is not there, where its directory is one that is searched."""
-    if entry.size >= 0 or os.path.dirname(entry.path) not in map(os.path.realpath, places):
+    folder, base = os.path.split(entry.path)
+    above = os.path.dirname(folder) if base == "__init__.py" else folder
+    if entry.size >= 0 or above not in map(os.path.realpath, places):
         return None
     from importlib.util import spec_from_file_location
 
     return spec_from_file_location(entry.module, entry.path, loader=SourceFileLoader(entry.module, entry.path))
+
+
+def _namespace(module: str, places: "Any") -> "Optional[ModuleSpec]":
+    """The spec of a directory of added files, without an `__init__.py`, where the one above it is searched."""
+    folder = namespaces[module]
+    if os.path.isdir(folder) or os.path.dirname(folder) not in map(os.path.realpath, places):
+        return None
+    from importlib.machinery import ModuleSpec
+
+    spec = ModuleSpec(module, None, is_package=True)
+    spec.submodule_search_locations = [folder]
+    return spec
 
 
 def _guard() -> None:

@@ -100,7 +100,7 @@ class Folder:
             check_store(meta.uid, meta.gid, meta.mode, self._site, path)
 
     def make(self, name: str) -> Folder:
-        """Open the directory `name` of a store, made first, and on the disk, if there is none: readable whatever the umask."""
+        """Open the directory `name`, made first, and on the disk, if there is none: readable whatever the umask."""
         with suppress(FileNotFoundError):
             return self.sub(name)
         with suppress(FileExistsError):
@@ -111,12 +111,15 @@ class Folder:
             self.sync()
         return self.sub(name)
 
-    def holder(self, path: str) -> Folder:
-        """Open the directory that holds the `/`-separated, already checked `path` below this one."""
-        folder = Folder(os.dup(self.fd), self.path)
-        for part in path.split("/")[:-1]:
+    def holder(self, path: str, made: str = "") -> Folder:
+        """Open the directory that holds the `/`-separated, already checked `path` below this one.
+
+        The directory `made` and those below it are made where they are not there.
+        """
+        folder, parts = Folder(os.dup(self.fd), self.path), path.split("/")[:-1]
+        for depth, part in enumerate(parts):
             with folder:
-                folder = folder.sub(part)
+                folder = folder.make(part) if made and depth >= made.count("/") else folder.sub(part)
         return folder
 
     def names(self) -> List[str]:

@@ -16,7 +16,7 @@ from patcher.errors import Location, StoreError
 from patcher.message import Message
 from patcher.store import bytecode
 from patcher.store.folder import JOURNAL, Folder
-from patcher.store.receipt import decode_fields, encode_fields, file_name, path_below
+from patcher.store.receipt import decode_fields, encode_fields, file_name, folder_below, path_below
 from patcher.system.decode import STRINGS, Items, Table, one_of, sha256_hex, string
 
 PREPARING, COMMITTING = "preparing", "committing"
@@ -35,11 +35,13 @@ _ENTRY = Table(
         "new": _hash,
         "link": string,
         "receipt": _hash,
-    }
+        "folder": folder_below,
+    },
+    optional=("folder",),
 )
 _JOURNAL = Table(
     {"phase": one_of(PREPARING, COMMITTING), "files": Items(_ENTRY), "named": STRINGS},
-    optional=("named",),  # which older releases did not write
+    optional=("named",),  # which older releases did not write, as `folder`
 )
 
 
@@ -49,7 +51,7 @@ class JournalEntry(NamedTuple):
     `action` is WRITE (rename the temporary file over it), PUT (the same, with no receipt afterwards), LINK (rename the
     temporary symbolic link to `link` over it), REMOVE (a file that was added) or FORGET (leave it alone). `old` and `new` are
     the sha256 of the target before and after, "" where it is not there. `receipt` is the sha256 of the receipt waiting beside
-    the old one, "" to drop it.
+    the old one, "" to drop it. `folder` is that of the receipt of an added file: where it is left empty it is removed.
     """
 
     path: str
@@ -58,6 +60,7 @@ class JournalEntry(NamedTuple):
     new: str
     link: str
     receipt: str
+    folder: str = ""
 
 
 class Journal(NamedTuple):
@@ -124,6 +127,21 @@ def undo(site: Folder, entries: Sequence[JournalEntry]) -> None:
             folder.sync()
 
 
+def remove_made(site: Folder, entries: Sequence[JournalEntry]) -> None:
+    """Remove the directories that were made for added files, with their `__pycache__`, where nothing is left in them."""
+    for entry in entries:
+        path = entry.path
+        while path.startswith(f"{entry.folder}/"):
+            path = path.rpartition("/")[0]
+            name = path.rpartition("/")[2]
+            with suppress(FileNotFoundError, StoreError), site.holder(path) as above:  # what is a link now is none of ours
+                with above.sub(name) as folder:
+                    if folder.names() == ["__pycache__"]:
+                        folder.remove_folder("__pycache__")
+                above.remove_folder(name)
+                above.sync()
+
+
 def finish(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> List[str]:
     """Do what the entries say, from whatever point an earlier try had reached; returns and raises what `put_in_place` does."""
     left_alone = put_in_place(site, home, entries)
@@ -170,6 +188,7 @@ def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> None:
             elif receipts.has(staged(entry.path)):
                 receipts.move(staged(entry.path), file_name(entry.path))
         receipts.sync()
+    remove_made(site, entries)  # last: a file whose directory is gone cannot be put back
 
 
 def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bool:
@@ -202,6 +221,7 @@ def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bo
     undo(site, targets)
     for entry in targets:
         bytecode.purge(site, entry.path)
+    remove_made(site, targets)
     return True
 
 
@@ -210,7 +230,7 @@ def _verdict(site: Folder, entry: JournalEntry) -> str:
     try:
         folder = site.holder(entry.path)
     except FileNotFoundError:
-        return "changed"
+        return "done" if entry.action == REMOVE else "changed"
     with folder:
         current, name = folder.digest(entry.path.rpartition("/")[2]), temporary(entry.path)
         if current not in (entry.old, entry.new):
@@ -246,6 +266,7 @@ def recover_run(site: Folder, home: Folder, journal: Journal) -> str:
     sentence = describe(journal, recovered=True)
     if journal.phase == PREPARING:
         undo(site, journal.entries)
+        remove_made(site, journal.entries)
         return sentence
     try:
         return but_for(sentence, finish(site, home, journal.entries))

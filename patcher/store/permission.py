@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from contextlib import suppress
-from typing import Container, List, Sequence
+from typing import Container, Iterator, List, Sequence, Tuple
 
 from patcher.errors import StoreError
 from patcher.message import Message, joined
@@ -43,7 +43,7 @@ def store_error(site: str, error: OSError, after: str = "") -> StoreError:
 def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
     """Return everything that would keep `paths` below `site` from being changed, each text once.
 
-    Those in `moved` are to be replaced by their pristine copies, which have the right owners already.
+    Those in `moved` are to be replaced by their pristine copies, which have the right owners already, or are not there.
     """
     problems: List[str] = []
     try:
@@ -59,15 +59,21 @@ def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) ->
     for path in paths:
         problem = path_problem(path)
         try:
-            if not problem:
-                problems += _target_problems(site, path, moved=path in moved)
+            problems += () if problem else _target_problems(site, path, moved=path in moved)
         except StoreError as error:
             problems.append(error.message)
         except OSError as error:
             problem = str(error)
         if problem:
-            problems.append(Message("{path}/{file}: {problem}", path=site.path, file=path, problem=problem))
+            problems.append(Message("{path}/{name}: {problem}", path=site.path, name=path, problem=problem))
     return list(dict.fromkeys(problems))
+
+
+def obstacles_above(site: Folder, folder: str) -> List[str]:
+    """Return why the directory `folder` below `site` could be neither made nor removed: one text, or none."""
+    with suppress(FileNotFoundError), site.holder(folder) as above:
+        return list(_unwritable(above))
+    return []
 
 
 def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
@@ -75,120 +81,82 @@ def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
     disk = os.fstatvfs(site.fd)
     if not disk.f_blocks:  # a filesystem that does not count them
         return []
-    unit = disk.f_frsize
-    needed = sum(-(-size // unit) for size in sizes) * unit
-    free = (disk.f_bavail if os.geteuid() else disk.f_bfree) * unit
-    if needed > free:
-        return [
-            Message(
-                "{path}: {needed:,} bytes are needed and {free:,} are free; {help}",
-                path=site.path,
-                needed=needed,
-                free=free,
-                help=_HELP[errno.ENOSPC],
-            )
-        ]
-    if disk.f_files and disk.f_ffree < len(sizes):
-        return [
-            Message(
-                "{path}: inodes: {number} needed, {inodes} free; {help}",
-                path=site.path,
-                number=len(sizes),
-                inodes=disk.f_ffree,
-                help=_HELP[errno.ENOSPC],
-            )
-        ]
-    return []
+    needed = sum(-(-size // disk.f_frsize) for size in sizes) * disk.f_frsize
+    free = (disk.f_bavail if os.geteuid() else disk.f_bfree) * disk.f_frsize
+    template = "{path}: {needed:,} bytes are needed and {free:,} are free; {help}"
+    if needed <= free:
+        if not disk.f_files or disk.f_ffree >= len(sizes):
+            return []
+        needed, free, template = len(sizes), disk.f_ffree, "{path}: inodes: {needed} needed, {free} free; {help}"
+    return [Message(template, path=site.path, needed=needed, free=free, help=_HELP[errno.ENOSPC])]
 
 
-def _target_problems(site: Folder, path: str, *, moved: bool) -> List[str]:
-    name = path.rpartition("/")[2]
-    with site.holder(path) as folder:
-        problems = _unwritable(folder)
-        if not folder.has(name):
-            missing = Message("{path}/{name}: there is no such file", path=folder.path, name=name)
-            return problems if moved else [*problems, missing]
-        if folder.mounted(name):
-            problems.append(Message("{path}/{name}: {place}", path=folder.path, name=name, place=MOUNTED))
-        elif not os.access(name, os.R_OK, dir_fd=folder.fd):
-            problems.append(
-                Message(
-                    "{path}/{name}: user {uid} may not read it, or its link leads nowhere",
-                    path=folder.path,
-                    name=name,
-                    uid=os.getuid(),
-                )
-            )
-        elif not folder.link(name) and _immutable(folder, name):
-            problems.append(
-                Message(
-                    "{path}/{name}: the file is immutable; take that away with chattr -i or chflags",
-                    path=folder.path,
-                    name=name,
-                )
-            )
-        else:
-            # protected_hardlinks (proc(5)): the file of another user gets a second name from those who may write to it
-            may_link = os.access(name, os.R_OK | os.W_OK, dir_fd=folder.fd)
-            problems += _sticky(folder, name) or ([] if moved and may_link else _not_mine(folder, name))
-        with suppress(FileNotFoundError), folder.sub("__pycache__") as cache:
-            problems += _unwritable(cache)
-    return problems
+def _target_problems(site: Folder, path: str, *, moved: bool) -> Iterator[str]:
+    folder, name = _holder(site, path, nearest=moved)
+    with folder:
+        yield from _unwritable(folder)
+        is_there = folder.has(name)
+        problem = _file_problem(folder, name, moved=moved) if is_there else "" if moved else Message("there is no such file")
+        if problem:
+            yield Message("{path}/{name}: {problem}", path=folder.path, name=name, problem=problem)
+        if is_there:
+            with suppress(FileNotFoundError), folder.sub("__pycache__") as cache:
+                yield from _unwritable(cache)
 
 
-def _not_mine(folder: Folder, name: str) -> List[str]:
-    """Return why a new file could not be given the owner and group of the file `name`: one text, or none.
+def _holder(site: Folder, path: str, *, nearest: bool) -> Tuple[Folder, str]:
+    """Open the directory of `path`, with its name there; of one that is to be made the `nearest` above it."""
+    try:
+        return site.holder(path), path.rpartition("/")[2]
+    except FileNotFoundError:
+        above = path.rpartition("/")[0]
+        if not nearest or "/" not in above:
+            raise
+        return _holder(site, above, nearest=True)
+
+
+def _file_problem(folder: Folder, name: str, *, moved: bool) -> str:
+    """What keeps a file from being replaced, "" if nothing does.
 
     A read-only file is no problem: as with every installer it is its directory that has to be writable, and the new file
-    is as read-only as the old one.
+    is as read-only as the old one. It has to have the owner and the group of the old one.
     """
+    if folder.mounted(name):
+        return MOUNTED
+    if not os.access(name, os.R_OK, dir_fd=folder.fd):
+        return Message("user {uid} may not read it, or its link leads nowhere", uid=os.getuid())
+    link = folder.link(name)
+    if not link and _immutable(folder, name):
+        return Message("the file is immutable; take that away with chattr -i or chflags")
+    directory, owner = os.fstat(folder.fd), os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid
     info, user = os.stat(name, dir_fd=folder.fd), os.geteuid()
-    if not user or folder.link(name):  # what a link leads to is left as it is
-        return []
+    if directory.st_mode & stat.S_ISVTX and user not in (0, directory.st_uid, owner):
+        template = "belongs to user {owner}, and in a sticky directory user {mine} may not replace it; run this as that user"
+        return Message(template, owner=owner, mine=user)
+    # protected_hardlinks (proc(5)): the file of another user gets a second name from those who may write to it
+    if not user or link or (moved and os.access(name, os.R_OK | os.W_OK, dir_fd=folder.fd)):
+        return ""  # what a link leads to is left as it is
     if info.st_uid != user:
-        who = Message(
-            "user {owner}, and user {mine} may not give it back to them; run this as that user", owner=info.st_uid, mine=user
-        )
-        return [Message("{path}/{name}: belongs to {who}", path=folder.path, name=name, who=who)]
+        template = "belongs to user {owner}, and user {mine} may not give it back to them; run this as that user"
+        return Message(template, owner=info.st_uid, mine=user)
     if info.st_gid not in {os.getegid(), *os.getgroups()}:
-        who = Message(
-            "group {group}, of which user {mine} is no member; run this as a member of that group",
-            group=info.st_gid,
-            mine=user,
-        )
-        return [Message("{path}/{name}: belongs to {who}", path=folder.path, name=name, who=who)]
-    return []
+        template = "belongs to group {group}, of which user {mine} is no member; run this as a member of that group"
+        return Message(template, group=info.st_gid, mine=user)
+    return ""
 
 
-def _sticky(folder: Folder, name: str) -> List[str]:
-    """Return why the name itself cannot be given to a new file, though its directory can be written: one text, or none."""
-    directory, owner, user = os.fstat(folder.fd), os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid, os.geteuid()
-    if not directory.st_mode & stat.S_ISVTX or user in (0, directory.st_uid, owner):
-        return []
-    who = Message(
-        "user {owner}, and in a sticky directory user {mine} may not replace it; run this as that user", owner=owner, mine=user
-    )
-    return [Message("{path}/{name}: belongs to {who}", path=folder.path, name=name, who=who)]
-
-
-def _unwritable(folder: Folder) -> List[str]:
-    """Return why no name in `folder` can be changed: one text, or none."""
+def _unwritable(folder: Folder) -> Iterator[str]:
+    """Yield why no name in `folder` can be changed, if none can."""
     if os.access(".", os.W_OK | os.X_OK, dir_fd=folder.fd):  # also false for root where it is read-only or immutable
-        return []
+        return
     if os.fstatvfs(folder.fd).f_flag & os.ST_RDONLY:
-        return [Message("{path}: {help}", path=folder.path, help=_HELP[errno.EROFS])]
-    if _immutable(folder, "."):
-        return [Message("{path}: the directory is immutable; take that away with chattr -i or chflags", path=folder.path)]
-    owner = os.fstat(folder.fd).st_uid
-    return [
-        Message(
-            "{path}: user {uid} may not write here, its owner is user {owner}; {help}",
-            path=folder.path,
-            uid=os.getuid(),
-            owner=owner,
-            help=_HELP[errno.EACCES],
-        )
-    ]
+        problem = _HELP[errno.EROFS]
+    elif _immutable(folder, "."):
+        problem = Message("the directory is immutable; take that away with chattr -i or chflags")
+    else:
+        template = "user {uid} may not write here, its owner is user {owner}; {help}"
+        problem = Message(template, uid=os.getuid(), owner=os.fstat(folder.fd).st_uid, help=_HELP[errno.EACCES])
+    yield Message("{path}: {problem}", path=folder.path, problem=problem)
 
 
 def _immutable(folder: Folder, name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import List, Mapping, NamedTuple, Optional, Sequence
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.facts import sha256
@@ -72,6 +72,7 @@ def plan_work(
     for change in changes:
         try:
             _check_target(site, change)
+            change, folder = _with_folder(site, receipts, change)
             if change.forget:
                 works.append(Work(JournalEntry(change.path, FORGET, change.old, change.old, "", "")))
             elif change.data is not None:
@@ -81,6 +82,7 @@ def plan_work(
             else:
                 back = receipts[change.path]
                 works.append(_restoring(site, home, change, back, shared=needed[back.pristine] > 1))
+            works[-1] = works[-1]._replace(entry=works[-1].entry._replace(folder=folder))
         except StoreError as error:
             problems.append(error.message)
             kind = OutdatedError if isinstance(error, OutdatedError) else kind
@@ -118,6 +120,26 @@ def _check_target(site: Folder, change: Change) -> None:
             link=link,
             recorded=new.link or Message("a regular file"),
         )
+
+
+def _with_folder(site: Folder, receipts: Mapping[str, Receipt], change: Change) -> Tuple[Change, str]:
+    """The change, and the topmost directory above its file that was made for added files or is to be made, "" for none.
+
+    Where it writes a receipt, that names the directory: whichever file in it is removed last, it goes too.
+    """
+    old, new = receipts.get(change.path), change.receipt
+    if not (new and new.origin == receipt.ADDED_FILE):
+        return change, old.folder if old else ""
+    made = {record.folder for record in receipts.values()}
+    parts = change.path.split("/")[:-1]
+    for depth in range(1, len(parts) + 1):
+        path = "/".join(parts[:depth])
+        with site.holder(path) as above:
+            if path in made or (depth > 1 and not above.has(parts[depth - 1])):
+                return change._replace(receipt=new._replace(folder=path)), path
+            if depth == 1 and not above.has(path):
+                raise OutdatedError("{path}: is not there any more", path=path)
+    return change._replace(receipt=new._replace(folder="")), ""
 
 
 def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, Mapping[str, str]]) -> Work:
@@ -189,6 +211,8 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
     """
     moved = {work.entry.path for work in works if not work.entry.old or (work.back and not work.shared)}
     problems = permission.obstacles(site, [work.entry.path for work in works if work.entry.action != FORGET], moved)
+    for folder in sorted({work.entry.folder for work in works} - {""}):  # its name is made or removed
+        problems += permission.obstacles_above(site, folder)
     if any(work.text for work in works):
         sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
         copies = [len(work.data) for work in works if work.save or work.given is not None]
@@ -215,7 +239,7 @@ def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mappin
             if work.text:
                 receipts.write(staged(work.entry.path), work.text)
             if work.entry.action != FORGET:
-                with site.holder(work.entry.path) as folder:
+                with site.holder(work.entry.path, work.entry.folder) as folder:
                     _prepare_file(site, folder, pristine, work)
                     folder.sync()
                 bytecode.purge(site, work.entry.path)  # now, while it can fail without harm, and again after the rename
@@ -227,7 +251,7 @@ def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mappin
 
 
 def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) -> None:
-    path, action, old, new, link, _ = work.entry
+    path, action, old, new, link, *_ = work.entry
     name = path.rpartition("/")[2]
     if work.back and action == LINK:
         folder.make_link(temporary(path), link, work.back.mtime_ns)

@@ -145,6 +145,11 @@ def path_below(value: object) -> str:
     return string(value) or (Message("a path below a site directory ({problem})", problem=problem) if problem else "")
 
 
+def folder_below(value: object) -> str:
+    """The kind of such paths of directories; "" for none."""
+    return "" if value == "" else path_below(value)
+
+
 def whole_from(low: int) -> Callable[[object], str]:
     """The kind of integers from `low` that fit 64 bits."""
 
@@ -214,5 +219,7 @@ _RECEIPT = Table(
         "link": _link,
         "steps": Items(STEP),
         "origin": one_of(*ORIGINS),
-    }
+        "folder": folder_below,
+    },
+    optional=("folder",),  # which older releases did not write
 )

@@ -96,11 +96,16 @@ def serve(texts: "Dict[str, bytes]") -> None:
 
         @staticmethod
         def find_spec(fullname: str, path: "Any" = None, target: "Any" = None) -> "Any":
-            places = [
-                os.path.join(entry, fullname.rpartition(".")[2] + ".py") for entry in (sys.path if path is None else path)
-            ]
-            place = next((place for place in places if _resolved(place) in added), "")
-            return spec_from_file_location(fullname, place) if place else None
+            name = fullname.rpartition(".")[2]
+            for folder in (os.path.join(entry, name) for entry in (sys.path if path is None else path)):
+                for place in (os.path.join(folder, "__init__.py"), f"{folder}.py"):
+                    if _resolved(place) in added:
+                        return spec_from_file_location(fullname, place)
+                if any(place.startswith(_resolved(folder) + os.sep) for place in added):
+                    spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)  # a namespace package
+                    spec.submodule_search_locations = [folder]
+                    return spec
+            return None
 
     if added:
         from importlib.util import spec_from_file_location

@@ -212,14 +212,12 @@ def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
 def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world):
     parts = {
         "demo/m.py:8": diff(after=EDIT.replace("    check(model)", "    check(unknown)")),
-        "demo/io/new.py": NEW.format("demo/io/new.py"),
         "demo/gone.py": diff("x\n", "y\n", "a/demo/gone.py"),
         "demo/k.py": "diff --git a/demo/n.py b/demo/k.py\nsimilarity index 100%\nrename from demo/n.py\nrename to demo/k.py\n",
     }
     text = diff("x\n", "y\n", "a/tests/test_m.py") + "".join(parts.values())
     problems, missing = refused(world, text)
     assert problems == [] and missing == [
-        ("demo/io/new.py", "a new file in a folder that is not installed: a patchset makes none"),
         ("demo/gone.py", "no installed file"),
         ("demo/k.py", "a rename of demo/n.py"),
         ("demo/m.py", "the new code reads names that nothing binds there: `unknown` (line 8)"),

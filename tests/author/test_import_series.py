@@ -121,7 +121,7 @@ def test_a_patch_adds_a_file_that_the_next_one_changes(world):
 
 def test_what_cannot_be_imported_is_named_and_only_that_is_done_after_mending(world):
     wrong = diff(SAID, CHECKED).replace("@@ -", "@@ -9", 1).replace(" def load(path, strict=True):", " def load(somewhere):")
-    parts = {"one": ONE, "bad": TWO.replace("loaded", "gone"), "new": NEW.format("demo/io/new.py"), "docs": diff("x\n", "y\n", "a/docs/conf.py")}
+    parts = {"one": ONE, "bad": TWO.replace("loaded", "gone"), "new": diff("x\n", "y\n", "a/demo/gone.py"), "docs": diff("x\n", "y\n", "a/docs/conf.py")}
     folder = quilt(world, **parts, broken=wrong.replace("@@ -", "@@ -1,99 +"), value=diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py"))
     with (folder / "series").open("a") as series:
         series.write("back.patch -R\nabsent.patch\n")
@@ -132,7 +132,7 @@ def test_what_cannot_be_imported_is_named_and_only_that_is_done_after_mending(wo
         "one": "imported", "bad": "not imported", "new": "not imported", "docs": "left out", "broken": "not imported",
         "value": "imported", "back": "not imported", "absent": "not imported",
     }  # fmt: skip
-    assert "no line `print(\"gone\", model)" in found["bad"]["problem"] and "demo/io/new.py: a new file" in found["new"]["problem"]
+    assert "no line `print(\"gone\", model)" in found["bad"]["problem"] and "demo/gone.py: no installed file" in found["new"]["problem"]
     assert "(-R)" in found["back"]["problem"] and "No such file" in found["absent"]["problem"]
     spatch = world.cwd / "patchsets" / "vendor" / "one.spatch"
     spatch.write_text(spatch.read_text() + "\n")

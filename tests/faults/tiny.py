@@ -47,7 +47,7 @@ def sources(folder):
                 '[[variant]]\npackage = "tiny"\nversions = ">=1"\npatches = ["all.spatch"]\n'
             )
             text = "".join(f"--- {path}\n@@ {scope} @@\n-{old}\n+{new}\n\n" for path, scope, old, new in hunks)
-            added = f"+++ tiny/_{name[5:]}.py\n+{ADDED[version]}"
+            added = "".join(f"+++ tiny/{folder}_{name[5:]}.py\n+{ADDED[version]}" for folder in ("", "new/deep/"))
             (here / "all.spatch").write_text(f"For the tests.\n\n{text}{added}")
     return folder
 

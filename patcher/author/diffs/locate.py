@@ -110,21 +110,19 @@ class InstalledSources:
         return located, self._text(_Candidate(path, located, 0, whole=True))
 
     def _added(self, section: Section, parts: Sequence[str]) -> Optional[FileMatch]:
-        """The answer for a file that comes with a folder that a package has; None for any other section."""
+        """The answer for a file that comes with a package that is installed; None for any other section."""
         if section.new is None or _is_beside(parts) or _TEST.fullmatch(parts[-1]):
             return None
         homes = [("/".join(parts[at:]), self._package("/".join(parts[at:]))) for at in range(len(parts) - 1)]
         packages = [(path, located) for path, located in homes if isinstance(located, Located)]
-        for path, located in packages:
-            if not Path(located.site, path).parent.is_dir():
-                continue
+        packages.sort(key=lambda home: not Path(home[1].site, home[0]).parent.is_dir())  # else the commit makes its folder
+        for path, located in packages[:1]:
             match = FileMatch(section, path, located, after=section.new, adds=True)
             if path in self.patched or Path(located.site, path).exists():
                 return match._replace(problem=Message("a file of that name is there already"))
             self.patched[path] = located, section.new
             return match
-        why = Message("a new file in a folder that is not installed: a patchset makes none")
-        return FileMatch(section, left_out=why, shipped=True) if packages else None
+        return None
 
     def _is_shipped(self, section: Section, parts: Sequence[str]) -> bool:
         """Whether the package has the file of a section, or has the folder of one that comes or is in another release.
