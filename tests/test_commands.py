@@ -823,21 +823,8 @@ def test_the_demo_shows_the_whole_story_and_leaves_nothing(tmp_path):
     for text in ("stand-in", "mmengine-0.10.7", "mmengine-0.1.0", "the edit is there", "none more, none less"):
         assert text in done.out
     assert list(temporary.iterdir()) == []
-    done = sitepatch("demo", "--offline", "-v", cwd=tmp_path, TMPDIR=str(temporary))
-    assert done.code == 0, done
-    assert "NOT SO" not in done.out
-    for text in (
-        "the edit is there",
-        "exit code of sitepatch apply is 0",
-        "[rank 1] sitepatch mmengine-ddp-debug: Runner.wrap_model, MMDistributedDataParallel: parameters on {'cpu': 3}, before {'cpu': 3}",
-        "nothing to do",
-        "as before",
-        "none less",
-    ):
-        assert text in done.out
-    assert list(temporary.iterdir()) == []
     told = json.loads(sitepatch("demo", "--offline", "--json", cwd=tmp_path).out)
-    assert told["source"] == "stand-in" and all(proof["ok"] for proof in told["proofs"])
+    assert told["source"] == "stand-in" and len(told["proofs"]) == 8 and all(proof["ok"] for proof in told["proofs"])
 
 
 @pytest.mark.parametrize("words", [["--target", ""], ["--python", " "]])

@@ -63,6 +63,20 @@ def test_a_host_that_has_no_answer_is_unknown(folder):
     assert "found no Python" in found and "install it" in found
 
 
+def test_a_host_that_the_last_play_did_not_come_to_is_unknown(folder):
+    text = json.loads((folder / "fleet/n1.json").read_text())
+    for name, reported in (("n1", "2026-01-02T00:00:01"), ("n2", "2026-01-01T23:59:59")):
+        (folder / f"fleet/{name}.json").write_text(json.dumps({**text, "reported": reported}))
+    (folder / "fleet/play").write_text(json.dumps({"begun": "2026-01-02T00:00:00", "hosts": ["n1", "n2", "n4", "never"]}))
+    hosts = {host["host"]: host for host in json.loads(done(report(folder, "--json"), 1).out)["hosts"]}
+    assert [name for name, host in hosts.items() if host["state"] == "unknown"] == ["n2", "n4", "never"]
+    assert "the last play did not come to this host" in hosts["never"]["problems"][0]
+    assert (hosts["n1"]["state"], hosts["n5"]["state"], list(hosts)) == ("applied", "applied", sorted(hosts))
+    (folder / "fleet/play").write_text('{"begun": 1, "hosts": "n1"}')
+    refused = done(report(folder), 1).err
+    assert "begun: found 1, expected a string" in refused and 'hosts: found "n1", expected a list of strings' in refused
+
+
 # the collection --------------------------------------------------------------------------------------------------------
 def collection():
     """The module that maps answers: it imports nothing of Ansible."""

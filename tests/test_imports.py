@@ -17,7 +17,7 @@ from tools import benchmarks, house
 PACKAGE = Path(patcher.__file__).parent
 HEAVY = {
     "libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess", "platformdirs",
-    "pip_requirements_parser", "patcher.verbs.language", "diff_match_patch",
+    "pip_requirements_parser", "patcher.verbs.language", "diff_match_patch", "tomlkit",
 }  # fmt: skip
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
@@ -92,6 +92,7 @@ def test_the_arrows_between_modules_point_one_way():
         ("packaging", {"installed/versions.py"}),
         ("platformdirs", {"system/cache.py"}),
         ("diff_match_patch", {"text/words.py"}),
+        ("tomlkit", {"author/manifest.py"}),
         ("pip_requirements_parser", {"project/requirements.py"}),
     ],
 )

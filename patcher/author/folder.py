@@ -10,7 +10,7 @@ from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.author.draft import Draft, package_of
-from patcher.author.ranges import with_variant, with_versions
+from patcher.author.manifest import with_imports, with_patch_files, with_variant, with_versions
 from patcher.errors import SitepatchError, UsageError
 from patcher.message import Message
 from patcher.model import Patchset, PatchsetSource
@@ -142,27 +142,23 @@ def _column(texts: Iterable[str]) -> str:
 def more_series_files(
     series: SeriesFolder, patches: Mapping[str, str], paths: Sequence[str], targets: Sequence[PackageRange]
 ) -> Dict[str, str]:
-    """The texts of a series' folder with further patches and ranges, its manifest changed in those lines alone.
-
-    Raises:
-        SitepatchError: the manifest is not written in the usual form.
-    """
-    manifest = series.manifest
-    known = [variant.package for variant in series.patchset.variants]
-    manifest = re.sub(r"^patches\s*=\s*\[[^\]]*\]", lambda _: f"patches = {_column(patches)}", manifest, flags=re.MULTILINE)
+    """The texts of a series' folder with further patches and ranges, its manifest changed in those lines alone."""
+    variants, manifest = series.patchset.variants, series.manifest
+    for number in range(len(variants)):
+        manifest = with_patch_files(manifest, number, list(patches))
+    packages = [variant.package for variant in variants]
     for target in targets:
-        if target.package in known:
-            manifest = with_versions(manifest, known.index(target.package), target.versions)
+        if target.package in packages:
+            manifest = with_versions(manifest, packages.index(target.package), target.versions)
         else:
             manifest = with_variant(manifest, series_variant(target, patches))
-    return {MANIFEST: with_imports(manifest, series.patchset, paths), **patches}
+    return {MANIFEST: with_modules(manifest, series.patchset, paths), **patches}
 
 
-def with_imports(manifest: str, patchset: Patchset, paths: Sequence[str]) -> str:
+def with_modules(manifest: str, patchset: Patchset, paths: Iterable[str]) -> str:
     """The manifest of a patchset, where it names modules to import, with those of further files."""
     modules = dict.fromkeys([*patchset.verify.imports, *filter(None, map(_module, paths))])
-    imports = f"imports = {written_list(modules)}"
-    return re.sub(r"^imports\s*=\s*\[[^\]]*\]", lambda _: imports, manifest, count=1, flags=re.MULTILINE)
+    return with_imports(manifest, list(modules)) if patchset.verify.imports else manifest
 
 
 def own_folder(name: str, patch_dirs: Sequence[AnyPath]) -> Tuple[Path, Patchset]:

@@ -1,20 +1,14 @@
-"""The range of a variant, widened or ended by what was proven, and written into a manifest that else stays as it is."""
+"""The range of a variant, widened or ended by what was proven."""
 
 from __future__ import annotations
 
 import re
 from typing import Iterable, List, Sequence, Tuple
 
-from patcher.errors import SitepatchError
 from patcher.installed.versions import accepts, oldest_first, overlap, says_nothing
-from patcher.message import Message
 from patcher.model import Variant
-from patcher.patchset.toml import written_toml
 
 _CLAUSE = r"(>=|<=|>|<|===|==|!=|~=)\s*(\S+)"
-_TABLE = re.compile(r"[ \t]*\[")
-_VARIANT = re.compile(r"[ \t]*\[\[[ \t]*variant[ \t]*\]\]")
-_VERSIONS = re.compile(r"""(?P<key>[ \t]*versions[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*')""")
 
 
 def widened(versions: str, proven: Sequence[str], failed: Sequence[str] = ()) -> str:
@@ -99,58 +93,3 @@ def overlapping(variants: Sequence[Variant], number: int, versions: str) -> List
     """The other variants of a package whose range overlaps with this range for variant `number`."""
     others = [variant for at, variant in enumerate(variants) if at != number and variant.package == variants[number].package]
     return [variant for variant in others if overlap(variant.versions, versions)]
-
-
-# in the manifest ------------------------------------------------------------------------------------------------------
-def with_versions(manifest: str, number: int, versions: str) -> str:
-    """A manifest with another range in the variant of that index; every other character of it stays.
-
-    Raises:
-        SitepatchError: the line is not written in the usual form.
-    """
-    lines = manifest.splitlines(keepends=True)
-    starts = [at for at, line in enumerate(lines) if _VARIANT.match(line)]
-    for at in range(starts[number] + 1, _end(lines, starts[number])) if number < len(starts) else ():
-        found = _VERSIONS.match(lines[at])
-        if found:
-            lines[at] = f"{found['key']}{written_toml(versions)}{lines[at][found.end() :]}"
-            return "".join(lines)
-    what = Message("variant[{number}]: found no line `versions = ...` below a line [[variant]] of the manifest", number=number)
-    raise SitepatchError(what, "write it there by hand: versions = {versions}", versions=written_toml(versions))
-
-
-def with_patches_list(manifest: str, number: int, names: Sequence[str]) -> str:
-    """A manifest with other `.spatch` files in the variant of that index; every other character of it stays.
-
-    Raises:
-        SitepatchError: they are not written in the usual form.
-    """
-    lists = list(re.finditer(r"^patches[ \t]*=[ \t]*\[[^\]]*\]", manifest, re.MULTILINE))
-    if number >= len(lists):
-        raise SitepatchError("variant[{number}]: found no `patches = [...]` of its own in the manifest", number=number)
-    rows = "".join(f"    {written_toml(name)},\n" for name in names)
-    return f"{manifest[: lists[number].start()]}patches = [\n{rows}]{manifest[lists[number].end() :]}"
-
-
-def with_version(manifest: str, version: str) -> str:
-    """A manifest with another version of the patchset; every other character of it stays."""
-    line = re.compile(r"""^(version[ \t]*=[ \t]*)("[^"\n]*"|'[^'\n]*')""", re.MULTILINE)
-    return line.sub(lambda key: key[1] + written_toml(version), manifest, count=1)
-
-
-def with_variant(manifest: str, variant: str) -> str:
-    """A manifest with a further `[[variant]]`, below the last one; every other character of it stays."""
-    lines = manifest.splitlines(keepends=True)
-    starts = [at for at, line in enumerate(lines) if _VARIANT.match(line)]
-    at = _end(lines, starts[-1]) if starts else len(lines)
-    while at and at < len(lines) and lines[at - 1].lstrip()[:1] in ("", "#"):
-        at -= 1  # comments and blank lines above the table that follows are that table's
-    end = "\r\n" if "\r\n" in manifest else "\n"
-    if at and not lines[at - 1].endswith("\n"):
-        lines[at - 1] += end
-    return "".join([*lines[:at], end, variant.replace("\n", end), *lines[at:]])
-
-
-def _end(lines: Sequence[str], start: int) -> int:
-    """The index of the line at which the table ends that begins at `start`."""
-    return next((at for at in range(start + 1, len(lines)) if _TABLE.match(lines[at])), len(lines))

@@ -12,9 +12,9 @@ import click
 from patcher.author.changed import InstalledFile, find_changed
 from patcher.author.copies import copied
 from patcher.author.draft import Draft, FileEdit
-from patcher.author.folder import PATCHSETS, Head, keep_beside, output_folder, patchset_files, with_imports, write_folder
+from patcher.author.folder import PATCHSETS, Head, keep_beside, output_folder, patchset_files, with_modules, write_folder
+from patcher.author.manifest import with_version
 from patcher.author.pristine import Original, find_originals
-from patcher.author.ranges import with_version
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import Assignment, Wanted
 from patcher.installed.interpreter import Environment
@@ -338,7 +338,7 @@ def _revised(
     if not all(written.values()):
         raise SitepatchError("{name}: nothing is left of it", "remove {folder}", name=outcome.name, folder=old.folder)
     fresh = [edited.file.path for edited in edits if (edited.file.site, edited.file.path) not in old.assignments]
-    manifest = with_version(with_imports(old.files[MANIFEST], patchset, fresh), raised(patchset.version))
+    manifest = with_version(with_modules(old.files[MANIFEST], patchset, fresh), raised(patchset.version))
     changed = {**written, MANIFEST: manifest}
     loose = load_patchset(old.folder, patchset.source, {**old.files, **changed})
     loose = loose._replace(variants=tuple(variant._replace(versions="") for variant in loose.variants))

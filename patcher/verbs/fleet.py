@@ -6,7 +6,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from patcher.errors import UsageError
+from patcher.errors import Location, SitepatchError, UsageError
 from patcher.message import Message, joined
 from patcher.model import OptionValue
 from patcher.patchset.toml import options_text
@@ -21,7 +21,10 @@ from patcher.verbs.styles import Row
 APPLIED, NOTHING, DIFFERS, UNKNOWN = "applied", "nothing", "differs", "unknown"
 """What a host is, beside the states of patchsets: all is as it was applied, nothing is, not as locked, no answer of it."""
 
-_FAILED = Table({"error": Table({"message": string, "hint": string}, other_keys=True)}, other_keys=True)
+_REPORTED = {"reported": string}  # when the role asked, as the file `play` says when it began: text that sorts by time
+_FAILED = Table(
+    {"error": Table({"message": string, "hint": string}, other_keys=True), **_REPORTED}, _REPORTED, other_keys=True
+)
 _STANDING = Table(
     {
         **dict.fromkeys(("name", "version", "state", "digest", "advice"), string),
@@ -37,9 +40,13 @@ _STATUS = Table(
         "files": Items(_FILE),
         "interrupted": Items(Table({"problem": string}, other_keys=True)),
         "damaged": Items(Table({"problem": string, "hint": string}, other_keys=True)),
+        **_REPORTED,
     },
+    _REPORTED,
     other_keys=True,
 )
+_PLAY = Table({"begun": string, "hosts": STRINGS})
+_NOT_REACHED = Message("the last play did not come to this host: what is applied there is not known")
 
 
 class HostPatchset(NamedTuple):
@@ -70,17 +77,35 @@ class Host(NamedTuple):
 def fleet(folder: Path, lock: Optional[Lock] = None) -> List[Host]:
     """The hosts of a directory: HOST.json is an answer of `status`, as it is or as the module patchset_info returns it.
 
+    The role of the collection also writes `play`, the hosts of the last play: those it did not come to are unknown.
+
     Raises:
         UsageError: there is no such directory, or no such file in it.
+        SitepatchError: the file `play` is not as the role writes it.
     """
-    paths = sorted(folder.glob("*.json"))
-    if not paths:
+    paths = {path.stem: path for path in folder.glob("*.json")}
+    begun = _play(folder / "play")
+    if not (paths or begun):
         hint = Message("write one for each host: sitepatch status --json, or the module patchset_info")
         raise UsageError(Message("{folder}: found no files HOST.json", folder=folder), hint)
-    return [_host(path, lock) for path in paths]
+    missing = [Host(host, UNKNOWN, problems=(_NOT_REACHED,)) for host in begun if host not in paths]
+    return sorted([*missing, *(_host(path, begun.get(host, ""), lock) for host, path in paths.items())])
 
 
-def _host(path: Path, lock: Optional[Lock]) -> Host:
+def _play(path: Path) -> Dict[str, str]:
+    """When the last play began, by the hosts that it was for; nothing where no play was told to report."""
+    if not path.is_file():
+        return {}
+    reader = Reader(path)
+    try:
+        fields = reader.read(decode_json(read_file(path)), _PLAY)
+    except ValueError as error:
+        raise SitepatchError.at(Location(str(path)), "is no JSON: {error}", error=error) from error
+    reader.stop(SitepatchError)
+    return dict.fromkeys(fields["hosts"], fields["begun"])
+
+
+def _host(path: Path, begun: str, lock: Optional[Lock]) -> Host:
     origin = Message("{path} is no answer of sitepatch status --json", path=path)
     try:
         top = decode_json(read_file(path))
@@ -92,6 +117,8 @@ def _host(path: Path, lock: Optional[Lock]) -> Host:
     fields = reader.read(answer, _FAILED if failed else _STATUS)
     if reader.problems:
         return Host(path.stem, UNKNOWN, problems=tuple(problem.message for problem in reader.reported))
+    if fields.get("reported", "") < begun:
+        return Host(path.stem, UNKNOWN, problems=(_NOT_REACHED,))
     if failed:
         return Host(path.stem, UNKNOWN, problems=tuple(filter(None, (fields["error"]["message"], fields["error"]["hint"]))))
     return _of_answer(path.stem, fields, lock)

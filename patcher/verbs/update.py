@@ -22,18 +22,17 @@ from patcher.author.folder import (
     write_folder,
     written_list,
 )
-from patcher.author.ranges import ended, overlapping, proven_range, widened, with_patches_list, with_variant, with_versions
+from patcher.author.manifest import with_patch_files, with_variant, with_versions
+from patcher.author.ranges import ended, overlapping, proven_range, widened
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.environment import locate
 from patcher.installed.versions import accepts, is_range, is_version, overlap
-from patcher.message import Message, joined
+from patcher.message import Message
 from patcher.model import FilePatch, HunkText, Located, Patchset, State, Variant
 from patcher.patchset.layers import is_series, patch_name
-from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import paths_of, pick_variants, resolve_options
-from patcher.patchset.toml import written_toml
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import Texts, one_or_more
@@ -218,13 +217,6 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
     for number in changed:
         manifest = with_versions(manifest, number, variants[number].versions)
     manifest = with_variant(manifest, extra) if extra else manifest
-    patchset = load_patchset(outcome.folder, outcome.patchset.source, {MANIFEST: manifest.replace("\r\n", "\n"), **texts})
-    bodies = [item._replace(variants=(), digest="", files={}, prose="") for item in (patchset, outcome.patchset)]
-    if bodies[0] != bodies[1] or patchset.variants[: len(old)] != tuple(variants):
-        by_hand = "write by hand: versions = {versions}"
-        lines = (Message(by_hand, versions=written_toml(variants[number].versions)) for number in changed)
-        problem = Message("is not written in the usual form, so it cannot be changed without harm")
-        raise SitepatchError.at(Location(str(outcome.folder / MANIFEST)), problem, joined("\n", lines))
     patchset = write_folder(outcome.folder, {MANIFEST: manifest, **texts}, replace=True)
     ranges = tuple((old[number].package, old[number].versions, variants[number].versions) for number in changed)
     return outcome._replace(patchset=patchset, ranges=ranges, written=True)
@@ -338,7 +330,7 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
     outcome = outcome._replace(added=spatch, notes=tuple(notes))
     names = [spatch if patch_name(name) == drifted else name for name in _spatches(nearest, outcome.folder)]
     if drifted and nearest.versions == f"=={release}":  # the variant that is being made
-        manifest = with_patches_list(patchset.files[MANIFEST], tried.variant, names)
+        manifest = with_patch_files(patchset.files[MANIFEST], tried.variant, names)
         return outcome._replace(
             patchset=write_folder(outcome.folder, {**files, MANIFEST: manifest}, replace=True), written=True
         )

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from patcher.author.ranges import ended, widened, with_variant, with_versions
+from patcher.author.ranges import ended, widened
 from tests.author.world import FILES, M, World
 from tests.command import done
 from tests.index import Index
@@ -274,11 +274,3 @@ def test_a_bound_moves_to_what_is_proven(versions, proven, failed, expected):
 )
 def test_a_range_ends_on_the_side_that_is_not_known_to_hold(versions, version, known, expected):
     assert ended(versions, version, known) == expected
-
-
-def test_line_ends_and_what_lies_around_stay():
-    text = "[[variant]]\r\nversions = '>=1' # a\r\n[[variant]]\r\nversions='' # b\r\n\r\n# of verify\r\n[verify]\r\n"
-    assert with_versions(text, 1, "<1") == text.replace("versions=''", 'versions="<1"')
-    assert with_variant(text, "[[variant]]\nx = 1\n") == text.replace(
-        "# b\r\n", "# b\r\n\r\n[[variant]]\r\nx = 1\r\n"
-    )
