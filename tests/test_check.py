@@ -1,6 +1,8 @@
 """`sitepatch check`: would it apply here, would it apply to other releases; the real pip asks an index of our own."""
 
+import base64
 import contextlib
+import hashlib
 import json
 import os
 import pty
@@ -15,6 +17,7 @@ from pathlib import Path
 import click
 import pytest
 
+from patcher.engine.engine import rewrite
 from patcher.errors import SitepatchError
 from patcher.installed.index import Listing
 from patcher.installed.interpreter import discover
@@ -22,7 +25,7 @@ from patcher.installed.versions import accepts, matching_versions, newest, oldes
 from patcher.model import Located, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
-from patcher.patchset.removal import can_go, when_released, when_upstream
+from patcher.patchset.removal import can_go, upstream_patch, when_released, when_upstream
 from patcher.patchset.sources import resolve_options
 from patcher.verbs.console import Console
 from patcher.verbs.demo import fixtures, lay_out
@@ -251,6 +254,7 @@ def test_a_release_with_which_a_patchset_can_go_is_named_and_is_no_failure(check
         ("upstream: it asks safely", True, ""),
         ("upstream asks safely", True, ""),
         ("upstreams differ", False, ""),
+        ("upstream demo-upstream/ask-safely: it asks safely", False, ""),
         ("demo-lite >=3: it asks safely", False, "demo-lite >=3"),
         ("demo >=3,<4", False, "demo >=3,<4"),
         ("demo >=3, which asks safely", False, ""),
@@ -265,8 +269,37 @@ def test_what_of_remove_when_a_program_reads(patchsets, text, upstream, released
 
 def test_a_program_reads_when_a_built_in_patchset_can_go():
     every = [load_patchset(path.parent, "built in") for path in Path(builtin_dir()).glob("*/patchset.toml")]
-    assert [one.name for one in every if not when_upstream(one) and not when_released(one)] == []
+    assert [one.name for one in every if not when_upstream(one) and not when_released(one) and not upstream_patch(one)[0]] == []
     assert [one.name for one in every if not one.provenance.get("bug")] == []
+    named = {one.name: upstream_patch(one) for one in every if upstream_patch(one)[0]}
+    assert named == {"mmengine-ddp-device": ("mmengine-upstream", "ddp-on-the-cpu")}
+    for patchset in every:
+        if patchset.name in named:
+            series, name = named[patchset.name]
+            (variant,) = load_patchset(ROOT / "fixtures/upstream" / series, "built in").variants
+            patches = [patch for patch in variant.patches if Path(patch.hunks[0].origin).stem == name]
+            files = {path for patch in patchset.variants[0].patches for path in patch.paths}
+            assert patches and {path for patch in patches for path in patch.paths} <= files, "what is fetched of a release is enough to say"
+
+
+def test_a_patchset_with_helpers_can_go_where_a_release_has_the_patch_for_upstream_that_it_names(tmp_path):
+    def answered(site):
+        answer = json.loads(sitepatch("check", "mmengine-ddp-device", "--against", site, "--json", cwd=site).out)
+        return answer["releases"][0].get("upstream_since")
+
+    lay_out("mmengine-0.10.7", tmp_path / "released")
+    assert answered(tmp_path / "released") is None
+    lay_out("mmengine-0.10.7", tmp_path / "merged")
+    (record,) = (tmp_path / "merged").glob("*.dist-info/RECORD")
+    (variant,) = load_patchset(ROOT / "fixtures/upstream/mmengine-upstream", "built in").variants
+    for patch in variant.patches:
+        if "ddp-on-the-cpu" in patch.hunks[0].origin:
+            path = tmp_path / "merged" / patch.paths[0]
+            data = rewrite(path.read_bytes(), patch.hunks, {}).data
+            path.write_bytes(data)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            record.write_text(re.sub(f"(?m)^{re.escape(patch.paths[0])},.*$", f"{patch.paths[0]},sha256={digest},{len(data)}", record.read_text()))
+    assert answered(tmp_path / "merged") == {"mmengine-ddp-device": "mmengine 0.10.7"}
 
 
 def test_a_release_of_each_distribution_of_a_package_counts(patchsets):

@@ -348,6 +348,19 @@ def test_a_rank_that_leaves_its_card_for_the_cpu_warns_and_one_that_is_told_to_d
         assert (line["idle"], line["visible"]) == (idle, {"GCU_VISIBLE_DEVICES": "1"})
 
 
+@pytest.mark.parametrize(("movable", "meta", "moved"), [(False, False, True), (True, False, False), (False, True, False)])
+def test_fsdp_is_given_the_model_on_the_card_that_it_cannot_move_it_to(module, monkeypatch, movable, meta, moved):
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    made = module(gcu=card())
+    made.set_device(1)
+    made.torch._has_compatible_shallow_copy_type = lambda here, there: movable
+    empty, made.torch.empty = made.torch.empty, lambda _, device="cpu": empty(_, device)
+    there = SimpleNamespace(parameters=lambda: iter([SimpleNamespace(is_meta=meta)]), to=lambda device: f"on {device.type}:{device.index}")
+    registry = SimpleNamespace(build=lambda _, default_args: default_args["module"])
+    strategy = patched("fsdp", os=os, MODEL_WRAPPERS=registry).FSDPStrategy
+    assert strategy._wrap_model(SimpleNamespace(model_wrapper={}), there) == ("on gcu:1" if moved else there)
+
+
 def test_autocast_lets_the_device_through_and_no_other(module):
     module(gcu=card())
     torch = SimpleNamespace(autocast=lambda **more: contextlib.nullcontext())

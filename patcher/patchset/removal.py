@@ -1,18 +1,30 @@
-"""What a program can check of `remove_when`: the change is upstream in a release, or a certain release is there."""
+"""What a program can check of `remove_when`: a release has the change, or a patch for upstream; or it is a certain one."""
 
 from __future__ import annotations
 
 import re
+from typing import Tuple
 
 from patcher.installed.versions import accepts, is_range, is_version
 from patcher.model import Patchset
 
+_PATCH = re.compile(r"upstream ([a-z0-9][a-z0-9-]*)/([A-Za-z0-9][A-Za-z0-9_-]*): .*", re.DOTALL)
 _RELEASE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*([<>=!~][^:]*)(?::.*)?", re.DOTALL)
 
 
 def when_upstream(patchset: Patchset) -> bool:
     """Whether a patchset can go where all its hunks answer *upstream*."""
-    return re.match(r"upstream\b", patchset.provenance.get("remove_when", "")) is not None
+    text = patchset.provenance.get("remove_when", "")
+    return re.match(r"upstream\b", text) is not None and not _PATCH.fullmatch(text)
+
+
+def upstream_patch(patchset: Patchset) -> Tuple[str, str]:
+    """The series of `fixtures/upstream` and its patch with which a patchset can go; ("", "") where `remove_when` names none.
+
+    For a patchset that inserts helpers of its own: no release will have those, so its hunks never answer *upstream*.
+    """
+    named = _PATCH.fullmatch(patchset.provenance.get("remove_when", ""))
+    return (named.group(1), named.group(2)) if named else ("", "")
 
 
 def when_released(patchset: Patchset) -> str:

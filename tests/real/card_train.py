@@ -5,6 +5,7 @@ A way is `plain` (DDP of torch, without MMEngine) or one of ddp_train.py's, with
     full      two epochs, validation, checkpoints, workers, pinned memory
     amp       AmpOptimWrapper, in fp16; with `bf16` in that
     sync      sync_bn="torch"
+    calls     the model calls .cuda(), as people's code does
     ema       EMAHook, of whose averages the sum is said
     resume    two epochs, of which the second is trained by a Runner of its own from the checkpoint of the first
     cpu       plain: on the CPU, with gloo
@@ -18,6 +19,7 @@ A way is `plain` (DDP of torch, without MMEngine) or one of ddp_train.py's, with
 The card is `gcu`, or what the variable CARD names.
 """
 
+import contextlib
 import importlib
 import os
 import sys
@@ -29,6 +31,7 @@ from mmengine.device import utils as device_utils
 from mmengine.evaluator import BaseMetric
 from mmengine.registry import METRICS
 from mmengine.runner import runner as runner_module
+from torch.distributed.fsdp import FullyShardedDataParallel
 
 CARD = os.environ.get("CARD", "gcu")
 BOTH = "cpu:gloo,gcu:eccl"
@@ -47,6 +50,11 @@ class Guess(BaseMetric):
 
     def compute_metrics(self, results):
         return {"guess": sum(results)}
+
+
+class Calls(Toy):
+    def forward(self, inputs, targets, mode="tensor"):
+        return super().forward(inputs.cuda(), targets.cuda(), mode)
 
 
 def full(common):
@@ -74,6 +82,8 @@ def change(words, *, again=False):
             say(">>> 参数设备分布:", {str(each.device) for each in common["model"].parameters()})
         if "full" in words:
             full(common)
+        if "calls" in words:
+            common["model"] = Calls()
         if "amp" in words:
             common["optim_wrapper"]["type"] = "AmpOptimWrapper"
         if "ema" in words:
@@ -156,7 +166,9 @@ def attempt(text, rank):
         model = plain(rank, words) if way == "plain" else wrapped(way, words, rank)
         device = str(next(model.parameters()).device)
         backend = torch.distributed.get_backend()
-        say("trained", text, rank, digest(model.module.named_parameters()), device, backend, model.device_ids)
+        with FullyShardedDataParallel.summon_full_params(model) if way == "fsdp" else contextlib.nullcontext():
+            weights = digest(model.module.named_parameters())
+        say("trained", text, rank, weights, device, backend, getattr(model, "device_ids", None))
     except Exception as error:
         traceback.print_exc()
         say("failed", text, rank, f"{type(error).__name__}: {error}".splitlines()[0][:300])

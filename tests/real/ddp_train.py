@@ -55,7 +55,7 @@ def process_group(way, rank):
 
 STRATEGIES = {
     "flexible": {"type": "DDPStrategy"},
-    "fsdp": {"type": "FSDPStrategy"},
+    "fsdp": {"type": "FSDPStrategy", "model_wrapper": {"type": "MMFullyShardedDataParallel", "sync_module_states": True}},
     "deepspeed": {"type": "DeepSpeedStrategy", "train_micro_batch_size_per_gpu": 4},
     "flexible-alone": {"type": "SingleDeviceStrategy"},
 }

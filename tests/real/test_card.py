@@ -155,6 +155,39 @@ def facts(out):
 
 
 @slow
+def test_fsdp_shards_on_the_card_and_ends_with_the_weights_of_the_cpu(carded):
+    """FSDP itself refuses the CPU, so that these are DDP's. Where the script has started the group, MMEngine gets as far as FSDP."""
+    found, _ = train(carded, "fsdp", "fsdp+both")
+    assert found["fsdp", 1] == "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"
+    assert found["fsdp+both", 1].startswith("RuntimeError: Attempted to call `variable.set_data(tensor)`, but "), found
+    apply(carded, NAME, "--set", "device=cpu")
+    cpu, _ = train(carded, "flexible")
+    assert cpu["flexible", 0][1] == "cpu"
+    apply(carded, NAME, "--set", "device=auto")
+    found, out = train(carded, "fsdp", "fsdp+both", "fsdp+amp")
+    assert found == {(way, rank): [cpu["flexible", 0][0], f"gcu:{rank}", BOTH, "None"] for way, rank in found}
+    assert "scales fsdp+amp 1 True" in out
+
+
+@slow
+def test_code_of_ones_own_that_calls_cuda_is_named_with_its_line(carded):
+    """No patchset cures that; without one the start of the group fails before."""
+    found, _ = train(carded, "direct+calls")
+    assert found["direct+calls", 1] == "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"
+    apply(carded, NAME)
+    found, out = train(carded, "direct+calls")
+    assert found["direct+calls", 1] == "AssertionError: Torch not compiled with CUDA enabled"
+    answer, code = told(out)
+    (finding,) = answer["findings"]
+    assert (code, finding["symptom"], answer["cure"]) == (1, "built-without-accelerator", "")
+    lines = [line.strip() for line in out.splitlines()]
+    own = [number for number, line in enumerate(lines) if line.startswith("File ") and "/site-packages/torch" not in line]
+    last = max(number for number in own if number < lines.index("AssertionError: Torch not compiled with CUDA enabled"))
+    assert lines[last + 1] == "return super().forward(inputs.cuda(), targets.cuda(), mode)", "the advice names that line"
+    assert "the last line of the traceback that is not torch's own says where" in finding["advice"]
+
+
+@slow
 def test_ddp_of_torch_alone_ends_with_the_weights_of_the_cpu(carded):
     found, _ = train(carded, "plain", "plain+cpu")
     assert_trained_on_the_card(found, "plain")

@@ -250,6 +250,15 @@ def test_two_ranks_train_on_a_card_that_mmengine_does_not_know(carded):
     assert commands == 2, "with the device where the text or what is installed names it"
 
 
+@slow
+@cures("fsdp-on-a-private-device")
+def test_fsdp_takes_a_model_to_a_private_device(carded):
+    _, out = train(carded, "fsdp+both")
+    assert len(list(cured(of(carded), {"fsdp-on-a-private-device": out}, "mmengine-device"))) == 1
+    found, _ = train(carded, "fsdp+both")
+    assert [found["fsdp+both", rank][1] for rank in (0, 1)] == ["gcu:0", "gcu:1"]
+
+
 def job(environment, code):
     """A file for a program: what fails then quotes its lines."""
     path = environment.cwd / f"job{abs(hash(code))}.py"

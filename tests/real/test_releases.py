@@ -124,7 +124,7 @@ def test_mmengine(real_cache, distribution, version):
     assert states(answers("mmengine-ddp-device", version, files)) == {**guard, **starts}
     device = states(answers("mmengine-device", version, files))
     changed = {path for (path, _), found in device.items() if any(state is State.APPLICABLE for state, _ in found)}
-    since = {strategy[0]: (0, 8), "mmengine/logging/logger.py": (0, 7), "mmengine/dist/dist.py": (0, 7, 3)}
+    since = {strategy[0]: (0, 8), "mmengine/_strategy/fsdp.py": (0, 8), "mmengine/logging/logger.py": (0, 7), "mmengine/dist/dist.py": (0, 7, 3)}
     checkpoint = "mmengine/runner/checkpoint.py"
     assert states(answers("mmengine-checkpoint-load", version, files)) == {
         (checkpoint, scope): [once] for scope in ("load_from_local", "<module>")
@@ -137,7 +137,7 @@ def test_mmengine(real_cache, distribution, version):
         (packages, "get_installed_path"): [by_function, once, (State.APPLICABLE, 2)],
         (packages, "package2module"): [by_function, once],
     }
-    elsewhere = {packages, *(f"mmengine/_strategy/{name}.py" for name in ("single_device", "fsdp", "deepspeed", "colossalai")), checkpoint}
+    elsewhere = {packages, *(f"mmengine/_strategy/{name}.py" for name in ("single_device", "deepspeed", "colossalai")), checkpoint}
     changing = {path for path in TARGETS["mmengine"] if number >= since.get(path, ())} - elsewhere
     assert changed == {*changing, "mmengine/_sitepatch_device.py"}
     together(["mmengine-ddp-device", "mmengine-ddp-debug"], version, files)

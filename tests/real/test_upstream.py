@@ -89,9 +89,12 @@ def test_the_patch_for_ddp_on_the_cpu_was_tried_as_its_text_says(environment):
     ways = ["direct", "config", "flexible"]
     found, _ = train_on_the_cpu(environment, 2, "--group", *ways)
     assert {words[0] for words in found.values()} == {"failed"} and "device_ids" in found["direct", 0][1]
+    found, _ = train_on_the_cpu(environment, 2, *ways)
+    assert {words[0] for words in found.values()} == {"failed"} and "_cuda_setDevice" in found["direct", 0][1]
     apply(environment)
-    found, _ = train_on_the_cpu(environment, 2, "--group", *ways)
-    assert_trained_alike(found)
+    for group in (["--group"], []):
+        found, _ = train_on_the_cpu(environment, 2, *group, *ways)
+        assert_trained_alike(found)
 
 
 @slow

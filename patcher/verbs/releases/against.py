@@ -17,12 +17,15 @@ from patcher.installed.versions import accepts, is_range, is_version, matching_v
 from patcher.message import Message, joined, one_line
 from patcher.model import Located, Patchset, Plan, Requested, State
 from patcher.patchset.layers import is_series
-from patcher.patchset.removal import can_go
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import BUILT_IN
+from patcher.patchset.removal import can_go, upstream_patch
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.planner.assignments import update_hint
 from patcher.planner.survey import make_plan
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import listed
+from patcher.verbs.demo import fixtures_dir
 from patcher.verbs.place import SILENT, Events
 from patcher.verbs.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
 from patcher.verbs.releases.outcome import (
@@ -225,7 +228,7 @@ def _outcomes(
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
             outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
         else:
-            outcome = try_release(requested, Located(package, str(folder), name, version, ""))
+            outcome = _with_patch(requested, Located(package, str(folder), name, version, ""))
             hint = update_hint(requested, name, version) if version == newest_outside.get(name) else ""
             outcome = outcome if inside else outcome._replace(hint=outcome.hint or hint)
         yanked = isinstance(listing, Listing) and version in listing.yanked
@@ -273,13 +276,22 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     return ReleaseOutcome(distribution, version, word, places, diffs=tuple(diffs), answers=answers, patches=patches)
 
 
+def _with_patch(requested: Requested, release: Located) -> ReleaseOutcome:
+    """The outcome for a release, and whether that has the patch for upstream which `remove_when` names."""
+    outcome, (series, name) = try_release(requested, release), upstream_patch(requested.patchset)
+    if not series:
+        return outcome
+    patches = try_release(Requested(load_patchset(fixtures_dir() / "upstream" / series, BUILT_IN), {}), release).patches
+    return outcome._replace(has_patch=(name, State.UPSTREAM.value) in [(patch.name, patch.word) for patch in patches])
+
+
 def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[ReleaseOutcome]:
     """What a patchset does to the packages in directories."""
     for folder in folders:
         env = discover(None, folder)
         for package, variants in pick_variants(requested.patchset).items():
             paths = [path for variant in variants for patch in variant.patches for path in patch.paths]
-            outcome = try_release(requested, locate(env, package, paths))
+            outcome = _with_patch(requested, locate(env, package, paths))
             yield outcome._replace(version=outcome.version or folder)
 
 

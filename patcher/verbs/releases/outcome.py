@@ -43,6 +43,7 @@ class ReleaseOutcome(NamedTuple):
     `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are the
     files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one line.
     `answers` are those about each hunk, none where the release was not looked at; `patches` what each patch of a series is.
+    `has_patch`: whether it has the patch for upstream that the patchset's `remove_when` names.
     """
 
     distribution: str
@@ -55,6 +56,7 @@ class ReleaseOutcome(NamedTuple):
     diffs: Tuple[FileDiff, ...] = ()
     answers: Tuple[Answer, ...] = ()
     patches: Tuple[PatchState, ...] = ()
+    has_patch: bool = False
 
     @property
     def failed(self) -> bool:

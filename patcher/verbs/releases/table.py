@@ -167,11 +167,12 @@ def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
 def upstream_since(checked: Checked) -> Dict[str, str]:
     """What can go, the patchset or patches of a series, and since which of the releases that were looked at.
 
-    The last release has it itself, or is one that the patchset's `remove_when` names.
+    The last release has it itself, or the patch or the version that the patchset's `remove_when` names.
     """
     since: Dict[str, str] = {}
     for release in (outcome for outcome in checked.outcomes if outcome.answers):
-        for name, word in [(patch.name, patch.word) for patch in release.patches] or [(checked.patchset.name, release.word)]:
+        own = State.UPSTREAM.value if release.has_patch else release.word
+        for name, word in [(patch.name, patch.word) for patch in release.patches] or [(checked.patchset.name, own)]:
             if word != State.UPSTREAM.value:
                 since.pop(name, None)
             else:

@@ -7,7 +7,7 @@ missing, since every tensor is a CPU tensor under another label. What is real is
 parameter is on, what autograd, DDP and torch.distributed do with tensors of a device that torch itself has no kernel for,
 and what they refuse. `eccl` (`mccl` for musa) is gloo under another name, for such tensors alone.
 
-Tried on torch 2.13 (CPU build), with DDP and with MMEngine's Runner. Not there: LSTM, GRU, sparse tensors, FSDP, inductor.
+Tried on torch 2.13 (CPU build), with DDP, FSDP and MMEngine's Runner. Not there: LSTM, GRU, sparse tensors, inductor.
 """
 
 import contextlib
@@ -261,7 +261,10 @@ class _Stream:
     def wait_stream(self, stream):
         """Nothing is under way: every kernel has ended when its call returns."""
 
-    wait_event = record_event = synchronize = wait_stream
+    def synchronize(self, *_):
+        """Likewise."""
+
+    record = wait = wait_event = record_event = synchronize
 
 
 def _module():
@@ -321,6 +324,22 @@ def _library(namespace, key):
     return _libraries[-1]
 
 
+def _resized_storages():
+    """FSDP frees the memory of whole parameters, and asks whether it is there, by the size of a storage: that alone changes."""
+    kind, record = torch.UntypedStorage, torch.Tensor.record_stream
+    resize, nbytes = kind.resize_, kind.nbytes
+
+    def resized(storage, size):
+        if storage.device.type != NAME:
+            return resize(storage, size)
+        storage.size_on_card = size
+        return storage
+
+    kind.resize_ = resized
+    kind.nbytes = lambda storage: storage.size_on_card if hasattr(storage, "size_on_card") else nbytes(storage)
+    torch.Tensor.record_stream = lambda tensor, stream: None if _on_card(tensor) else record(tensor, stream)
+
+
 def _copied_storages():
     """A storage is cloned and moved as the tensor of its bytes: torch's own way copies by a null pointer (EMA, resume)."""
     kind = torch.UntypedStorage
@@ -339,6 +358,7 @@ def _copied_storages():
 
 def _setup():
     _copied_storages()
+    _resized_storages()
     _setup_privateuseone_for_python_backend(NAME, backend_module=_module())
     everything = _library("_", "")
     everything.fallback(_everything, "PrivateUse1")
