@@ -707,6 +707,30 @@ def test_what_was_tried_again_is_no_error(known, error, rest):
     assert not read_text(known, error).ok and read_text(known, error + rest + "Epoch 2\n").ok
 
 
+def test_what_was_tried_again_and_fails_later_is_an_error(known):
+    error, rest = "[rank0]: RuntimeError: CUDA error: out of memory\n", "".join(f"[rank0]: step {step}\n" for step in range(9))
+    reader = LogReader("log", known.patterns)
+    reader.feed(f"{error}[rank0]: Retrying in 5 seconds (attempt 1 of 3)\n{rest}".encode())
+    assert known.outcome([reader.log()]).ok
+    reader.feed(f"{error}{rest}".encode())  # each line is like one before
+    assert [(each.line, each.number) for each in known.outcome([reader.log()]).findings] == [(12, 1)]
+
+
+def test_what_is_tried_again_in_the_next_block_is_no_error(known):
+    error, retried = "[rank0]: RuntimeError: CUDA error: out of memory\n", "[rank0]: Retrying in 5 seconds\n"
+    reader = LogReader("log", known.patterns)
+    for block in (retried * 3, error, retried + "[rank0]: step 1\n"):
+        reader.feed(block.encode())
+    assert known.outcome([reader.log()]).ok
+
+
+def test_a_line_that_was_seen_before_goes_on_with_the_next_block(known):
+    reader = LogReader("log", known.patterns)
+    for block in ("INFO of the machine: GPU has fallen off\n" * 9, "INFO of the machine: GPU has fallen off\n" * 9, "the bus\n"):
+        reader.feed(block.encode())
+    assert [(each.line, each.number) for each in reader.log().sightings] == [(18, 1)]
+
+
 def test_an_error_that_a_text_merely_speaks_of_is_mentioned_and_nothing_is_wrong(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     title = "Fix AssertionError: libcuda.so cannot found!\n"
