@@ -147,16 +147,18 @@ class LogReader:
             del lines[-1], shapes[-1]
         looks = list(map(self._signs.settled.get, shapes))
         self._words = self._signs.words
-        if looks.count(()) == len(looks) and not self._reads_on(number):  # nothing is in them, and the next block may go on
+        if looks.count(()) == len(looks):
             self._end_paragraph()
-            lines, looks, number = lines[-1:], [None], number + len(lines) - 1
+            if not self._reads_on(number):  # nothing is in them, and the next block may go on
+                lines, looks, number = lines[-1:], [None], number + len(lines) - 1
         elif None in looks:
             unknown = [line for line, look in zip(lines, looks) if look is None]
             known = {alike for alike, look in zip(shapes, looks) if look}
             text = wording(b"".join([*(line.text for line in self._paragraph.lines), *unknown, *known]))
             self._words = list(filter(text.__contains__, self._signs.words))
-            if not self._words and not self._reads_on(number):
+            if not self._words:
                 self._end_paragraph()
+            if not self._words and not self._reads_on(number):
                 self._settle(shapes)
                 end = len(block) - _BEFORE
                 skipped = block.count(b"\n", 0, end) + 1 if end > 0 else 0
