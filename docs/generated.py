@@ -15,7 +15,7 @@ from typing import Any, Iterable, List, Mapping, Sequence, Tuple
 import click
 
 import patcher
-from patcher.diagnosis.patterns import with_tools
+from patcher.diagnosis.signs import with_tools
 from patcher.model import Symptom
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir

@@ -85,6 +85,7 @@ _SPOKEN = {
     "part": _FIRST,
     "labelled": _FIRST,
     "label": _FIRST,
+    "term": _FIRST,
     "note": _SECOND,
     "notes": _SECOND,
 }

@@ -16,9 +16,8 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from patcher.diagnosis.conclusions import is_wrong
+from patcher.diagnosis.conclusions import NOTES, is_wrong
 from patcher.diagnosis.files import read_log
-from patcher.diagnosis.rank import NOTES
 from patcher.diagnosis.runs import find_runs
 from patcher.diagnosis.table import WIDTH, heading, table, well
 from patcher.errors import UsageError

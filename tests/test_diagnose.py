@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from patcher.diagnosis import content, errors, files, patterns
+from patcher.diagnosis import files, signs
 from patcher.diagnosis.failures import Failure, FailureReader, Traceback, with_tracebacks
 from patcher.diagnosis.files import log_files, read_log
 from patcher.diagnosis.log import LogReader
-from patcher.diagnosis.words import Worded, form
+from patcher.diagnosis.words import wording
 from patcher.errors import UsageError
 from patcher.text.listed import ranks
 from patcher.verbs import diagnose as verb
@@ -176,9 +176,9 @@ def test_pieces_of_any_size_give_the_same(known, size):
 @pytest.mark.parametrize("noise", ["KeyError: 'LOCAL_RANK'", "RuntimeError: The server socket has failed to ", REFUSED[12:90]])
 def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch, noise):
     """A line without end in which a mark stands everywhere: how many bytes are searched in all."""
-    looked, is_in, place = [], patterns.Compiled.is_in, patterns.Compiled.place
-    monkeypatch.setattr(patterns.Compiled, "is_in", lambda self, text: looked.append(len(text)) or is_in(self, text))
-    monkeypatch.setattr(patterns.Compiled, "place", lambda self, text: looked.append(len(text)) or place(self, text))
+    looked, is_in, place = [], signs.Compiled.is_in, signs.Compiled.place
+    monkeypatch.setattr(signs.Compiled, "is_in", lambda self, text: looked.append(len(text)) or is_in(self, text))
+    monkeypatch.setattr(signs.Compiled, "place", lambda self, text: looked.append(len(text)) or place(self, text))
 
     def searched(size):
         looked.clear()
@@ -200,8 +200,8 @@ SHAPES = {
 @pytest.mark.parametrize("line", SHAPES.values(), ids=SHAPES)
 def test_lines_that_differ_in_numbers_alone_are_looked_at_once(known, monkeypatch, line):
     """What is expensive is done for each shape, however many lines have it; what is seen in them is counted all the same."""
-    looked, look = [], content.ParagraphReader._look
-    monkeypatch.setattr(content.ParagraphReader, "_look", lambda self, *given: looked.append(given) or look(self, *given))
+    looked, look = [], signs.SignReader._look
+    monkeypatch.setattr(signs.SignReader, "_look", lambda self, *given: looked.append(given) or look(self, *given))
     text = "".join(line.format(n=n, rank=n % 8) for n in range(1000, 9000))
     log = read_log("log", io.BytesIO(text.encode()), known.patterns)
     assert len(looked) <= 2 and log.lines == 8000
@@ -235,13 +235,12 @@ def test_what_other_digits_make_another_error_is_looked_at_again(known):
     assert [(each.line, each.number) for each in read_log("log", io.BytesIO(pair.encode()), known.patterns).sightings] == [(10, 1)]
 
 
-def test_an_expression_finds_the_same_with_its_words_and_without(known):
+def test_each_line_that_has_a_form_has_one_of_its_words(known):
     lines = [line.encode() for heading, text in sections("errors", "cuda", "reported", "issues", "issues-innocent", "innocent") for line in text.splitlines()]
-    expressions = [each for each in vars(errors).values() if isinstance(each, Worded)]
-    assert len(expressions) >= 4 and len(lines) > 500
-    for expression in expressions:
-        found = [line for line in lines if expression._expression.search(line)]
-        assert found == [line for line in lines if expression.search(line, form(line))] and found
+    assert len(signs.FORMS) >= 4 and len(lines) > 500
+    for form in signs.FORMS:
+        found = [line for line in lines if form.expression.search(line)]
+        assert found == [line for line in found if any(word in wording(line) for word in form.words)] and found
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -708,6 +707,30 @@ def test_what_was_tried_again_is_no_error(known, error, rest):
     assert not read_text(known, error).ok and read_text(known, error + rest + "Epoch 2\n").ok
 
 
+def test_what_was_tried_again_and_fails_later_is_an_error(known):
+    error, rest = "[rank0]: RuntimeError: CUDA error: out of memory\n", "".join(f"[rank0]: step {step}\n" for step in range(9))
+    reader = LogReader("log", known.patterns)
+    reader.feed(f"{error}[rank0]: Retrying in 5 seconds (attempt 1 of 3)\n{rest}".encode())
+    assert known.outcome([reader.log()]).ok
+    reader.feed(f"{error}{rest}".encode())  # each line is like one before
+    assert [(each.line, each.number) for each in known.outcome([reader.log()]).findings] == [(12, 1)]
+
+
+def test_what_is_tried_again_in_the_next_block_is_no_error(known):
+    error, rest = "[rank0]: RuntimeError: CUDA error: out of memory\n", "[rank0]: Retrying in 5 seconds\n" + "[rank0]: step 1\n" * 5
+    reader = LogReader("log", known.patterns)
+    for block in (rest, error, rest):  # the last one is like the first
+        reader.feed(block.encode())
+    assert known.outcome([reader.log()]).ok
+
+
+def test_a_line_that_was_seen_before_goes_on_with_the_next_block(known):
+    reader = LogReader("log", known.patterns)
+    for block in ("INFO of the machine: GPU has fallen off\n" * 9, "INFO of the machine: GPU has fallen off\n" * 9, "the bus\n"):
+        reader.feed(block.encode())
+    assert [(each.line, each.number) for each in reader.log().sightings] == [(18, 1)]
+
+
 def test_an_error_that_a_text_merely_speaks_of_is_mentioned_and_nothing_is_wrong(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     title = "Fix AssertionError: libcuda.so cannot found!\n"
@@ -765,6 +788,8 @@ def test_what_is_reported(tmp_path):
     assert first == "applicable  ddp-refuses-device-ids  job.log:1, ranks 0-2,5, 4 lines"
     assert [line.split()[0] for line in details] == ["[rank0]:", "it", "cured", "hint:"]
     assert run == f"run  sitepatch apply {DEVICE} --target {site.path}"
+    chinese = site("diagnose", "job.log", SITEPATCH_LANG="zh").out.splitlines()
+    assert chinese[-1] == f"运行  sitepatch apply {DEVICE} --target {site.path}"
 
 
 def test_an_escape_sequence_is_drawn(tmp_path):

@@ -21,7 +21,6 @@ _WATCHDOG = b"Watchdog caught collective operation timeout: Work"  # of NCCL, wh
 _FIRST, _OTHERS = (b"Root Cause (first observed failure):", b"Root Cause:"), b"Failures:"
 _BELOW = b"Other Failures:"
 MARKS = (_TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *CHAINED)
-_MARK = re.compile(b"|".join(map(re.escape, MARKS)))
 _FRAME = re.compile(rb'File \\?"([^"]+?)\\?", line (\d+)(?:, in ([^\s\\]+))?')
 _FIELD = re.compile(rb"\b(time|host|rank|exitcode|error_file|traceback|msg) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?")
 _RECORDED = re.compile(  # torch 1.9: all that the error file has
@@ -132,9 +131,9 @@ class FailureReader:
             the traceback that the line ends, of whichever rank, if it does.
         """
         self._line, self._ended_now = number, None
-        mark = _MARK.search(line)
-        if mark or self.reads_on:
-            self._read(line, mark[0] if mark else b"")
+        marks = [mark for mark in MARKS if mark in line]
+        if marks or self.reads_on:
+            self._read(line, min(marks, key=line.find, default=b""))
         return self._ended_now
 
     def _read(self, line: bytes, mark: bytes) -> None:

@@ -1,6 +1,6 @@
 """A stream of bytes in pieces -> blocks of its lines; and lines put together.
 
-What people paste is wrapped by a terminal, quoted, or in a table: `Paragraph` holds the lines that may be one.
+What people paste is wrapped by a terminal, quoted, or in a table: a `Paragraph` holds the lines that may be one.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Paragraph:
 
     def goes_on(self, line: Line) -> bool:
         """Whether a line can be the rest of those before: all but the last line of a wrapped text are about as wide."""
-        if not self.lines or self._size > _MOST or line.number > self.lines[-1].number + 1:
+        if not self.lines or self._size > _MOST or line.number > self.lines[-1].number + 1 or begins(line.text):
             return False
         even = self._narrowest >= max(_LEAST, self._widest - _RAGGED)
         return even and 0 < len(_unquoted(line.text).rstrip()) <= self._widest + _RAGGED

@@ -11,12 +11,11 @@ import re
 from itertools import zip_longest
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.diagnosis.content import NOTHING, Content, ParagraphReader
-from patcher.diagnosis.errors import EXCEPTION, KNOWN, LOGGED, WORDS, Seen, about, begins_own, numberless
-from patcher.diagnosis.failures import OF_LAUNCHER, Failure, FailureReader, Tracebacks, shown
+from patcher.diagnosis.failures import CHAINED, OF_LAUNCHER, Failure, FailureReader, Tracebacks, shown
 from patcher.diagnosis.lines import Blocks, Line, Paragraph, begins
 from patcher.diagnosis.report import OURS, REFUSAL, Report, decode_line, read_report
-from patcher.diagnosis.words import form, rank_of_file, rank_of_line, shape, squeezed
+from patcher.diagnosis.signs import EXCEPTION, KNOWN, LOGGED, Sign, SignReader, about, devices_in, numberless, was_retried
+from patcher.diagnosis.words import rank_of_file, rank_of_line, shape, wording
 from patcher.text.terminal import clip, printable_bytes, width
 
 _BEFORE = 2048  # bytes before a block with an error in which that may have begun
@@ -24,6 +23,10 @@ _FEW = 64  # shapes of the lines of a block that are kept
 _AGAIN = 3  # lines after an error in which it may be told that it was tried again
 _KEPT = 1000  # how many cut lines, refusals, errors and ranks of a sighting are kept; all but these are counted
 _SHOWN = 300  # columns of a line that is shown
+_OWN = (  # with which a finding begins that `diagnose` has written
+    *(b"applicable  ", b"applied  ", b"advice  ", b"follows  ", b"absent  ", b"not known  ", b"not needed  "),
+    *(b"does not fit  ", b"failed  ", b"waited  ", b"late  "),
+)
 
 
 class Refusal(NamedTuple):
@@ -35,7 +38,7 @@ class Refusal(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A pattern or an error in `number` lines of a log, as `Seen` has it; `log`, `line` and `text` of the first.
+    """A pattern or an error in `number` lines of a log, as `Sign` has it; `log`, `line` and `text` of the first.
 
     `ranks` are those that the lines name, each once; `text` may be shown on a terminal. Of an error, `at` is where its code
     is, as far as a traceback says so, and `patterns` are those that the text around it has.
@@ -86,12 +89,20 @@ class Log(NamedTuple):
         return bool(self.cut_count or self.problem)
 
 
-def _shown_from(seen: Seen, lines: Sequence[Line]) -> str:
-    """The text in which a pattern is, of which what stands before it is shortened, else it could be cut out."""
-    first, *rest = [line.text for line in lines[seen.row :]]
-    before = clip(printable_bytes(first[: seen.begin]).lstrip(), _SHOWN // 3)
-    after = printable_bytes(b" ".join([first[seen.begin :], *rest])).rstrip()
-    return before + clip(after, _SHOWN - width(before))
+class _Tally:
+    """What was seen first, and how often and of which ranks it was seen since."""
+
+    def __init__(self, first: Sighting) -> None:
+        self.first, self.number = first, 0
+        self.ranks: Dict[int, None] = {}
+
+    def count(self, rank: Optional[int]) -> None:
+        self.number += 1
+        if rank is not None and len(self.ranks) < _KEPT:
+            self.ranks[rank] = None
+
+    def sighting(self) -> Sighting:
+        return self.first._replace(number=self.number, ranks=tuple(self.ranks))
 
 
 class LogReader:
@@ -104,15 +115,17 @@ class LogReader:
 
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
-        self._paragraphs = ParagraphReader(patterns)
+        self._signs = SignReader(patterns)
+        self._words: Sequence[bytes] = self._signs.words  # those that the block has
         self._rank, self._blocks = rank_of_file(name), Blocks()
         self._failures, self._paragraph = FailureReader(name, self._rank), Paragraph()
-        self._taken: Set[object] = set()  # what of the paragraph was taken before it has ended
+        self._taken: Set[Sign] = set()  # what of the paragraph was taken before it has ended
         self._taken_lines = 0
         self._is_own = False  # whether the line is of what diagnose has written
         self._reports: List[Report] = []
         self._refusals: List[Refusal] = []
-        self._seen: Dict[Tuple[int, str], Sighting] = {}  # by kind and key
+        self._seen: Dict[Tuple[int, str], _Tally] = {}  # by kind and key
+        self._newest = -_AGAIN  # the last line in which anything was seen first
         self._mentions: Dict[Tuple[int, str], Sighting] = {}
         self._devices: Set[str] = set()
         self._cut: List[int] = []
@@ -123,52 +136,62 @@ class LogReader:
         for number, block in self._blocks.feed(piece, last=last):
             self._read_block(number, block)
 
+    def _reads_on(self, number: int) -> bool:
+        """Whether a line is to be read whatever is in it: something has begun that has not ended, or may be withdrawn."""
+        return self._failures.reads_on or self._is_own or number <= self._newest + _AGAIN
+
     def _read_block(self, number: int, block: bytes) -> None:
-        """Read the lines of a block, but for those of which all is known, and those of a block without a word of an error."""
+        """Read the lines of a block, but for those of which all is known, and those of a block without a word of a sign."""
         lines, shapes = block.split(b"\n"), shape(block).split(b"\n")
         if not lines[-1]:
             del lines[-1], shapes[-1]
-        looks = list(map(self._paragraphs.settled.get, shapes))
-        reads_all = self._failures.reads_on or self._is_own
-        if None in looks and not reads_all and not self._has_words(block):
+        looks = list(map(self._signs.settled.get, shapes))
+        self._words = self._signs.words
+        if looks.count(()) == len(looks):
             self._end_paragraph()
-            self._learn(shapes)
-            end = len(block) - _BEFORE
-            skipped = block.count(b"\n", 0, end) + 1 if end > 0 else 0
-            lines, looks, number = lines[skipped:], [None] * len(lines[skipped:]), number + skipped
+            if not self._reads_on(number):  # nothing is in them, and the next block may go on
+                lines, looks, number = lines[-1:], [None], number + len(lines) - 1
+        elif None in looks:
+            unknown = [line for line, look in zip(lines, looks) if look is None]
+            known = {alike for alike, look in zip(shapes, looks) if look}
+            text = wording(b"".join([*(line.text for line in self._paragraph.lines), *unknown, *known]))
+            self._words = list(filter(text.__contains__, self._signs.words))
+            if not self._words:
+                self._end_paragraph()
+            if not self._words and not self._reads_on(number):
+                self._settle(shapes)
+                end = len(block) - _BEFORE
+                skipped = block.count(b"\n", 0, end) + 1 if end > 0 else 0
+                lines, looks, number = lines[skipped:], [None] * len(lines[skipped:]), number + skipped
+                unknown = lines
+            self._devices |= devices_in(b"\n".join({shape(line): line for line in unknown}.values()))
+        reads_on = self._reads_on(number)
         for line, look, following in zip_longest(lines, looks, looks[1:]):  # what is not known may go on with what is
-            reads_all = following is None or self._failures.reads_on or self._is_own
-            if reads_all or look is None or not self._recount(line, look):
+            if look is None or following is None or reads_on or not self._recount(line, look):
                 self._read_line(number, line)
+                reads_on = self._reads_on(number + 1)
             number += 1
 
-    def _recount(self, line: bytes, look: Content) -> bool:
+    def _recount(self, line: bytes, look: Sequence[Sign]) -> bool:
         """Count once more what a line shows that is like others before; whether all of that is still known."""
         if self._paragraph.lines:
             self._end_paragraph()
-        if look is NOTHING:
-            return True
-        if not all((seen.kind, seen.key) in self._seen for seen in look.seen):
-            return False
-        rank = self._rank_of(line)
-        for seen in look.seen:
-            self._count(self._seen[seen.kind, seen.key], rank)
+        if look:
+            tallies = [self._seen.get(sign[:2]) for sign in look]
+            if None in tallies:
+                return False
+            rank = self._rank_of(line)
+            for tally in filter(None, tallies):
+                tally.count(rank)
         return True
 
-    def _has_words(self, block: bytes) -> bool:
-        formed = form(block)
-        if any(map(formed.__contains__, WORDS)):
-            return True
-        tight = squeezed(b"".join(line.text for line in self._paragraph.lines) + block)
-        return any(map(tight.__contains__, self._paragraphs.words))
-
-    def _learn(self, shapes: Sequence[bytes]) -> None:
+    def _settle(self, shapes: Sequence[bytes]) -> None:
         """Keep the shapes of lines in which nothing is, where they are few: else it is no log of lines that are alike."""
         different = set(shapes)
         if len(different) <= _FEW:
             for alike in filter(begins, different):
                 if b"\r" not in alike:
-                    self._paragraphs.settled.keep(alike, NOTHING)
+                    self._signs.settle(alike)
 
     def _read_line(self, number: int, text: bytes) -> None:
         """Read a line; what ends with a carriage return is a line, too, which is written over, as progress bars are."""
@@ -181,10 +204,10 @@ class LogReader:
     def _read(self, line: Line) -> None:
         if OURS in line.text:
             self._read_reports(line.number, line.text)
-        self._is_own = begins_own(line.text) or (self._is_own and line.text[:1] == b" ")
+        self._is_own = line.text.startswith(_OWN) or (self._is_own and line.text[:1] == b" ")
         if self._is_own:
             return
-        if begins(line.text) or not self._paragraph.goes_on(line):
+        if not self._paragraph.goes_on(line):
             self._end_paragraph()
         self._paragraph.add(line)
 
@@ -196,7 +219,7 @@ class LogReader:
         places = [found.start() for found in re.finditer(OURS, line)]
         for begin, end in zip(places, [*places[1:], len(line)]):
             facts = decode_line(line[begin:end])
-            report = None if facts is None else read_report(number, facts)
+            report = None if facts is None else read_report(number, facts, self.name)
             if report:
                 self._reports.append(report)
             elif facts is not None:
@@ -211,54 +234,53 @@ class LogReader:
     def _take(self) -> None:
         """Note what the paragraph shows, as far as that was not done before."""
         lines = self._paragraph.lines
-        if not lines:
-            return
-        text = b"\n".join([line.text for line in lines]) if len(lines) > 1 else lines[0].text
-        look = self._paragraphs.read(text)
-        if look.is_refused and REFUSAL not in self._taken:
-            ranks = [rank for rank in (self._rank_of(line.text) for line in lines) if rank is not None]
-            refusal = Refusal(lines[0].number, ranks[0] if ranks else None, len(self._reports))
-            self._refusals += [refusal] if len(self._refusals) < _KEPT else []
-        self._devices.update(look.devices)
+        signs = self._signs.read(b"\n".join([line.text for line in lines]), self._words) if lines else ()
+        patterns = tuple(sign.key for sign in signs if sign.kind == KNOWN and sign.key != REFUSAL)
         for row, line in enumerate(lines):
             if row >= self._taken_lines:
-                if row in look.chained:
+                if any(mark in line.text for mark in CHAINED):
                     self._forget_the_last_error()
-                if row in look.retried:
+                if line.number <= self._newest + _AGAIN and was_retried(line.text):
                     self._withdraw(line.number - _AGAIN)
                 if line.ended and not line.ended.error.startswith(OF_LAUNCHER):
                     error, at = line.ended.error, line.ended.at
-                    key = numberless(error) + at
-                    new = Sighting(EXCEPTION, key, error, at, self.name, line.number, patterns=look.patterns)
-                    self._count(self._seen.get((EXCEPTION, key), new), self._rank_of(line.text))
-            for seen in look.seen:
-                if seen.row == row and seen not in self._taken:
-                    self._see(seen, lines, look)
-        self._taken_lines, self._taken = len(lines), {*look.seen, *([REFUSAL] if look.is_refused else [])}
+                    self._count(EXCEPTION, numberless(error) + at, line, self._rank_of(line.text), (error, at, patterns))
+            for sign in signs:
+                if sign.row == row and sign not in self._taken:
+                    self._see(sign, lines, patterns)
+        self._taken_lines, self._taken = len(lines), set(signs)
 
-    def _see(self, seen: Seen, lines: Sequence[Line], look: Content) -> None:
+    def _see(self, sign: Sign, lines: Sequence[Line], patterns: Tuple[str, ...]) -> None:
         """Note a pattern, or an error that no traceback ends in."""
-        line, (kind, key) = lines[seen.row], seen[:2]
-        if kind != KNOWN and line.ended:
+        line, (kind, key) = lines[sign.row], sign[:2]
+        if key == REFUSAL:
+            ranks = [rank for rank in (self._rank_of(line.text) for line in lines) if rank is not None]
+            refusal = Refusal(lines[0].number, ranks[0] if ranks else None, len(self._reports))
+            self._refusals += [refusal] if len(self._refusals) < _KEPT else []
+        elif kind != KNOWN and line.ended:
             return
-        if seen.is_spoken:
+        elif sign.is_spoken:
             mention = Sighting(kind, key, shown(line.text.strip()), "", self.name, line.number)
             if len(self._mentions) < _KEPT:
                 self._mentions.setdefault((kind, key), mention)
         elif kind == KNOWN:
-            rank = rank_of_line(line.text[: seen.begin])
-            sighting = self._seen.get((kind, key)) or Sighting(kind, key, _shown_from(seen, lines), "", self.name, line.number)
-            self._count(sighting, self._rank_of(lines[-1].text) if rank is None else rank)
+            rank = rank_of_line(line.text[: sign.begin])
+            text = "" if (kind, key) in self._seen else _shown_from(sign, lines)
+            self._count(kind, key, line, self._rank_of(lines[-1].text) if rank is None else rank, (text, "", ()))
         elif not (kind >= LOGGED and line.in_traceback) and not key.startswith(OF_LAUNCHER):
-            text = shown(line.text[seen.begin : seen.end])
-            new = Sighting(kind, key, text, "", self.name, line.number, patterns=look.patterns)
-            self._count(self._seen.get((kind, key), new), self._rank_of(line.text))
+            text = shown(line.text[sign.begin : sign.end])
+            self._count(kind, key, line, self._rank_of(line.text), (text, "", patterns))
 
-    def _count(self, first: Sighting, rank: Optional[int]) -> None:
-        """Count once more what was seen first like this."""
-        if first.number or first.kind == KNOWN or len(self._seen) < _KEPT:
-            ranks = first.ranks if rank is None or rank in first.ranks or len(first.ranks) >= _KEPT else (*first.ranks, rank)
-            self._seen[first.kind, first.key] = first._replace(number=first.number + 1, ranks=ranks)
+    def _count(
+        self, kind: int, key: str, line: Line, rank: Optional[int], first: Tuple[str, str, Tuple[str, ...]]
+    ) -> None:
+        """Count what is seen once more, or first: then with its text, where its code is, and the patterns around it."""
+        if (kind, key) not in self._seen and (kind == KNOWN or len(self._seen) < _KEPT):
+            text, at, patterns = first
+            sighting = Sighting(kind, key, text, at, self.name, line.number, patterns=patterns)
+            self._seen[kind, key], self._newest = _Tally(sighting), line.number
+        if (kind, key) in self._seen:
+            self._seen[kind, key].count(rank)
 
     def _forget_the_last_error(self) -> None:
         last = next((place for place in reversed(self._seen) if place[0] != KNOWN), None)
@@ -267,23 +289,24 @@ class LogReader:
 
     def _withdraw(self, line: int) -> None:
         """What was seen from a line on is merely mentioned: it was tried again."""
-        for place, seen in list(self._seen.items()):
-            if seen.line >= line and (seen.kind != KNOWN or seen.number == 1):
-                self._mentions.setdefault(place, self._seen.pop(place))
+        for place, tally in list(self._seen.items()):
+            if tally.first.line >= line and (tally.first.kind != KNOWN or tally.number == 1):
+                self._mentions.setdefault(place, self._seen.pop(place).first)
         tracebacks = self._failures.tracebacks
         self._failures.tracebacks = {rank: ended for rank, ended in tracebacks.items() if ended.line < line}
 
     def log(self) -> Log:
         """What was found so far."""
         self._take()
+        seen = [tally.sighting() for tally in self._seen.values()]
         return Log(
             name=self.name,
             reports=tuple(self._reports),
             refusals=tuple(self._refusals),
-            sightings=tuple(seen for seen in self._seen.values() if seen.kind == KNOWN),
+            sightings=tuple(sighting for sighting in seen if sighting.kind == KNOWN),
             summaries=tuple(map(tuple, self._failures.summaries)),
             tracebacks=dict(self._failures.tracebacks),
-            errors=tuple(seen for seen in self._seen.values() if seen.kind != KNOWN),
+            errors=tuple(sighting for sighting in seen if sighting.kind != KNOWN),
             mentions=tuple(self._mentions.values()),
             devices=tuple(sorted(self._devices)),
             lines=self._blocks.total,
@@ -291,3 +314,11 @@ class LogReader:
             cut_count=self._cut_count,
             problem=self.problem,
         )
+
+
+def _shown_from(sign: Sign, lines: Sequence[Line]) -> str:
+    """The text in which a pattern is, of which what stands before it is shortened, else it could be cut out."""
+    first, *rest = [line.text for line in lines[sign.row :]]
+    before = clip(printable_bytes(first[: sign.begin]).lstrip(), _SHOWN // 3)
+    after = printable_bytes(b" ".join([first[sign.begin :], *rest])).rstrip()
+    return before + clip(after, _SHOWN - width(before))

@@ -21,9 +21,10 @@ class Report(NamedTuple):
     it is known what they are. `ids_from`: who names them. `is_ddp`: whether what wraps the model is DDP, or nothing does.
     `is_complete`: whether all of the model could be read. `patchsets`: those in force. `current`: the accelerators whose
     module is there, with the current device, None where it is not initialised. `visible`: the variables *_VISIBLE_DEVICES.
-    `deepspeed`: the device of DeepSpeed's own accelerator. `time`: seconds since 1970. `line`: its number in the log.
+    `deepspeed`: the device of DeepSpeed's own accelerator. `time`: seconds since 1970. `line`: its number in `log`.
     """
 
+    log: str
     line: int
     rank: Optional[int]
     local_rank: Optional[int]
@@ -81,8 +82,8 @@ def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
     return facts
 
 
-def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
-    """The record of the facts of a line; None if they are not such as we can have printed."""
+def read_report(line: int, facts: Dict[str, Any], log: str = "") -> Optional[Report]:
+    """The record of the facts of a line of a log; None if they are not such as we can have printed."""
     env = facts.get("env")
     env = env if isinstance(env, dict) else {}
     trains = facts.get("event") == "trains"  # by a patchset that lets a run go on: a few facts, `sequence` is not one of them
@@ -98,6 +99,7 @@ def read_report(line: int, facts: Dict[str, Any]) -> Optional[Report]:
     same: Dict[str, Any] = {name: _text(facts.get(name)) for name in texts}
     same.update((name, _number(facts.get(name))) for name in ("rank", "pid", "sequence", "trainable", "unmaterialised"))
     return Report(
+        log=log,
         line=line,
         **same,
         local_rank=_number(env.get("LOCAL_RANK")),

@@ -14,13 +14,6 @@ from patcher.diagnosis.log import Log
 from patcher.diagnosis.report import Report
 
 
-class LoggedReport(NamedTuple):
-    """A report and the name of the log that it was read from."""
-
-    log: str
-    report: Report
-
-
 class Wrap(NamedTuple):
     """The reports that the ranks made before the same wrapping, by rank; those without a rank come last.
 
@@ -49,25 +42,24 @@ class Run(NamedTuple):
 
 def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
     """The runs of some logs, the oldest first, numbered from 1."""
-    sources: Dict[str, List[LoggedReport]] = {}
-    whole = {(report.rank, report.pid) for log in logs for report in log.reports if report.sequence is not None}
-    for log in logs:
-        for report in log.reports:
-            if report.sequence is not None or (report.rank, report.pid) not in whole:  # else the process says it twice
-                sources.setdefault(report.run, []).append(LoggedReport(log.name, report))
-    groups = [group for of_port in sources.values() for group in _by_process(of_port)]
-    groups.sort(key=lambda group: min(source.report.time or 0 for source in group))
-    refused = _refused(logs, groups)
-    return tuple(_run(number, *pair) for number, pair in enumerate(zip(groups, refused), 1))
+    of_port: Dict[str, List[Report]] = {}
+    reports = [report for log in logs for report in log.reports]
+    whole = {(report.rank, report.pid) for report in reports if report.sequence is not None}
+    for report in reports:
+        if report.sequence is not None or (report.rank, report.pid) not in whole:  # else the process says it twice
+            of_port.setdefault(report.run, []).append(report)
+    groups = [group for some in of_port.values() for group in _by_process(some)]
+    groups.sort(key=lambda group: min(report.time or 0 for report in group))
+    return tuple(_run(number, *pair) for number, pair in enumerate(zip(groups, _refused(logs, groups)), 1))
 
 
-def _run(number: int, group: Sequence[LoggedReport], refused: Refused) -> Run:
+def _run(number: int, group: Sequence[Report], refused: Refused) -> Run:
     rows: Dict[int, List[Report]] = {}
-    for source in group:
-        rows.setdefault(source.report.sequence or 0, []).append(source.report)
+    for report in group:
+        rows.setdefault(report.sequence or 0, []).append(report)
     wraps = tuple(_wrap(count, rows[sequence], refused) for count, sequence in enumerate(sorted(rows), 1))
-    times = [source.report.time for source in group if source.report.time is not None]
-    return Run(number, tuple(dict.fromkeys(source.log for source in group)), min(times, default=None), wraps)
+    times = [report.time for report in group if report.time is not None]
+    return Run(number, tuple(dict.fromkeys(report.log for report in group)), min(times, default=None), wraps)
 
 
 def _wrap(number: int, reports: Iterable[Report], refused: Refused) -> Wrap:
@@ -76,50 +68,46 @@ def _wrap(number: int, reports: Iterable[Report], refused: Refused) -> Wrap:
     return Wrap(number, rows, conclusions, tuple(verdict(row, conclusions) for row in rows))
 
 
-# processes ------------------------------------------------------------------------------------------------------------
-def _by_process(sources: Iterable[LoggedReport]) -> List[List[LoggedReport]]:
+def _by_process(reports: Iterable[Report]) -> List[List[Report]]:
     """The runs among reports that share a port and a run id: no rank is two processes in one run.
 
     Where a rank comes back as another process, the new run begins after the longest silence since its first one: a rank
     whose earlier report was lost then goes to the run that it was made in.
     """
-    ready = sorted(_processes(sources), key=lambda process: process[0].report.time or 0)
-    times = [process[0].report.time or 0 for process in ready]
+    ready = sorted(_processes(reports), key=lambda process: process[0].time or 0)
+    times = [process[0].time or 0 for process in ready]
     begins = [0]
     seen: Dict[Optional[int], int] = {}  # where in `ready` the process of a rank is, in the run that begins last
     for at, process in enumerate(ready):
-        rank = process[0].report.rank
+        rank = process[0].rank
         if rank is not None and rank in seen:
             begin = max(range(at, seen[rank], -1), key=lambda index: times[index] - times[index - 1])
             begins.append(begin)
-            seen = {process[0].report.rank: index for index, process in enumerate(ready) if begin <= index < at}
+            seen = {process[0].rank: index for index, process in enumerate(ready) if begin <= index < at}
         seen[rank] = at
     ends = [*begins[1:], len(ready)]
-    return [[source for process in ready[begin:end] for source in process] for begin, end in zip(begins, ends)]
+    return [[report for process in ready[begin:end] for report in process] for begin, end in zip(begins, ends)]
 
 
-def _processes(sources: Iterable[LoggedReport]) -> List[List[LoggedReport]]:
+def _processes(reports: Iterable[Report]) -> List[List[Report]]:
     """The reports of each process in order; a process number that was given anew begins again with sequence 0."""
-    ordered = sorted(sources, key=lambda source: (source.report.time or 0, source.report.sequence or 0))
-    processes: List[List[LoggedReport]] = []
-    current: Dict[object, List[LoggedReport]] = {}
-    for source in ordered:
-        report = source.report
+    processes: List[List[Report]] = []
+    current: Dict[object, List[Report]] = {}
+    for report in sorted(reports, key=lambda report: (report.time or 0, report.sequence or 0)):
         key = (report.rank, report.host, report.pid)
         process = current.get(key)
-        if process and process[-1].report._replace(line=0) == report._replace(line=0):
+        if process and process[-1]._replace(log="", line=0) == report._replace(log="", line=0):
             continue
-        if process is None or (report.sequence or 0) <= (process[-1].report.sequence or 0):
+        if process is None or (report.sequence or 0) <= (process[-1].sequence or 0):
             process = current[key] = []
             processes.append(process)
-        process.append(source)
+        process.append(report)
     return processes
 
 
-# refusals -------------------------------------------------------------------------------------------------------------
-def _refused(logs: Iterable[Log], groups: Sequence[Sequence[LoggedReport]]) -> List[List[Optional[int]]]:
+def _refused(logs: Iterable[Log], groups: Sequence[Sequence[Report]]) -> List[List[Optional[int]]]:
     """The ranks that were refused, for each run: that of the report before the refusal in its log, else the newest."""
-    run_of = {(source.log, source.report.line): at for at, group in enumerate(groups) for source in group}
+    run_of = {(report.log, report.line): at for at, group in enumerate(groups) for report in group}
     refused: List[List[Optional[int]]] = [[] for _ in groups]
     for log in logs:
         for refusal in log.refusals if groups else ():

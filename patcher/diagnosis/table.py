@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Tuple
 
-from patcher.diagnosis.rank import NONE, NOTES, family, place
+from patcher.diagnosis.conclusions import NONE, NOTES, family, place
 from patcher.diagnosis.report import Devices, Report
 from patcher.diagnosis.runs import Run, Wrap
 from patcher.message import Message

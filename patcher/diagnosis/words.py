@@ -1,17 +1,14 @@
-"""What lines of a log have in common, whatever their digits, their wrapping, and the collector that they came through.
-
-Words are in small letters, `0` stands for each digit, a line feed for the beginning of the text: `form` of a text has them.
-"""
+"""What lines of a log have in common, whatever their digits, their wrapping, and the collector that they came through."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Dict, Iterable, Match, Optional, Set, Tuple
+from typing import Dict, Iterable, Optional, Set, Tuple
 
 _NO_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LOWER = bytes(range(256)).lower()
-_FORM = _LOWER.translate(_NO_DIGITS).replace(b"\r", b"\n")
+_WORDS = _LOWER.translate(_NO_DIGITS)
 # What stands between the words of a text, however it was wrapped, quoted or put into a table or a string of JSON: blanks, some
 # of ASCII and, in UTF-8, what frames and quotes are drawn with.
 BETWEEN = b" \t\r\n\v\f>|*`'\"\\" + bytes(sorted(set("│┃╭╰╮╯─━┌└“”‘’•".encode())))
@@ -22,29 +19,14 @@ def shape(text: bytes) -> bytes:
     return text.translate(_NO_DIGITS)
 
 
-def form(text: bytes) -> bytes:
-    """A line as words are looked for in it."""
-    return b"\n" + text.translate(_FORM)
-
-
 def squeezed(text: bytes) -> bytes:
     """A text without what stands between its words, in small letters: what two ways of wrapping it have in common."""
     return text.translate(_LOWER, BETWEEN)
 
 
-class Worded:
-    """A regular expression that is looked for only in texts that have one of its words, which are given with `|` between them.
-
-    Each text that it matches has to have one of them, as `form` writes them.
-    """
-
-    def __init__(self, expression: bytes, words: bytes, flags: int = 0) -> None:
-        self._expression = re.compile(expression, flags)
-        self.words = tuple(words.split(b"|"))
-
-    def search(self, text: bytes, formed: bytes) -> Optional[Match[bytes]]:
-        """Where it is in a text, of which the form is given, too."""
-        return self._expression.search(text) if any(map(formed.__contains__, self.words)) else None
+def wording(text: bytes) -> bytes:
+    """The shape of a squeezed text, in which words are looked for."""
+    return text.translate(_WORDS, BETWEEN)
 
 
 # the rank -------------------------------------------------------------------------------------------------------------

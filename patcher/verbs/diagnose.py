@@ -10,13 +10,12 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 import click
 
-from patcher.diagnosis.conclusions import READY, sentence
+from patcher.diagnosis.conclusions import READY, accelerators, device_names, on_cpu, sentence
 from patcher.diagnosis.failures import Failure
 from patcher.diagnosis.files import PIECE, STDIN, Tail, log_files, packed_by, read_log
 from patcher.diagnosis.log import Log, LogReader, Sighting
-from patcher.diagnosis.patterns import with_tools
-from patcher.diagnosis.rank import accelerators, device_names, on_cpu
 from patcher.diagnosis.runs import Wrap
+from patcher.diagnosis.signs import with_tools
 from patcher.diagnosis.table import DOUBTS, WIDTH, heading, run_json, table, well
 from patcher.errors import UsageError
 from patcher.message import Message, joined
@@ -295,7 +294,7 @@ def _finding_row(finding: FoundSymptom) -> Row:
 def _show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
     """Write the one command to run, or that there is nothing to be done."""
     if outcome.cure:
-        console.out(style("run", bold=True), "  ", _cure(console, outcome))
+        console.out(style(term("run"), bold=True), "  ", _cure(console, outcome))
     elif outcome.ok and not outcome.runs:
         lines, logs = count(sum(log.lines for log in outcome.logs), "line"), count(len(outcome.logs), "log")
         console.info("no known problem in {lines} of {logs}", lines=lines, logs=logs)

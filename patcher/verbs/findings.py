@@ -6,13 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.diagnosis.conclusions import is_wrong
-from patcher.diagnosis.errors import EXCEPTION, KNOWN
+from patcher.diagnosis.conclusions import VENDORS, is_wrong
 from patcher.diagnosis.failures import Failure, Meaning, first_failures
 from patcher.diagnosis.log import Log, Sighting
-from patcher.diagnosis.patterns import matches_pattern
-from patcher.diagnosis.rank import VENDORS
 from patcher.diagnosis.runs import Run, find_runs
+from patcher.diagnosis.signs import EXCEPTION, KNOWN, matches_pattern
 from patcher.diagnosis.words import earlier_attempts
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import FileStatus

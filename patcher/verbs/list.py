@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tup
 
 import click
 
-from patcher.diagnosis.patterns import matches_pattern, with_tools
+from patcher.diagnosis.signs import matches_pattern, with_tools
 from patcher.errors import SitepatchError
 from patcher.installed.environment import find_file, locate
 from patcher.installed.interpreter import Environment

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import List, NamedTuple, Sequence, Tuple
 
+from patcher.diagnosis.conclusions import VENDORS
 from patcher.diagnosis.files import read_log
-from patcher.diagnosis.rank import VENDORS
 from patcher.diagnosis.ranks import FAILED, LATE, EndedRank, Verdict, try_ranks, verdict_on
 from patcher.errors import SitepatchError, UsageError
 from patcher.message import Message, joined

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
-from patcher.diagnosis.rank import DEVICE, GET_DEVICE_KNOWS, VENDORS, version_numbers
+from patcher.diagnosis.conclusions import DEVICE, GET_DEVICE_KNOWS, VENDORS, version_numbers
 from patcher.message import Message
 from patcher.model import Located
 from patcher.store.status import applied_names

@@ -88,6 +88,9 @@ def make_runner(way, rank, change=lambda common: common):
         from mmengine.runner import FlexibleRunner
 
         if way == "deepspeed":
+            import deepspeed
+
+            deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False  # torch's headers are not here to build it with
             common["optim_wrapper"]["type"] = "DeepSpeedOptimWrapper"
         return FlexibleRunner(strategy=STRATEGIES[way], **common)
     wrapper = {

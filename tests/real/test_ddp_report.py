@@ -103,6 +103,7 @@ def test_deepspeed_has_an_accelerator_of_its_own(environment):
     assert installed.code == 0, installed
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
     ended = ranks(environment, 2, "deepspeed")
+    assert ended.out.count("trained deepspeed ") == 2, ended
     answer, code = told(ended.out)
     (wrap,) = answer["shown"][0]["wraps"]
     assert (code, [(one["code"], one["ranks"]) for one in wrap["conclusions"]]) == (0, [("deepspeed", [0, 1])]), ended
