@@ -48,8 +48,6 @@ def shown(old, new):
         ("for i in range(10):", "while True: pass", [], []),
         ("", "x = 1", [], []),
         ("x " * 3000, "y " * 3000, [], []),
-        ("x " * 3000, "x " * 2999 + "y ", [], []),
-        ("alpha.beta = tail + 1", "gamma.delta = tail + 1", ["alpha.beta"], ["gamma.delta"]),
         ("设备 = 一", "设备 = 二", ["一"], ["二"]),
     ],
 )

@@ -17,7 +17,7 @@ from tools import benchmarks, house
 PACKAGE = Path(patcher.__file__).parent
 HEAVY = {
     "libcst", "packaging", "importlib.metadata", "json", "difflib", "tomllib", "tomli", "subprocess", "platformdirs",
-    "pip_requirements_parser", "patcher.verbs.language", "patcher.text.words", "tomlkit",
+    "pip_requirements_parser", "patcher.verbs.language", "diff_match_patch", "tomlkit",
 }  # fmt: skip
 DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
@@ -112,6 +112,7 @@ def test_the_engine_has_a_wall_of_few_names():
         ("click", {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if "verbs" in path.parts}),
         ("packaging", {"installed/versions.py"}),
         ("platformdirs", {"system/cache.py"}),
+        ("diff_match_patch", {"text/words.py"}),
         ("tomlkit", {"author/manifest.py"}),
         ("pip_requirements_parser", {"project/requirements.py"}),
     ],
@@ -379,8 +380,8 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     assert "subprocess" in first  # what was written is verified
     again = loaded(site, "apply", DDP, "--target", site.path)
     assert again & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
-    assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata", "patcher.text.words"} == set()
-    assert "patcher.text.words" in loaded(site, "diff", "--color", "--target", site.path)  # for who reads it alone
+    assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata", "diff_match_patch"} == set()
+    assert "diff_match_patch" in loaded(site, "diff", "--color", "--target", site.path)  # for who reads it alone
     back = loaded(site, "restore", "--target", site.path)
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
 

@@ -245,7 +245,7 @@ def command(
     else:
         _show_annotations(console, outcome)
     if html:
-        from patcher.verbs.pages.releases import releases_page  # with difflib
+        from patcher.verbs.pages.releases import releases_page  # with diff-match-patch
 
         title = " ".join(["sitepatch check", *(wanted.patchset.name for wanted in outcome.requested)])
         console.file(html, releases_page(title, outcome.releases))

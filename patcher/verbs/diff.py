@@ -299,7 +299,7 @@ def stat_table(diffs: Sequence[FileDiff]) -> str:
 
 
 def _write_page(console: Console, names: Sequence[str], outcome: DiffOutcome, path: str, *, edited: bool) -> None:
-    from patcher.verbs.pages.review import review_page  # with difflib
+    from patcher.verbs.pages.review import review_page  # with diff-match-patch
 
     title = " ".join(["sitepatch diff", *(["--edited"] if edited else []), *names])
     console.file(path, review_page(title, outcome, reasons(outcome, console.place.patch_dirs)))

@@ -83,7 +83,7 @@ def show_parts(console: Console, parts: Sequence[Tuple[str, Sequence[FileDiff]]]
     if console.plain:
         click.echo(b"".join(diff.text for diff in all_diffs), nl=False)
         return
-    from patcher.verbs.highlighted import highlighted_diff  # for who reads it alone
+    from patcher.verbs.highlighted import highlighted_diff  # with diff-match-patch
 
     lines: List[str] = []
     for heading, diffs in parts:
