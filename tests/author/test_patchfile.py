@@ -68,6 +68,10 @@ SHOWN = f"commit {SHA} (HEAD -> main)\nAuthor: Zoë <z@example.com>\nDate:   Tue
         (MAIL.split("\n", 1)[1], "Do not wait: forever", BODY, {key: FROM_MAIL[key] for key in ("author", "last_update")}),
         (DEP3, "Do not wait", "Ranks hang.\n\nAll of them.\n\nMore of it.", FROM_DEP3),
         (SHOWN, "Do not wait", "Ranks hang.", FROM_MAIL),
+        (
+            f"# HG changeset patch\n# User Zoë <z@example.com>\n# Date 1 0\n# Node ID {SHA}\n# Parent 0\nDo not wait\n\nRanks hang.\n\ndiff -r 0 m.py\n{DIFF}",
+            "Do not wait", "Ranks hang.", {"origin": f"commit {SHA}", "author": "Zoë <z@example.com>"},
+        ),
         (f"Note: it hangs.\n\nBug: none\nReally.\n{DIFF}", "Note: it hangs.", "Really.", {"bug": "none"}),
         (f"Index: m.py\n======\n{DIFF}", "", "", {}),
         (DIFF, "", "", {}),
@@ -113,3 +117,7 @@ def test_mails_of_a_series_are_patches_in_their_order():
 def test_a_series_lists_patches_in_order():
     assert read_series("# all\n\nfirst.patch\nsub/second.diff -p1 # why\n  third.patch\t-p0\n#gone.patch\n") == (["first.patch", "sub/second.diff", "third.patch"], [])
     assert [each.text for each in read_series("a.patch -R\nb.patch -p1 -R\n")[1]] == ["a.patch is to be applied in reverse (-R)", "b.patch is to be applied in reverse (-R)"]
+
+
+def test_what_powershell_writes_by_a_redirection_is_read_as_any_diff():
+    assert read_patches(SHOWN.encode("utf-16")) == read_patches(SHOWN.encode("utf-8"))

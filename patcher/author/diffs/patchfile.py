@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
@@ -17,7 +17,7 @@ _MAIL = re.compile(rb"^From (?:[0-9a-f]{40} |(?=\S*@)\S+ +(?:Mon|Tue|Wed|Thu|Fri
 _FIELD = re.compile(r"([A-Za-z][A-Za-z-]*):(?:\s+|$)(.*)")
 _DEP3 = ("description", "subject", "origin", "bug", "forwarded", "author", "from", "last-update", "applied-upstream")
 _MAIL_HEAD = ("date", "to", "cc", "message-id", "mime-version", "return-path", "received", "delivered-to", "reply-to")
-_COMMIT = re.compile(r"(?:commit|From) ([0-9a-f]{7,40})\b.*")
+_COMMIT = re.compile(r"(?:commit|From|# Node ID) ([0-9a-f]{7,40})\b.*")
 _APPLIED = "applied upstream: "
 _TAGS = re.compile(r"(?:\s*\[[^\]]*\]|\s*Re:)*\s*")
 
@@ -54,6 +54,8 @@ def read_patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
 
     A mail without a diff, such as a cover letter, is a patch without sections.
     """
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # written by a redirection in PowerShell
+        data = data.decode("utf-16", "replace").encode("utf-8")
     data = data[len(BOM_UTF8) :] if data.startswith(BOM_UTF8) else data
     begins = [found.start() for found in _MAIL.finditer(data)] or [0]
     begins = [0, *begins] if data[: begins[0]].strip() else begins
@@ -142,10 +144,12 @@ def _split(text: str) -> Tuple[Dict[str, List[str]], str]:
         elif last and line[:1].isspace() and line.strip():
             joint = "\n" if last == "description" else " "
             fields[last][-1] += joint + ("" if line.strip() == "." else line[1:] if last == "description" else line.strip())
-        else:
+        elif not re.match(r"# (HG changeset patch|User|Date|Parent|Branch)\b", line):
             head = head and not line.strip() and not fields
             last = ""
             prose.append(line)
+        elif line.startswith("# User "):
+            fields["author"] = [line[len("# User ") :]]
     indented = [line for line in prose if line.strip()]
     if "commit" in fields and indented and all(line.startswith("    ") for line in indented):  # as `git show` has it
         prose = [line[4:] for line in prose]
