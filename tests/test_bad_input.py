@@ -12,8 +12,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.sources import resolve_options
 from patcher.patchset.symptoms import general_symptoms
 from patcher.project import lockfile
-from patcher.project.pyproject import read_project
-from patcher.project.requirements import read_requirements
+from patcher.project.request import read_project, read_requirements
 from patcher.verbs.console import exit_code
 from tests.command import ROOT, Site, sitepatch
 

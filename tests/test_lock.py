@@ -1,32 +1,23 @@
 """`lock` writes down what `sync` makes, and `--locked` does nothing where anything differs: the real command, and the file."""
 
 import base64
+import errno
 import hashlib
-import io
 import json
 import os
 import shutil
-import sys
 import time
-import zipfile
-from pathlib import Path
 
 import pytest
 
-from patcher.errors import LockError, SitepatchError
+from patcher.errors import SitepatchError
 from patcher.model import LockedFile
-from patcher.patchset.manifest import load_patchset
-from patcher.patchset.places import builtin_dir
 from patcher.project import lockfile
-from patcher.project.differing import lock_differences
-from patcher.project.request import ProjectFiles
 from patcher.system.decode import Reader
 from patcher.verbs.console import exit_code
 from patcher.verbs.demo import lay_out
-from patcher.verbs.export import patchset_wheel
 from patcher.verbs.lock import lock as write_lock
 from patcher.verbs.place import Place
-from patcher.verbs.sync import sync
 from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
 from tests.test_sync import UTILS, asks, standing
 
@@ -87,7 +78,7 @@ def test_the_lock_lists_each_patchset_and_each_file_before_and_after_and_changes
     made = lockfile.load_lock(site.cwd / "sitepatch.lock")
     listed = json.loads(done(sitepatch("list", "--json", cwd=site.cwd)).out)["patchsets"]
     known = {one["name"]: (one["version"], one["digest"]) for one in listed}
-    assert [tuple(one) for one in made.patchsets] == [(DDP, *known[DDP], {"params": 7}, None, False), (GUARD, *known[GUARD], {}, None, False)]
+    assert [tuple(one) for one in made.patchsets] == [(DDP, *known[DDP], {"params": 7}, False), (GUARD, *known[GUARD], {}, False)]
     pristine = {held.path: sha256(site.path / held.path) for held in made.files}
     assert {held.path: held.before for held in made.files} == pristine
     assert {held[:3] for held in made.files} == {("mmengine", "mmengine", "0.10.7"), ("torch", "torch", "2.7.1")}
@@ -120,12 +111,12 @@ def test_what_does_not_fit_is_reported_and_nothing_is_locked(site):
 def test_options_of_every_type_come_back_as_they_were(tmp_path):
     options = {"a": 1, "b": 1.0, "c": True, "d": 'x"\\\n\t\x7f é\u2028'}
     made = lockfile.Lock((lockfile.Pinned("a", "1", ZERO, options),), ((LockedFile("p", "", "", "p/ü.py", ZERO, ONE),),))
-    lockfile.save_lock(tmp_path / "l", made)
+    (tmp_path / "l").write_bytes(lockfile.encode_lock(made).encode())
     back = lockfile.load_lock(tmp_path / "l")
     assert back == made
     assert [type(value) for value in back.patchsets[0].options.values()] == [int, float, bool, str]
     one, other = (lockfile.Lock((lockfile.Pinned("a", "1", ZERO, {"n": n}),), ()) for n in (1, True))
-    assert lock_differences(one, other) == ["a: found n = true, the lock has 1"]
+    assert lockfile.lock_differences(one, other) == ["a: found n = true, the lock has 1"]
 
 
 def test_what_is_optional_is_so_in_the_lock_and_makes_no_other_result(tmp_path):
@@ -150,18 +141,27 @@ def test_what_is_optional_is_so_in_the_lock_and_makes_no_other_result(tmp_path):
     assert f"{DDP} is not optional, and in the lock it is" in done(site("sync", "--locked"), 1).err
 
 
-def test_an_old_lock_stays_until_the_new_one_is_whole(site, lock):
-    text = lock.read_bytes()
+def test_an_old_lock_stays_until_the_new_one_is_whole(site, lock, monkeypatch):
+    text, names = lock.read_bytes(), sorted(os.listdir(site.cwd))
     asks(site, DDP)
-    os.chmod(site.cwd, 0o555)
+    monkeypatch.chdir(site.cwd)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", lambda fd: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
+        with pytest.raises(OSError, match="No space left"):
+            write_lock(place=Place(target=str(site.path)))
+    assert lock.read_bytes() == text and sorted(os.listdir(site.cwd)) == names
+    assert write_lock(place=Place(target=str(site.path))).written and lock.read_bytes() != text
+
+
+def test_a_lock_that_is_a_stream_stays_one(site):
+    asks(site, DDP)
+    os.mkfifo(site.cwd / "stream")
+    fd = os.open(site.cwd / "stream", os.O_RDWR | os.O_NONBLOCK)  # a writer need not wait for a reader
     try:
-        if os.access(str(site.cwd), os.W_OK):
-            (site.cwd / "sitepatch.lock.tmp").mkdir()  # root may write anywhere: the file beside cannot be made
-        done(site("lock"), 1)
-        assert not (site.cwd / "sitepatch.lock.tmp").is_file()
+        assert "stream: " in done(site("lock", "--lock", "stream"), 1).err
     finally:
-        os.chmod(site.cwd, 0o755)
-    assert lock.read_bytes() == text
+        os.close(fd)
+    assert (site.cwd / "stream").is_fifo()
 
 
 def test_a_lock_that_is_a_link_stays_one(site, tmp_path):
@@ -190,63 +190,6 @@ def test_each_environment_adds_its_release_as_long_as_the_patchsets_are_the_same
     asks(new, f"{DDP} params=9")
     assert "dropped: mmengine 0.7.4, locked with other patchsets" in done(new("lock")).err
     assert "1 patchset, 1 release" in done(old("lock", "--lock", "other.lock")).out
-
-
-# out of a distribution ------------------------------------------------------------------------------------------------
-@pytest.fixture
-def packages(tmp_path, monkeypatch, site):
-    """A folder of installed packages, with one of DDP; beside it the project that asks for that one."""
-    folder = tmp_path / "packages"
-    with zipfile.ZipFile(io.BytesIO(patchset_wheel(load_patchset(Path(builtin_dir(), DDP), "built in")).pack())) as archive:
-        archive.extractall(folder)
-    monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
-    monkeypatch.chdir(site.cwd)
-    asks(site, DDP)
-    return folder
-
-
-def test_of_a_patchset_that_was_installed_the_lock_names_the_distribution_and_its_hash(site, packages):
-    (record,) = packages.glob("*.dist-info/RECORD")
-    rows = [row.rpartition(",")[0] for row in record.read_text().split() if ".dist-info/" not in row]
-    digest = hashlib.sha256("".join(f"{row}\n" for row in sorted(rows)).encode()).hexdigest()
-    place = Place(target=str(site.path))
-    assert [one.distribution for one in write_lock(place=place).lock.patchsets] == [(f"sitepatch-patchset-{DDP}", DDP_VERSION, digest)]
-    text = (site.cwd / "sitepatch.lock").read_text()
-    assert lockfile.encode_lock(lockfile.load_lock(site.cwd / "sitepatch.lock")) == text
-    with record.open("a") as file:  # what installers add
-        file.write(f"../../../bin/x,sha256={'a' * 43},1\n{packages.name}/__pycache__/m.pyc,sha256={'b' * 43},1\n")
-        file.write(f"{record.parent.name}/INSTALLER,sha256={'c' * 43},4\n{packages.name}/n.pyc,,\n")
-    assert write_lock(place=place, check=True).ok
-    record.write_text("".join(f"{row}\n" for row in record.read_text().split() if "patchset.toml" not in row))
-    assert write_lock(place=place).lock.patchsets[0].distribution is None, "an editable install"
-
-
-def test_the_same_patchset_out_of_another_place_is_another_lock_and_no_other_result(site, packages):
-    place, path = Place(target=str(site.path)), site.cwd / "sitepatch.lock"
-    was = write_lock(place=place).lock.patchsets[0].distribution
-    shown = f"{was.name} {was.version} (sha256 {was.sha256})"
-    (metadata,) = packages.glob("*.dist-info/METADATA")
-    text = metadata.read_text()
-    metadata.write_text(text.replace(f"Version: {was.version}", "Version: 99"))
-    assert write_lock(place=place, check=True).differences == (f"{DDP}: found it in {shown.replace(was.version, '99', 1)}, the lock has {shown}",)
-    sync(ProjectFiles(locked=True), place=place, dry_run=True)
-    sys.path.remove(str(packages))
-    assert write_lock(place=place, check=True).differences == (f"{DDP}: found it in no distribution, the lock has {shown}",)
-    sync(ProjectFiles(locked=True), place=place, dry_run=True)
-    other = path.read_text().replace('package = "mmengine"', 'package = "other"')
-    path.write_text(path.read_text() + other[other.index("[[target]]") :])
-    assert [held.package for held in write_lock(place=place).lock.files] == ["mmengine"] * 3 + ["other"] * 3, "of another environment"
-
-
-def test_what_is_in_another_release_of_the_distribution_is_refused_with_both_names(site, packages):
-    place = Place(target=str(site.path))
-    was = write_lock(place=place).lock.patchsets[0]
-    (manifest,) = packages.glob("*/*/patchset.toml")
-    manifest.write_text(manifest.read_text() + "# changed\n")
-    with pytest.raises(LockError) as caught:
-        sync(ProjectFiles(locked=True), place=place)
-    of = f" of {was.distribution.name} {DDP_VERSION}"
-    assert caught.value.message.endswith(f"){of}, the lock has {was.sha256}{of}")
 
 
 # --locked -------------------------------------------------------------------------------------------------------------
@@ -390,13 +333,10 @@ BAD = {
     "upper case": (f'after = "{ONE}"', f'after = "{"A" * 64}"', [f'target[0].file[0].after: found "{"A" * 29}…{"A" * 29}", expected a sha256 in lower-case hex']),
     "a type": ('version = "2"', "version = 2", ["target[0].version: found 2, expected a string"]),
     "a path that leaves": ('path = "pkg/m.py"', 'path = "../m.py"', ['target[0].file[0].path: found "../m.py", expected a path below a site directory (the path is not a plain path below the site directory)']),
-    "an unknown key": ('name = "a"', 'name = "a"\nnam = 1', ["patchset[0].nam: found an unknown key, expected one of name, version, sha256, options, distribution, optional; did you mean \"name\"?"]),
+    "an unknown key": ('name = "a"', 'name = "a"\nnam = 1', ["patchset[0].nam: found an unknown key, expected one of name, version, sha256, options, optional; did you mean \"name\"?"]),
     "a missing key": ('version = "1.0"\n', "", ["patchset[0].version: found nothing, expected a string"]),
     "an option that is a list": ("n = 1", "n = [1]", ["patchset[0].options.n: found a list, expected a number, a string, true or false"]),
     "a table that is none": ("[[patchset]]", "[patchset]", ["patchset: found a table, expected a list of tables, written [[patchset]]"]),
-    "half a distribution": ("options =", 'distribution = { name = "d", version = 1, sha256 = "x" }\noptions =', [
-        "patchset[0].distribution.version: found 1, expected a string", 'patchset[0].distribution.sha256: found "x", expected a sha256 in lower-case hex',
-    ]),
     "several": (f'before = "{ZERO}"\nafter = "{ONE}"', "before = 1\nx = 2", [
         "target[0].file[0].x: found an unknown key, expected one of path, before, after", "target[0].file[0].after: found nothing, expected a sha256 in lower-case hex",
         "target[0].file[0].before: found 1, expected a sha256 in lower-case hex",

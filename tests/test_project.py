@@ -5,7 +5,8 @@ import os
 import pytest
 
 from patcher.errors import Location, SitepatchError
-from patcher.project.pyproject import Project, ProjectEntry, chosen, parse_entry, read_project
+from patcher.project.request import Project, parse_entry, read_project
+from patcher.project.selection import ProjectEntry, chosen
 from patcher.verbs.console import exit_code
 from tests.command import DDP, DYNAMO
 from tests.places import patchset
@@ -77,6 +78,6 @@ def test_the_folders_of_patchsets_are_listed_once_however_many_a_project_asks_fo
     for name in names:
         patchset(tmp_path, name=name)
     monkeypatch.setattr(os, "listdir", lambda path=".": listed.append(str(path)) or real(path))
-    requested, _ = chosen([ProjectEntry(name, (), False) for name in names], [str(tmp_path / "mine")])
+    requested, _ = chosen([ProjectEntry(name) for name in names], [str(tmp_path / "mine")])
     assert [item.patchset.name for item in requested] == names
     assert listed.count(str(tmp_path / "mine")) == 1

@@ -9,7 +9,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import SitepatchError
-from patcher.installed.record import count_patched, count_recorded, lists, recorded_digest
+from patcher.installed.record import count_patched, count_recorded, lists
 from patcher.message import Message
 from patcher.model import Located
 from patcher.system.reading import read_file
@@ -131,11 +131,6 @@ def installed_distributions(site: Path) -> Iterator[Owner]:
         came = origin(folder)
         note = (came.url or _text(folder).split("\n")[0]) if folder.suffix == ".egg-link" or came.editable else ""
         yield Owner(name or folder.stem, version, str(folder), (folder / "RECORD").is_file(), note)
-
-
-def identity(dist_info: Path) -> Tuple[str, str, str]:
-    """The name and the version of an installed distribution, and the sha256 (hex) over its files by `recorded_digest`."""
-    return (*read_headers(dist_info / "METADATA"), recorded_digest(dist_info))
 
 
 def _text(path: Union[str, Path]) -> str:

@@ -60,20 +60,6 @@ def recorded_sources(dist_info: Path, suffixes: Tuple[str, ...] = (".py",)) -> I
             yield RecordRow(row[0], digest, int(row[2]) if row[2].isdecimal() else -1)
 
 
-def recorded_digest(dist_info: Path) -> str:
-    """A sha256 (hex) over the files of a distribution, the same on every machine, without a network.
-
-    That is over path and hash of each row of RECORD, sorted, without what differs between installations: the metadata folder
-    (INSTALLER, direct_url.json), bytecode, and files elsewhere (a script names its interpreter). The hash of the archive would
-    not be: installers record that of a file or a URL (PEP 610), but not that of a release of an index.
-    """
-    rows = [(row[0], row[1]) for row in _rows(dist_info) if len(row) == 3 and row[1]]
-    left_out = (f"{dist_info.name}/", "../", "/")
-    shipped = (row for row in rows if not row[0].startswith(left_out) and not row[0].endswith(".pyc"))
-    brought = sorted(f"{path},{digest}\n" for path, digest in shipped)
-    return sha256("".join(brought).encode("utf-8", "surrogateescape")).hexdigest()
-
-
 def files_recorded(site: str, digest: str) -> Iterator[str]:
     """The paths for which a RECORD of a site directory has this sha256 (hex)."""
     from base64 import urlsafe_b64encode

@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List, Mapping, Sequence, Tuple, Union
 
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.message import Message
-from patcher.model import Patchset, PatchsetSource
+from patcher.model import PatchsetSource
 from patcher.patchset.toml import decode_text
 from patcher.system.reading import TEXT, read_file
 
@@ -51,7 +51,7 @@ def search_places(
     """
     places = named_places(patch_dirs, cwd)
     broken: Dict[str, SitepatchError] = {}
-    for name, path, _ in entry_points():
+    for name, path in entry_points():
         source = PatchsetSource(ENTRY_POINT, name)
         if isinstance(path, SitepatchError):
             broken[str(source)] = path
@@ -117,20 +117,9 @@ def has_texts(folder: str, files: Mapping[str, str]) -> bool:
     return True
 
 
-def providing_distribution(patchset: Patchset) -> Tuple[str, str]:
-    """The metadata folder of the distribution whose entry point led to a patchset, and its own folder; "" both for none."""
-    if patchset.source.kind == ENTRY_POINT:
-        for name, path, info in entry_points():
-            places = [(path, patchset.source)] if isinstance(path, str) and name == patchset.source.name else []
-            folders = folders_by_name(places)
-            if patchset.name in folders:
-                return info, folders[patchset.name][0][0]
-    return "", ""
-
-
 # installed distributions that bring patchsets -------------------------------------------------------------------------
-def entry_points() -> Iterator[Tuple[str, Union[str, SitepatchError], str]]:
-    """(name, directory or what is wrong, metadata folder) of each entry point of our group.
+def entry_points() -> Iterator[Tuple[str, Union[str, SitepatchError]]]:
+    """(name, directory or what is wrong) of each entry point of our group.
 
     importlib.metadata would cost 2.6 bare starts.
     """
@@ -143,17 +132,16 @@ def entry_points() -> Iterator[Tuple[str, Union[str, SitepatchError], str]]:
         with os.scandir(place) as entries:
             names = sorted(entry.name for entry in entries if entry.name.endswith(".dist-info"))
         for name in names:
-            info = os.path.join(place, name)
-            path = os.path.join(info, "entry_points.txt")
+            path = os.path.join(place, name, "entry_points.txt")
             try:
                 data = read_file(path, TEXT)
             except OSError:
                 continue  # most distributions have none
             except SitepatchError as error:
-                yield path, error, info
+                yield path, error
                 continue
             if GROUP.encode() in data:
-                yield from ((*entry_point, info) for entry_point in _parsed(path, data))
+                yield from _parsed(path, data)
 
 
 def _parsed(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchError]]]:

@@ -1,23 +1,18 @@
-"""`sitepatch.lock`: which patchsets, which releases, and the sha256 of every file before and after; TOML, read strictly.
+"""`sitepatch.lock`: which patchsets, which releases, and the sha256 of every file before and after; how something differs.
 
-It is written by a few lines of our own: four kinds of values in a fixed order need no library. It does not name the
-release of sitepatch that wrote it: whether another one makes something else shows in the sha256 of the files.
+It is TOML, read strictly, and written by a few lines of our own: four kinds of values in a fixed order need no library. It
+does not name the release of sitepatch that wrote it: whether another one makes something else shows in the hashes.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
-from patcher.installed.distribution import identity
-from patcher.installed.record import hashes_recorded
 from patcher.message import Message
-from patcher.model import LockedFile, OptionValue, Patchset, Requested
-from patcher.patchset.places import MANIFEST, providing_distribution
+from patcher.model import LockedFile, OptionValue, Requested
 from patcher.patchset.toml import read_toml, written_toml
-from patcher.store.folder import Folder
 from patcher.store.receipt import path_below
 from patcher.system.decode import (
     Reader,
@@ -31,23 +26,16 @@ from patcher.system.decode import (
     string,
     tables,
 )
+from patcher.text.listed import release_name
 
 LOCK_NAME = "sitepatch.lock"
 LOCK_FORMAT = 1
 _LARGEST = 1 << 24  # bytes: some 60,000 files
 _HEAD = "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.\n"
 _ANEW = Message("`sitepatch lock` writes it anew, once it is removed")
-_DISTRIBUTION = Table({"name": string, "version": string, "sha256": sha256_hex})
 _PATCHSET = Table(
-    {
-        "name": string,
-        "version": string,
-        "sha256": sha256_hex,
-        "options": Values(option_value),
-        "distribution": _DISTRIBUTION,
-        "optional": boolean,
-    },
-    optional=("distribution", "optional"),
+    {"name": string, "version": string, "sha256": sha256_hex, "options": Values(option_value), "optional": boolean},
+    optional=("optional",),
 )
 _FILE = Table({"path": path_below, "before": sha256_hex, "after": sha256_hex})
 _TARGET = Table({"package": string, "distribution": string, "version": string, "file": tables("target.file", _FILE)})
@@ -57,26 +45,16 @@ _LOCK = Table(
 )
 
 
-class Distribution(NamedTuple):
-    """What a patchset was installed with; `sha256` (hex) is over all files that it brought (`identity`)."""
-
-    name: str
-    version: str
-    sha256: str
-
-
 class Pinned(NamedTuple):
     """A patchset in a lock; `sha256` (hex) is its digest, over all of its files.
 
-    `distribution` is None for one that was not installed: in a folder, built in. Where `optional`, a machine without its
-    packages has it not.
+    Where `optional`, a machine without its packages has it not.
     """
 
     name: str
     version: str
     sha256: str
     options: Mapping[str, OptionValue]
-    distribution: Optional[Distribution] = None
     optional: bool = False
 
 
@@ -98,24 +76,14 @@ class Lock(NamedTuple):
 
 def make_lock(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> Lock:
     """The lock of the requested patchsets and of the files that a plan makes with them, of one build of each release."""
-    pinned = (
-        Pinned(patchset.name, patchset.version, patchset.digest, dict(options), _distribution(patchset), optional)
+    pinned = [
+        Pinned(patchset.name, patchset.version, patchset.digest, dict(options), optional)
         for patchset, options, optional in requested
-    )
+    ]
     files: Dict[Tuple[str, str, str], List[LockedFile]] = {}
     for file in sorted(set(locked)):
         files.setdefault(release_of(file), []).append(file)
     return Lock(tuple(sorted(pinned, key=lambda entry: entry.name)), tuple(map(tuple, files.values())))
-
-
-def _distribution(patchset: Patchset) -> Optional[Distribution]:
-    """What a patchset was installed with; None also where its RECORD does not list it, as in an editable install."""
-    info, folder = map(Path, providing_distribution(patchset))
-    if info.name and folder.parts[: len(info.parent.parts)] == info.parent.parts:
-        path = (folder / MANIFEST).relative_to(info.parent).as_posix()
-        if path in hashes_recorded(str(info.parent), [path]):
-            return Distribution(*identity(info))
-    return None
 
 
 def release_of(file: LockedFile) -> Tuple[str, str, str]:
@@ -140,7 +108,7 @@ def merged(old: Lock, new: Lock) -> Lock:
 
 
 def _texts(lock: Lock) -> List[str]:
-    return [_patchset(pinned._replace(distribution=None, optional=False)) for pinned in lock.patchsets]
+    return [_patchset(pinned._replace(optional=False)) for pinned in lock.patchsets]
 
 
 # to text and back -----------------------------------------------------------------------------------------------------
@@ -154,18 +122,12 @@ def encode_lock(lock: Lock) -> str:
 
 
 def _patchset(pinned: Pinned) -> str:
-    head = _table("patchset", zip(("name", "version", "sha256"), pinned[:3]))
-    head += "optional = true\n" if pinned.optional else ""
-    head += _inline("options", sorted(pinned.options.items()))
-    return head + (_inline("distribution", pinned.distribution._asdict().items()) if pinned.distribution else "")
+    options = ", ".join(f"{key} = {written_toml(value)}" for key, value in sorted(pinned.options.items()))
+    head = _table("patchset", zip(("name", "version", "sha256"), pinned[:3])) + "optional = true\n" * pinned.optional
+    return f"{head}options = {{ {options} }}\n" if options else f"{head}options = {{}}\n"
 
 
-def _inline(name: str, items: Iterable[Tuple[str, OptionValue]]) -> str:
-    pairs = ", ".join(f"{key} = {written_toml(value)}" for key, value in items)
-    return f"{name} = {{ {pairs} }}\n" if pairs else f"{name} = {{}}\n"
-
-
-def _table(name: str, items: Iterable[Tuple[str, OptionValue]]) -> str:
+def _table(name: str, items: Iterable[Tuple[str, str]]) -> str:
     return f"[[{name}]]\n" + "".join(f"{key} = {written_toml(value)}\n" for key, value in items)
 
 
@@ -196,7 +158,7 @@ def load_lock(path: Path) -> Lock:
     reader = Reader(path)
     table = reader.read(top, _LOCK)
     reader.stop(UsageError, _ANEW)
-    pinned = [_pinned(fields) for fields in table.get("patchset", ())]
+    pinned = [Pinned(**fields) for fields in table.get("patchset", ())]
     targets = [_target(reader, fields, f"target[{index}]") for index, fields in enumerate(table.get("target", ()))]
     _once(reader, "patchset", [patchset.name for patchset in pinned])
     builds: Set[object] = set()
@@ -210,11 +172,6 @@ def load_lock(path: Path) -> Lock:
         builds.add(files and build(files))
     reader.stop(UsageError, _ANEW)
     return Lock(tuple(pinned), tuple(sorted(targets)))
-
-
-def _pinned(table: Mapping[str, Any]) -> Pinned:
-    came = table.get("distribution")
-    return Pinned(**{**table, "distribution": Distribution(**came) if came else None})
 
 
 def _target(reader: Reader, table: Mapping[str, Any], where: str) -> Target:
@@ -235,18 +192,86 @@ def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
         seen.add(name)
 
 
-def save_lock(path: Path, lock: Lock) -> None:
-    """Write a lock in one atomic step; it is on the disk when this returns.
+# how a project and an environment differ from a lock ----------------------------------------------------------------------
+def lock_differences(lock: Lock, current: Lock, *, complete: bool = True) -> List[str]:
+    """How a project and its environment differ from the lock, one line each.
 
-    Raises:
-        OSError: it cannot be written; an old one is left as it was.
+    Args:
+        lock: the lock.
+        current: what the project requests, and the files of the environment; other releases in the lock are not compared.
+        complete: whether `current` has all of its files; not so where a patchset does not fit.
     """
-    real = path.resolve()  # over what a link leads to, not over the link
-    with Folder.open(str(real.parent)) as folder:
-        try:
-            folder.put(real.name, encode_lock(lock).encode("utf-8"))
-        except BaseException:
-            with suppress(OSError):
-                folder.remove(f"{real.name}.tmp")
-            raise
-        folder.sync()
+    differences: List[str] = []
+    pinned, requested = ({patchset.name: patchset for patchset in source.patchsets} for source in (lock, current))
+    for name in sorted({*pinned, *requested}):
+        if name not in pinned or name not in requested:
+            where = Message("is asked for, and not in the lock" if name in requested else "is in the lock, and not asked for")
+            differences.append(Message("{name} {where}", name=name, where=where))
+        else:
+            differences += changed(pinned[name], requested[name])
+    same = not differences
+    for name in sorted({*pinned} & {*requested}):
+        optional = requested[name].optional
+        if optional != pinned[name].optional:
+            note = Message("is optional, and in the lock it is not" if optional else "is not optional, and in the lock it is")
+            differences.append(Message("{name} {how}", name=name, how=note))
+    for target in current.targets:
+        release = release_of(target[0])
+        builds = [candidate for candidate in lock.targets if release_of(candidate[0]) == release]
+        if builds:
+            nearest = max(builds, key=lambda candidate: len(set(build(candidate)[1]) & set(build(target)[1])))
+            differences += _files(nearest, target, same=same, complete=complete)
+        else:
+            differences.append(not_locked(lock, release))
+    return differences
+
+
+def changed(old: Pinned, new: Pinned) -> List[str]:
+    """How a patchset differs from the lock, one line each."""
+    differences: List[str] = []
+    if new.version != old.version:
+        template = "{new.name}: found version {new.version}, the lock has {old.version}"
+        differences.append(Message(template, new=new, old=old))
+    elif new.sha256 != old.sha256:
+        template = "{new.name} {new.version}: found other files (sha256 {new.sha256}), the lock has {old.sha256}"
+        differences.append(Message(template, new=new, old=old))
+    for key in sorted({*old.options, *new.options}):
+        is_now, was_locked = (
+            written_toml(side.options[key]) if key in side.options else Message("no such option") for side in (new, old)
+        )
+        if is_now != was_locked:
+            template = "{name}: found {key} = {is_now}, the lock has {was}"
+            differences.append(Message(template, name=new.name, key=key, is_now=is_now, was=was_locked))
+    return differences
+
+
+def _files(locked: Target, target: Target, *, same: bool, complete: bool) -> List[str]:
+    """How the files of a release differ from the lock; `same` is whether patchsets and options do not."""
+    name = release_name(*release_of(target[0]))
+    old, new = ({file.path: file for file in files} for files in (locked, target))
+    differences: List[str] = []
+    for path in sorted({*old, *new}):
+        if path not in old:
+            differences.append(Message("{name}: {path} is changed by a patchset, and not in the lock", name=name, path=path))
+        elif path not in new:
+            if complete and same:
+                differences.append(Message("{name}: {path} is in the lock, and no patchset is for it", name=name, path=path))
+        elif new[path].before != old[path].before:
+            template = "{name}: {path}: found sha256 {new_before} before patching, the lock has {old_before}"
+            befores = {"new_before": new[path].before, "old_before": old[path].before}
+            differences.append(Message(template, name=name, path=path, **befores))
+        elif same and new[path].after != old[path].after:
+            problem = "{name}: {path} would become sha256 {new_after}, the lock has {old_after}"
+            differences.append(Message(problem, name=name, path=path, new_after=new[path].after, old_after=old[path].after))
+    return differences
+
+
+def not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
+    """The line about an installed release that is not in the lock: it names those of its distribution that are."""
+    releases = dict.fromkeys(release_of(file) for file in lock.files)
+    names = ", ".join(release_name(*release) for release in releases if release[:2] == installed[:2])
+    return Message(
+        "{release} is installed, the lock has {names}",
+        release=release_name(*installed),
+        names=names or Message("no release of {installed}", installed=installed[1] or installed[0]),
+    )

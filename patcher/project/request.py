@@ -1,18 +1,22 @@
-"""What a project requests: its pyproject.toml, requirements files and lock, read."""
+"""What a project requests: `[tool.sitepatch]` of its pyproject.toml, comments of its requirements files, and its lock."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
-from typing import Collection, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.errors import Location, UsageError
+from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.message import Message
 from patcher.model import Patchset, Requested
 from patcher.patchset.places import PATCH_DIR, PROJECT_DIR, AnyPath
+from patcher.patchset.toml import lookup, read_toml
 from patcher.project import lockfile
-from patcher.project.pyproject import Project, chosen, read_project
-from patcher.project.selection import check_sources
-from patcher.text.listed import Texts, one_or_more
+from patcher.project.selection import ProjectEntry, check_sources, chosen
+from patcher.system.decode import STRINGS, Reader, Table
+from patcher.system.reading import TEXT, read_file
+from patcher.text.listed import Texts, one_or_more, suggest
 
 PROJECT = "pyproject.toml"
 
@@ -89,8 +93,6 @@ def _read(request: ProjectFiles) -> List[Project]:
     projects = [project] if project else []
     requirements = one_or_more(request.requirements)
     if requirements:
-        from patcher.project.requirements import read_requirements  # few projects ask there
-
         projects.append(read_requirements(requirements))
     if project is None and not any(asking.entries for asking in projects):
         table = Message(
@@ -107,3 +109,201 @@ def _read(request: ProjectFiles) -> List[Project]:
         message = Message('{names}: found no comment "# sitepatch: NAME"\n{table}', names=names, table=table)
         raise UsageError(message, Message("{dropped}\n{nothing}", dropped=dropped, nothing=nothing), Location(requirements[0]))
     return projects
+
+
+# pyproject.toml -------------------------------------------------------------------------------------------------------
+_OPTIONAL = "optional"
+_FORM = Message('expected "NAME [option=VALUE]... [optional]"')
+
+
+def _folders(value: object) -> str:
+    is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return "" if isinstance(value, str) or is_list else Message("a string, or a list of strings")
+
+
+_TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchsets", "patch-dir"))
+
+
+class Project(NamedTuple):
+    """What a project requests, its directories of patchsets (absolute), and remarks."""
+
+    entries: Tuple[ProjectEntry, ...]
+    patch_dirs: Tuple[str, ...]
+    notes: Tuple[str, ...] = ()
+
+
+def parse_entry(entry: str, location: Location, field: str = "") -> ProjectEntry:
+    """Read `NAME [option=VALUE]... [optional]`; a value with blanks is quoted as in a shell.
+
+    Raises:
+        UsageError: what was found instead.
+    """
+    origin = ProjectEntry("", (), False, location, field).origin
+    try:
+        words = shlex.split(entry)
+    except ValueError as error:
+        template = "{origin}: found {text} ({error}), {form}"
+        words_of_error = str(error).lower()
+        raise UsageError(template, location=location, origin=origin, text=entry, error=words_of_error, form=_FORM) from None
+    if not words or "=" in words[0]:
+        said = "{origin}: found {text}, {form}"
+        raise UsageError(said, location=location, origin=origin, text=entry.strip() or Message("nothing"), form=_FORM)
+    for word in words[1:]:
+        name, equals, _ = word.partition("=")
+        if word != _OPTIONAL and not (name and equals):
+            problem = Message(
+                'found "{word}", {form}{suggestion}', word=word, form=_FORM, suggestion=suggest(word, [_OPTIONAL])
+            )
+            raise UsageError("{origin}: {problem}", location=location, origin=origin, problem=problem)
+    settings = tuple(word for word in words[1:] if word != _OPTIONAL)
+    return ProjectEntry(words[0], settings, _OPTIONAL in words[1:], location, field)
+
+
+def read_project(path: Path) -> Optional[Project]:
+    """Read `[tool.sitepatch]` of a pyproject.toml; None without that table: an empty one requests that nothing is applied.
+
+    Args:
+        path: of the file; a relative `patch-dir` (a string, or a list of them) begins at its directory.
+
+    Raises:
+        SitepatchError: the file cannot be read or is no TOML, or what is wrong with the table, all of it.
+    """
+    table = lookup(read_toml(path), "tool", "sitepatch")
+    if table is None:
+        return None
+    reader = Reader(path)
+    fields = reader.read(table, _TABLE, "tool.sitepatch")
+    entries: List[ProjectEntry] = []
+    for index, words in enumerate(fields.get("patchsets", ())):
+        try:
+            entries.append(parse_entry(words, Location(str(path)), f"tool.sitepatch.patchsets[{index}]"))
+        except UsageError as error:
+            reader.problems.append(error)
+    reader.stop(UsageError)
+    folders = fields.get("patch-dir", [])
+    folders = [folders] if isinstance(folders, str) else folders
+    return Project(tuple(entries), tuple(str(path.absolute().parent / folder) for folder in folders))
+
+
+# requirements files ---------------------------------------------------------------------------------------------------
+_PATCH_DIR = "--patch-dir"
+_DIRECTIVE = re.compile(r"(?:^|\s)#\s*sitepatch:", re.I)
+_REMARK = re.compile(r"(^|\s)#.*")
+_NOT_OURS_TO_JUDGE = (Message("no such option"), "${")
+"""What newer releases of pip may know, and what they fill in from the environment."""
+
+
+class _Found(NamedTuple):
+    """What was found so far; `seen` holds the real paths of the files that were begun, so that a circle of them ends."""
+
+    entries: List[ProjectEntry]
+    patch_dirs: List[str]
+    notes: List[str]
+    errors: List[SitepatchError]
+    seen: Set[str]
+
+
+def read_requirements(paths: Sequence[str]) -> Project:
+    """Read requirements files and those that they include with `-r` and `-c`, each once.
+
+    A comment `# sitepatch: NAME [option=VALUE]... [optional]` asks for a patchset, on a line of its own or behind a
+    requirement; `# sitepatch: --patch-dir DIR` names a directory of patchsets. What follows a further ` #` is a remark.
+    A relative path begins at the directory of the file that it is written in.
+
+    Raises:
+        SitepatchError: files that are missing or no text, and lines that cannot be read, all of them.
+    """
+    collected = _Found([], [], [], [], set())
+    for path in paths:
+        _follow(path, None, collected)
+    raise_all(collected.errors)
+    return Project(tuple(collected.entries), tuple(collected.patch_dirs), tuple(collected.notes))
+
+
+def _follow(path: str, asked_by: Optional[Location], collected: _Found) -> None:
+    """Read one file that was not read yet; `asked_by` is the line that includes it, None for the command line."""
+    real = str(Path(path).resolve())
+    if real in collected.seen:
+        return
+    collected.seen.add(real)
+    where = Location(path)
+    try:
+        _read_file(path, collected)
+    except OSError as error:
+        problem: SitepatchError = UsageError.at(
+            where, "found no readable file ({error}), expected one", error=Message.whole(error.strerror)
+        )
+    except UnicodeDecodeError as error:
+        byte = f"0x{error.object[error.start]:02x}"
+        said = "found the byte {byte}, which is not {encoding}, expected the text of a requirements file"
+        template = Message(said, byte=byte, encoding=error.encoding)
+        problem = UsageError.at(where, template)
+    except (LookupError, ValueError) as error:
+        problem = UsageError.at(where, "found {error}, expected the text of a requirements file", error=error)
+    except SitepatchError as error:
+        problem = error
+    else:
+        return
+    message = Message("{asked_by}: {message}", asked_by=asked_by, message=problem.message) if asked_by else problem.message
+    collected.errors.append(UsageError(message, location=asked_by or where))
+
+
+def _read_file(path: str, collected: _Found) -> None:
+    from pip_requirements_parser import (
+        CommentRequirementLine,
+        InvalidRequirementLine,
+        OptionLine,
+        RequirementsFile,
+        auto_decode,
+    )
+
+    if "\0" in auto_decode(read_file(path, TEXT)):
+        raise ValueError(Message("a NUL character"))
+    for line in RequirementsFile.parse(path):
+        origin = Location(path, line.line_number)
+        if isinstance(line, CommentRequirementLine):
+            _comment(line.line, origin, path, collected)
+        elif isinstance(line, InvalidRequirementLine):
+            _invalid(line.line, line.error_message, origin, collected)
+        elif isinstance(line, OptionLine):
+            for name in [*line.options.get("requirements", ()), *line.options.get("constraints", ())]:
+                if re.match("[a-z]+://", name, re.IGNORECASE):
+                    template = "{origin}: {name} is not looked at for what it asks for; only files are"
+                    collected.notes.append(Message(template, origin=origin, name=name))
+                else:
+                    _follow(_beside(path, name), origin, collected)
+
+
+def _invalid(line: str, problem: str, origin: Location, collected: _Found) -> None:
+    """A line that is no requirement and no option of pip."""
+    why = " ".join(problem.split("\n")[0].split("error: ")[-1].rstrip(":").split())
+    if any(phrase in f"{problem}{line}" for phrase in _NOT_OURS_TO_JUDGE):
+        collected.notes.append(
+            Message("{origin}: {line} is passed over ({why}); pip may know it", origin=origin, line=line, why=why)
+        )
+    else:
+        shown = line if len(line) <= 60 else f"{line[:57]}..."
+        sentence = Message("found {shown} ({why}), expected a requirement or an option of pip", shown=shown, why=why)
+        collected.errors.append(UsageError.at(origin, sentence))
+
+
+def _comment(comment: str, origin: Location, path: str, collected: _Found) -> None:
+    for directive in _DIRECTIVE.split(comment)[1:]:
+        request = _REMARK.sub("", directive).strip()
+        try:
+            if request.split(" ")[0] == _PATCH_DIR:
+                folders = shlex.split(request)[1:]
+                if len(folders) != 1:
+                    raise ValueError(Message("one directory after it"))
+                collected.patch_dirs.append(str(Path(_beside(path, folders[0])).absolute()))
+            else:
+                collected.entries.append(parse_entry(request, origin))
+        except UsageError as error:
+            collected.errors.append(error)
+        except ValueError as error:
+            problem = "found {request} ({error}), expected {patch_dir} DIR"
+            collected.errors.append(UsageError.at(origin, problem, request=request, error=error, patch_dir=_PATCH_DIR))
+
+
+def _beside(path: str, name: str) -> str:
+    return str(Path(path).parent / name)

@@ -16,9 +16,8 @@ from patcher.model import Patchset
 from patcher.patchset.places import folders_by_name, named_places
 from patcher.patchset.sources import find_patchsets
 from patcher.planner.survey import make_plan, stored_patchset
-from patcher.project.pyproject import read_project
-from patcher.project.request import PROJECT
-from patcher.project.selection import choose, find_all
+from patcher.project.request import PROJECT, read_project
+from patcher.project.selection import choose, find
 from patcher.store.receipt import ADDED_FILE
 from patcher.store.retry import settled
 from patcher.store.status import applied_names, before_and_after, describe_unfinished, statuses
@@ -164,7 +163,7 @@ def _of_project(place: Place) -> List[Patchset]:
     patchsets: List[Patchset] = []
     for name in names:
         with suppress(SitepatchError):
-            patchsets += find_all([name], dirs)[0]
+            patchsets.append(find(name, dirs)[0])
     return patchsets
 
 

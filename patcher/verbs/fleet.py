@@ -10,8 +10,7 @@ from patcher.errors import Location, SitepatchError, UsageError
 from patcher.message import Message, joined
 from patcher.model import OptionValue
 from patcher.patchset.toml import options_text
-from patcher.project.differing import changed, not_locked
-from patcher.project.lockfile import Lock, Pinned, load_lock, release_of
+from patcher.project.lockfile import Lock, Pinned, changed, load_lock, not_locked, release_of
 from patcher.system.decode import STRINGS, Items, Reader, Table, Values, decode_json, option_value, string
 from patcher.system.reading import read_file
 from patcher.text.listed import count

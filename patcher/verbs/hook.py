@@ -18,8 +18,8 @@ from patcher.hook.places import PATCHSETS, hook_folders, hook_name
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.patchset.toml import lookup, read_toml
-from patcher.project.pyproject import ProjectEntry, chosen, read_project
-from patcher.project.selection import check_sources, read_settings
+from patcher.project.request import read_project
+from patcher.project.selection import ProjectEntry, check_sources, chosen, with_settings
 from patcher.text.listed import listed, suggest
 from patcher.verbs.commands import Group
 from patcher.verbs.console import Console, requirement
@@ -124,25 +124,16 @@ def _entries(
     project = read_project(path) if path.is_file() else None
     folders = [*patch_dirs, *(project.patch_dirs if project else ())]
     if names:
-        entries = [ProjectEntry(name, (), False) for name in dict.fromkeys(names)]
+        entries = [ProjectEntry(name) for name in dict.fromkeys(names)]
     elif project and project.entries:
         entries = list(project.entries)
     else:
-        settings_of = {name: tuple(map("=".join, options.items())) for name, options in before.items()}
-        entries = [ProjectEntry(name, own_settings, False) for name, own_settings in settings_of.items()]
+        entries = [ProjectEntry(name, tuple(map("=".join, options.items()))) for name, options in before.items()]
         folders += [str(folder / PATCHSETS)] if entries else []
     if not entries:
         hint = Message("name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets")
         raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)
-    for key, value in read_settings([entry.name for entry in entries], settings).items():
-        name, _, option = key.partition(".")
-        entries = [entry if entry.name != name else _with_option(entry, option, value) for entry in entries]
-    return entries, folders
-
-
-def _with_option(entry: ProjectEntry, option: str, value: str) -> ProjectEntry:
-    settings = (setting for setting in entry.settings if setting.partition("=")[0] != option)
-    return entry._replace(settings=(*settings, f"{option}={value}"))
+    return with_settings(entries, settings), folders
 
 
 def _default_name(folder: Path) -> str:

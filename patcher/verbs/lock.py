@@ -12,9 +12,9 @@ from patcher.message import Message, joined
 from patcher.model import LockedFile, Plan
 from patcher.planner.survey import make_plan
 from patcher.project import lockfile
-from patcher.project.differing import lock_differences, same_result
 from patcher.project.request import PROJECT_FILES, ProjectFiles, read_request
 from patcher.store.retry import settled
+from patcher.system.output import write_output
 from patcher.system.reading import read_file
 from patcher.text.listed import count, release_name
 from patcher.verbs.change import note_interrupted
@@ -68,9 +68,7 @@ def lock(
         events.note(note)
     old = lockfile.load_lock(path) if check or path.exists() else None
     new = lockfile.make_lock(asked_for.patchsets, plan.locked)
-    problems: List[str] = []
-    if check and old:
-        problems = [*lock_differences(old, new, complete=not plan.failed), *same_result(old, new)]
+    problems = lockfile.lock_differences(old, new, complete=not plan.failed) if check and old else []
     place = place._replace(patch_dirs=asked_for.patch_dirs)
     names = tuple(item.patchset.name for item in asked_for.patchsets)
     outcome = LockOutcome(place, path, plan, names, new.files, new, tuple(problems))
@@ -81,9 +79,7 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
     """Write the lock unless it is there already, and report what became of the releases in the old one."""
     path, new = outcome.path, outcome.lock
     merged = lockfile.merged(old, new) if old else new
-    new_builds, before, after = (
-        {lockfile.build(target) for target in source.targets} for source in (new, old or new, merged)
-    )
+    new_builds, before, after = ({lockfile.build(target) for target in source.targets} for source in (new, old or new, merged))
     for word, builds in (("kept", after - new_builds), ("dropped", before - after)):
         why = Message(
             "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
@@ -93,10 +89,11 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
             same_release = release in {new_release for new_release, _ in new_builds}
             build = Message("another build of {name}", name=name) if same_release else name
             events.note(Message("{build}, {why}", build=build, why=why), word)
-    same = path.exists() and read_file(path) == lockfile.encode_lock(merged).encode("utf-8")
-    if not same:
-        lockfile.save_lock(path, merged)
-    return outcome._replace(lock=merged, written=not same)
+    data = lockfile.encode_lock(merged).encode("utf-8")
+    written = not path.exists() or read_file(path) != data
+    if written:
+        write_output(path, data)
+    return outcome._replace(lock=merged, written=written)
 
 
 @click.command("lock", epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check")

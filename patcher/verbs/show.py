@@ -15,7 +15,7 @@ from patcher.message import Message, joined
 from patcher.model import Patchset
 from patcher.patchset.places import has_texts, patchset_folders
 from patcher.patchset.toml import option_text
-from patcher.project.selection import find_all
+from patcher.project.selection import find
 from patcher.system.reading import TEXT, read_file
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled, printable_lines
@@ -54,7 +54,7 @@ def show(name: str, *, place: Place = HERE) -> ShowOutcome:
         UsageError: there is none of that name.
         PatchError: it is invalid.
     """
-    (patchset,), notes = find_all([name], place.patch_dirs)
+    patchset, notes = find(name, place.patch_dirs)
     return ShowOutcome(patchset, tuple(proven(compatibility_table(patchset, place.patch_dirs))), tuple(notes))
 
 

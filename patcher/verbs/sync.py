@@ -15,7 +15,6 @@ from patcher.model import Plan, Requested, Step
 from patcher.patchset.toml import options_text
 from patcher.planner.survey import make_plan
 from patcher.project import lockfile
-from patcher.project.differing import lock_differences
 from patcher.project.request import PROJECT_FILES, ProjectFiles, ProjectRequest, read_request
 from patcher.store.status import applied_names, statuses
 from patcher.text.listed import count
@@ -87,7 +86,7 @@ def project_plan(
     plan = make_plan(env, Wanted(asked_for.patchsets, None, force), items)
     if asked_for.lock:
         lock = lockfile.make_lock(asked_for.patchsets, plan.locked)
-        problems = lock_differences(asked_for.lock, lock, complete=not plan.failed)
+        problems = lockfile.lock_differences(asked_for.lock, lock, complete=not plan.failed)
         if problems:
             path = project.lock_path
             hint = Message("nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew", path=path)
