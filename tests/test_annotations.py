@@ -5,8 +5,10 @@ import shutil
 import pytest
 
 from patcher.errors import Location, PatchError, SitepatchError
+from patcher.patchset.manifest import load_patchset
 from patcher.verbs.annotations import ERROR, annotation, of_error
-from patcher.verbs.releases.table import CiResult, github
+from patcher.verbs.releases.outcome import Checked, ReleaseOutcome
+from patcher.verbs.releases.table import github
 from tests.command import Site, done
 from tests.test_sync import asks
 
@@ -44,13 +46,18 @@ SPATCH = """Why.
 @pytest.fixture
 def site(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
-    folder = site.cwd / "patchsets/ask/deep"
-    folder.mkdir(parents=True)
-    (folder.parent / "patchset.toml").write_text(MANIFEST)
-    (folder / "a,b.spatch").write_text(SPATCH)
-    (folder.parent / "cases").mkdir()
-    (folder.parent / "cases/c.upstream.py").write_text("# case: mmengine/gone.py\ndef f():\n    a(1)\n")
+    folder = writes(site.cwd / "patchsets")
+    (folder / "cases").mkdir()
+    (folder / "cases/c.upstream.py").write_text("# case: mmengine/gone.py\ndef f():\n    a(1)\n")
     return site
+
+
+def writes(patchsets):
+    """The folder of the patchset `ask`."""
+    (patchsets / "ask/deep").mkdir(parents=True)
+    (patchsets / "ask/patchset.toml").write_text(MANIFEST)
+    (patchsets / "ask/deep/a,b.spatch").write_text(SPATCH)
+    return patchsets / "ask"
 
 
 def placed(ended, root="patchsets/ask/"):
@@ -93,8 +100,8 @@ def test_an_annotation_is_escaped_and_names_no_file_outside_of_the_repository(tm
     broken = {"a": PatchError.at(Location(f"{tmp_path}/a/patchset.toml", 3, 1), "wrong"), "b": SitepatchError("no file")}
     told = [of_error(f"{name} is broken", error).split("::")[1] for name, error in broken.items()]
     assert told == ["error file=a/patchset.toml,line=3,title=a is broken", "error title=b is broken"]
-    outside = CiResult("ask", "demo 3", "not found", "the patchset is for demo <3")
-    (line,) = github([outside], {"ask": f"{tmp_path}/ask/patchset.toml"})
+    outside, ask = ReleaseOutcome("demo", "3", "not found", problem="the patchset is for demo <3"), load_patchset(writes(tmp_path), "here")
+    (line,) = github([], [Checked(ask, (outside,))], {"ask": f"{tmp_path}/ask/patchset.toml"})
     assert line.startswith("::error file=ask/patchset.toml,title=ask does not fit demo 3::")
-    (line,) = github([outside._replace(state="not fetched")], {"ask": f"{tmp_path}/ask/patchset.toml"})
+    (line,) = github([], [Checked(ask, (outside._replace(word="not fetched"),))], {"ask": f"{tmp_path}/ask/patchset.toml"})
     assert "file=" not in line

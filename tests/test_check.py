@@ -32,7 +32,7 @@ from patcher.verbs.demo import fixtures, lay_out
 from patcher.verbs.releases.against import try_release
 from patcher.verbs.releases.fetching import Fetcher, fetch_all
 from patcher.verbs.releases.outcome import Checked, ReleaseOutcome
-from patcher.verbs.releases.table import CiResult, checked_rows, github, of_releases
+from patcher.verbs.releases.table import checked_rows, github
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
 from tests.index import Index, sdist
 from tests.pages import whole
@@ -309,16 +309,16 @@ def test_a_release_of_each_distribution_of_a_package_counts(patchsets):
 
 
 def test_ci_is_answered_in_annotations(patchsets, tmp_path):
-    verdicts = of_releases(Checked(load_patchset(patchsets / "ask", "here"), OUTCOMES[:6]))
-    assert github(verdicts, {}) == [
+    ask = load_patchset(patchsets / "ask", "here")
+    assert github([], [Checked(ask, OUTCOMES[:6])], {}) == [
         "::error title=ask does not fit demo 1.2::not found: demo/share.py: gone%0Alook%0Aagain",
         "::error title=ask does not fit demo 1.3::not found: demo/share.py: gone",
         "::error title=ask does not fit demo 1.4::no wheel: no wheel",
         "::notice title=ask can go::demo 1.5 has its change already",
         "::notice title=sitepatch check::2 answers in order",
     ]
-    hostile = CiResult("ask", "a:b,c", "not found", "50%\r::error::\x1b[2J")
-    assert github([hostile], {}) == ["::error title=ask does not fit a%3Ab%2Cc::not found: 50%25%0D::error::\u241b[2J"]
+    hostile = ReleaseOutcome("a:b,c", "1", "not found", problem="50%\r::error::\x1b[2J")
+    assert github([], [Checked(ask, (hostile,))], {}) == ["::error title=ask does not fit a%3Ab%2Cc 1::not found: 50%25%0D::error::\u241b[2J"]
     site = Site(tmp_path, "mmengine-0.10.7")
     assert "::notice title=sitepatch check::" in done(site("check", DDP, "--format", "github")).out
     assert '--format: found "junit", expected text or github' in done(site("check", DDP, "--format", "junit"), 2).err
@@ -617,7 +617,7 @@ def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, t
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(click, "confirm", lambda *words, **more: False)
-    fetcher = Fetcher(None, tmp_path, 1, events)
+    fetcher = Fetcher(None, tmp_path, events)
     with pytest.raises(SitepatchError, match="nothing was fetched"):
         fetch_all(fetcher, [("demo", "1.0")], {"demo": Listing()}, {"demo": {SHARE}})
 
@@ -662,7 +662,7 @@ def test_an_interrupt_ends_it_with_130_and_leaves_nothing_behind(index, patchset
     index.held.add("demo-1.2-py3-none-any.whl")
     index.asked.clear()
     index.release.clear()  # which tests before this one have set
-    words = [sys.executable, "-m", "patcher", "check", "ask", *against("1.0", "1.1", "1.2"), "--jobs", "2"]
+    words = [sys.executable, "-m", "patcher", "check", "ask", *against("1.0", "1.1", "1.2")]
     words += ["--patch-dir", str(patchsets)]
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -54,20 +54,20 @@ def test_a_file_is_named_even_where_nothing_has_the_text_of_before(world):
     assert "fetching demo 1.0" in said and "demo/m.py: demo 1.0 in the index: " in said and "and the original text was not found" in said
 
 
-def test_by_default_the_packages_of_patchsets_are_looked_at_and_all_where_it_is_asked_for(world):
+def test_without_a_name_the_packages_of_patchsets_are_looked_at(world):
     world.edit("X = 2\n", "other/__init__.py")
     assert "other" not in done(world("diff")).err
-    for words in (["--all"], ["--edited", "other"], ["--edited", "other/__init__.py"]):
+    for words in (["--edited", "other"], ["--edited", "other/__init__.py"]):
         assert "other/__init__.py: edited by hand (other 1.0)" in done(world("diff", *words)).err
     shutil.rmtree(str(world.cwd / "patchsets"))
-    assert "nothing is edited by hand here in the packages of patchsets; --all looks at every package" in done(world("diff", "--edited")).err
+    assert "nothing is edited by hand here in the packages of patchsets; of another one: diff --edited PACKAGE" in done(world("diff", "--edited")).err
     (world.cwd / "pyproject.toml").write_text('[tool.sitepatch]\npatchsets = ["mine"]\npatch-dir = "ours"\n')
     folder = world.cwd / "ours" / "mine"
     folder.mkdir(parents=True)
     (folder / "patchset.toml").write_text(MANIFEST.format("mine", "other"))
     (folder / "p.spatch").write_text("--- other/__init__.py\n@@ <module> @@\n-X = 1\n+X = 3\n")
     assert "other/__init__.py: edited by hand" in done(world("diff")).err
-    assert (world("diff", "--edited", "nowhere").code, world("diff", "mine", "--all").code) == (1, 2)
+    assert world("diff", "--edited", "nowhere").code == 1
 
 
 def test_what_was_edited_is_shown_apart_from_what_a_patchset_changed(world):

@@ -12,7 +12,7 @@ from patcher.text.diffs import diff_texts
 from patcher.text.highlight import highlight
 from patcher.text.view import View
 from patcher.text.words import word_edits
-from patcher.verbs.highlighted import highlighted_diff
+from patcher.verbs.differences import highlighted_diff
 from tests.command import GUARD, Site, environ
 
 SGR = re.compile("\x1b\\[[0-9;]*m")

@@ -360,7 +360,7 @@ def test_one_listing_has_the_releases_for_every_python_and_none_that_is_for_wind
     for version, tag in [("1.0", "py3-none-any"), ("2.0", "cp38-cp38-linux_x86_64"), ("2.0+cu121", "cp312-cp312-musllinux_1_2_x86_64"), ("3.0", "cp311-cp311-win_amd64")]:
         index.add("demo", version, files(PLAIN), tag)
     index.acts["demo"] = lambda handler, data: asked.append(1) or listing(200, body=data)(handler, data)
-    with fetching(2, SILENT) as fetcher:
+    with fetching(SILENT) as fetcher:
         assert list_releases(fetcher, ["demo"])["demo"].versions == {"1.0", "2.0", "2.0+cu121"} and asked == [1]
 
 
@@ -380,13 +380,13 @@ def test_where_an_index_is_down_half_way_the_others_are_reported_and_kept_and_no
         monkeypatch.setenv(name, value)
     write_patchset(tmp_path, "ask")
     patchset = load_patchset(tmp_path / "ask", "test")
-    (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [], 2)
+    (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [])
     assert [(one.version, one.word) for one in checked.outcomes] == [("1.0", "applicable"), ("1.1", "not fetched"), ("1.2", "not fetched")]
     assert all(one.problem.startswith("pip could not fetch it: ") and "is there a network" in one.hint for one in checked.outcomes[1:])
     assert [path.name for path in (tmp_path / "cache/releases/demo").iterdir()] == ["1.0"]
     index.acts.clear()
     index.fetched.clear()
-    (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [], 2)
+    (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [])
     assert [one.word for one in checked.outcomes] == ["applicable"] * 3 and NAME not in index.fetched
     assert not list(tmp_path.rglob(".part-*"))
 
@@ -395,6 +395,6 @@ def test_a_cache_without_room_is_named_and_no_whole_wheel_is_fetched_for_it(inde
     index.put("demo", NAME, LARGE)
     (tmp_path / "cache").write_bytes(b"")
     with pytest.raises(SitepatchError) as caught:
-        fetch_all(Fetcher(pip, tmp_path / "cache", 1, SILENT), [("demo", "1.0")], {"demo": pip.listing("demo")}, {"demo": {SHARE}})
+        fetch_all(Fetcher(pip, tmp_path / "cache", SILENT), [("demo", "1.0")], {"demo": pip.listing("demo")}, {"demo": {SHARE}})
     assert caught.value.message == f"{tmp_path}/cache/demo/1.0: Not a directory" and "SITEPATCH_CACHE" in caught.value.hint
     assert len(index.parts) == len(index.fetched)

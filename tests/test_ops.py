@@ -73,7 +73,9 @@ def test_the_plan_is_reported_before_anything_is_written_and_nothing_is_printed(
     assert log.seen[0][1:] == ((str(site.path),), [DDP]) and log.seen[1][1:] == (False, 3, before)
     assert outcome.ok and outcome.written and outcome.fresh and outcome.patchsets == (DDP,)
     assert [check.what for check in outcome.verified.checks] == ["compile"] * 3
-    assert status(place=place, verify="import").verified.ok and status(GUARD, place=place, verify="compile").verified.idle == (GUARD,)
+    assert status(place=place, verify="import").works
+    idle = status(GUARD, place=place, verify="compile")
+    assert idle.verified.checks == idle.patchsets == () and idle.idle == (GUARD,) and not idle.works
     again = apply((DDP,), place=place)
     assert again.ok and not again.written and again.changed == []
     back = restore((DDP, GUARD), place=place)
@@ -100,7 +102,8 @@ def test_a_path_may_be_a_path_and_one_name_a_text(site, monkeypatch):
     assert one.files and one == apply([DDP], ["params=10"], place=place, dry_run=True).plan
     assert lock(ProjectFiles(Path(), requirements, Path("my.lock")), place=place).written and Path("my.lock").is_file()
     assert sync(ProjectFiles(Path(), requirements, Path("my.lock"), locked=True), place=place).written
-    assert status(DDP, place=place, verify="import").verified.patchsets == restore(DDP, place=place).patchsets == (DDP,)
+    assert [one.name for one in status(DDP, place=place, verify="import").patchsets] == [DDP]
+    assert restore(DDP, place=place).patchsets == (DDP,)
     with pytest.raises(UsageError, match='there is no patchset "nothing"'):
         restore("nothing", place=place)
 

@@ -26,7 +26,6 @@ from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.releases.outcome import is_absent
 from patcher.verbs.rows import answer_json, answer_rows
 from patcher.verbs.styles import Row, hint_lines
-from patcher.verbs.usage import Whole
 
 if TYPE_CHECKING:
     from patcher.author.cases import CaseResult
@@ -92,7 +91,6 @@ def check(
     *,
     place: Place = HERE,
     against: Texts = (),
-    jobs: int = 4,
     strict: bool = False,
     explain: bool = False,
     events: Events = SILENT,
@@ -104,7 +102,6 @@ def check(
         settings: values of options, as `--set` takes them.
         place: the environment.
         against: versions, ranges, `all` or `newest`: releases to be looked at instead of the environment.
-        jobs: how many releases are fetched at a time.
         strict: advice counts as an error.
         explain: explain the one patchset that is named.
         events: takes what is done.
@@ -129,7 +126,7 @@ def check(
     outcome = _inspect(place, requested, {} if named else broken)
     outcome = outcome._replace(notes=tuple(notes), strict=strict, against=bool(releases))
     if releases:
-        return outcome._replace(releases=tuple(check_releases(requested, releases, patchsets, jobs, events)))
+        return outcome._replace(releases=tuple(check_releases(requested, releases, patchsets, events)))
     env = place.environment()
     events.started(env)
     return _explain(outcome, env) if explain else _check_here(outcome, env, events, together=bool(named))
@@ -203,7 +200,6 @@ _KINDS = {"error": "error", "advice": "warning", "note": "notice"}
 @click.option("--explain", is_flag=True, help="Explain why each hunk of the one NAME does or does not fit here.")
 @click.option("--strict", is_flag=True, help="Exit with 1 on advice too.")
 @click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', all or newest; repeatable.")
-@click.option("--jobs", metavar="N", type=Whole(1, 64), default=4, help="Releases fetched at a time (default 4).")
 @click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
 @common_options()
 @format_option("text", "github")
@@ -214,7 +210,6 @@ def command(
     explain: bool,
     strict: bool,
     against: Tuple[str, ...],
-    jobs: int,
     html: Optional[str],
     form: str,
 ) -> int:
@@ -237,9 +232,7 @@ def command(
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
     if not names:
         console.on_fetching = _confirm_fetching
-    outcome = check(
-        names, settings, place=console.place, against=against, jobs=jobs, strict=strict, explain=explain, events=console
-    )
+    outcome = check(names, settings, place=console.place, against=against, strict=strict, explain=explain, events=console)
     if form == "text":
         _show(console, outcome)
     else:
@@ -348,7 +341,7 @@ def _json(outcome: CheckOutcome) -> Dict[str, Any]:
 
 def _show_annotations(console: Console, outcome: CheckOutcome) -> None:
     from patcher.verbs.annotations import ERROR, annotation, of_error
-    from patcher.verbs.releases.table import github, of_answers, of_releases
+    from patcher.verbs.releases.table import github
 
     for name, findings in outcome.findings.items():
         for finding in findings:
@@ -359,8 +352,8 @@ def _show_annotations(console: Console, outcome: CheckOutcome) -> None:
         for case in cases:
             if case.problem:
                 console.out(annotation(ERROR, f"{name}: {case.case.name}", case.problem, case.case.origin))
-    results = [*of_answers(outcome.answers), *(result for checked in outcome.releases for result in of_releases(checked))]
-    for line in github(results, {name: f"{folder}/{MANIFEST}" for name, folder in outcome.folders.items()}):
+    manifests = {name: f"{folder}/{MANIFEST}" for name, folder in outcome.folders.items()}
+    for line in github(outcome.answers, outcome.releases, manifests):
         console.out(line)
     for name, error in outcome.broken.items():
         console.out(of_error(Message("{name} is broken", name=name), error))

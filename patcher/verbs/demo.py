@@ -12,7 +12,7 @@ import tempfile
 from contextlib import ExitStack, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, Tuple
 
 import click
 
@@ -47,75 +47,44 @@ _EDIT = "# edited by hand"
 
 
 @click.command("demo", epilog="\b\nExample:\n  sitepatch demo --offline")
-@click.option("--keep", is_flag=True, help="Leave the directory for a look at it.")
 @click.option("--offline", is_flag=True, help="Use the small stand-in instead of the real mmengine.")
 @common_options(environment=False, sources=False)
-def command(console: Console, keep: bool, offline: bool) -> int:
+def command(console: Console, offline: bool) -> int:
     """Show the whole story on a throw-away copy.
 
     It fetches two releases of MMEngine, patches both with one small hunk, edits one by hand, restores them, and proves that
     nothing but that edit is left.
     """
-
-    def run(words: List[str]) -> int:
-        group = click.get_current_context().find_root().command
-        code: int = group.main(words, "sitepatch", standalone_mode=False)
-        return code
-
-    return Demo(console, run, offline=offline).show(keep=keep)
-
-
-class _Entry(NamedTuple):
-    """What is proven to be the same afterwards: sha256 (a link's target), mode, mtime in nanoseconds."""
-
-    content: str
-    mode: int
-    mtime_ns: int
+    return Demo(console, offline=offline).show()
 
 
 class Demo:
-    """Runs the demo step by step.
+    """Runs the demo step by step; `offline` takes the stand-in, and asks no network."""
 
-    Args:
-        console: where its output goes.
-        run: runs a command line of sitepatch in this process, returns its exit code.
-        offline: use the stand-in, ask no network.
-    """
-
-    def __init__(self, console: Console, run: Callable[[List[str]], int], *, offline: bool) -> None:
+    def __init__(self, console: Console, *, offline: bool) -> None:
         self.console = console
-        self.run = run
         self.offline = offline
         self.source = "stand-in" if offline else "pip"
-        self.proofs: List[Tuple[str, bool]] = []
+        self.proofs: List[Dict[str, Any]] = []
 
-    def show(self, *, keep: bool) -> int:
-        """Run all of it; returns 0 if every check holds, else 1. The directory is removed unless `keep`."""
-        folder = tempfile.TemporaryDirectory(prefix="sitepatch-demo-")
-        pager, cwd = os.environ.get("PAGER"), Path.cwd()
+    def show(self) -> int:
+        """Run all of it in a directory that is removed; returns 0 if every check holds, else 1."""
+        environ, cwd = dict(os.environ), Path.cwd()
         os.environ["PAGER"] = "cat"  # the story is read in one piece
-        try:
-            with ExitStack() as stack:
-                if self.console.as_json or self.console.quiet:
-                    stack.enter_context(redirect_stdout(TextIOWrapper(BytesIO(), encoding="utf-8")))
-                os.chdir(folder.name)
-                new, old = self._fetch(VERSION), self._fetch(OLDER)
-                self._small(new, old)
-        finally:
-            os.chdir(cwd)
-            os.environ.pop("PAGER")
-            os.environ.update({"PAGER": pager} if pager is not None else {})
-            if keep:
-                folder._finalizer.detach()  # type: ignore[attr-defined]
-            else:
-                folder.cleanup()
-        good = all(good for _, good in self.proofs)
-        if keep:
-            self.console.info(Message("\nthe directory is kept: {name}", name=folder.name))
-        proofs = [{"what": proof, "ok": ok} for proof, ok in self.proofs]
-        return self.console.answer(good, {"source": self.source, "proofs": proofs})
+        with tempfile.TemporaryDirectory(prefix="sitepatch-demo-") as folder, ExitStack() as stack:
+            if self.console.as_json or self.console.quiet:
+                stack.enter_context(redirect_stdout(TextIOWrapper(BytesIO(), encoding="utf-8")))
+            try:
+                os.chdir(folder)
+                self._tell(self._fetch(VERSION), self._fetch(OLDER))
+            finally:
+                os.chdir(cwd)
+                os.environ.pop("PAGER")
+                os.environ.update(environ)
+        good = all(proof["ok"] for proof in self.proofs)
+        return self.console.answer(good, {"source": self.source, "proofs": self.proofs})
 
-    def _small(self, new: Path, old: Path) -> None:
+    def _tell(self, new: Path, old: Path) -> None:
         folder = Path("patchsets", SMALL)
         folder.mkdir(parents=True)
         (folder / "patchset.toml").write_text(_MANIFEST, encoding="utf-8")
@@ -150,19 +119,16 @@ class Demo:
             self._title(
                 Message("MMEngine {version} and {older}, each in a directory of its own.", version=VERSION, older=OLDER)
             )
-        command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile", "--only-binary", ":all:"]
-        command += ["--retries", "1", "--timeout", "15", "--disable-pip-version-check", "--target", str(site)]
-        command.append(f"mmengine=={version}")
+        options = ["--no-deps", "--no-compile", "--only-binary", ":all:", "--disable-pip-version-check"]
+        options += ["--retries", "1", "--timeout", "15"]
+        words = ["-m", "pip", "install", *options, "--target", str(site), f"mmengine=={version}"]
         if not self.offline:
-            self._command(" ".join(["python", *command[1:]]))
-            none = subprocess.DEVNULL
-            errors = None if self.console.verbose else none
-            ended = subprocess.run(command, stdin=none, stdout=none, stderr=errors, check=False)
-            if ended.returncode == 0 and (site / RUNNER).is_file():
+            self._command(" ".join(["python", *words]))
+            none, shown = subprocess.DEVNULL, None if self.console.verbose else subprocess.DEVNULL
+            code = subprocess.run([sys.executable, *words], stdin=none, stdout=none, stderr=shown, check=False).returncode
+            if code == 0 and (site / RUNNER).is_file():
                 return site
-            self.console.note(
-                Message("pip could not fetch it (exit code {code}); a small stand-in is used", code=ended.returncode)
-            )
+            self.console.note(Message("pip could not fetch it (exit code {code}); a small stand-in is used", code=code))
             self.source = "stand-in"
         shutil.rmtree(site, ignore_errors=True)  # what pip may have left
         self._command(Message("mkdir {site}  # a small stand-in", site=site))
@@ -172,7 +138,7 @@ class Demo:
     def _do(self, *words: str) -> None:
         self._command(" ".join(["sitepatch", *words]))
         color = [] if self.console.color_option is None else ["--color" if self.console.color_option else "--no-color"]
-        code = self.run([*words, *color])
+        code: int = click.get_current_context().find_root().command.main([*words, *color], "sitepatch", standalone_mode=False)
         self._prove(Message("exit code of sitepatch {verb} is {code}", verb=words[0], code=code), code == 0, show=code != 0)
 
     def _title(self, title: str, command: str = "") -> None:
@@ -184,24 +150,20 @@ class Demo:
         self.console.out(style("$", fg="cyan"), f" {command}")
 
     def _prove(self, proof: str, good: bool, *, show: bool = True) -> None:
-        self.proofs.append((proof, good))
+        self.proofs.append({"what": proof, "ok": good})
         if show:
             self.console.out(style("✓" if good else translated("✗ NOT SO:"), fg="green" if good else "red"), f" {proof}")
 
 
-def tree(site: Path) -> Dict[str, _Entry]:
-    """Everything below a directory, by its `/`-separated path; of directories only that they are there."""
-    entries = {}
-    for path in sorted(site.rglob("*")):
-        stat = path.lstat()
-        name = path.relative_to(site).as_posix()
-        if path.is_symlink():
-            entries[name] = _Entry(os.readlink(path), 0, stat.st_mtime_ns)
-        elif path.is_dir():
-            entries[name] = _Entry("", stat.st_mode, 0)
-        else:
-            entries[name] = _Entry(hashlib.sha256(path.read_bytes()).hexdigest(), stat.st_mode, stat.st_mtime_ns)
-    return entries
+def tree(site: Path) -> Dict[str, Tuple[bytes, int, int]]:
+    """The bytes, mode and mtime of each file below a directory, by its path; of directories only the mode."""
+    infos = {path: path.lstat() for path in site.rglob("*")}
+    return {
+        path.relative_to(site).as_posix(): (b"", info.st_mode, 0)
+        if path.is_dir()
+        else (path.read_bytes(), info.st_mode, info.st_mtime_ns)
+        for path, info in infos.items()
+    }
 
 
 def fixtures_dir() -> Path:
@@ -231,27 +193,20 @@ def lay_out(name: str, dest: Path) -> None:
     names = fixtures()
     if name not in names:
         raise UsageError('there is no fixture "{name}"', "known fixtures: {names}", name=name, names=", ".join(names))
-    source = fixtures_dir() / name
     distribution, version = name.split("-")[:2]
-    info = f"{distribution}-{version}.dist-info"
+    info, source = f"{distribution}-{version}.dist-info", fixtures_dir() / name
+    files = {path.relative_to(source).as_posix(): path.read_bytes() for path in source.rglob("*") if path.is_file()}
+    files = {path: data for path, data in files.items() if "__pycache__" not in path}
+    files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode()
+    files[f"{info}/INSTALLER"] = b"pip\n"
+    record = [f"{path},{_record_hash(data)},{len(data)}\n" for path, data in sorted(files.items())]
+    files[f"{info}/RECORD"] = "".join([*record, f"{info}/RECORD,,\n"]).encode()
     (dest / info).mkdir(parents=True)
-    files = {
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode(),
-        f"{info}/INSTALLER": b"pip\n",
-    }
-    for path in source.rglob("*"):
-        if path.is_file() and "__pycache__" not in path.parts:
-            target = dest / path.relative_to(source)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
-            files[path.relative_to(source).as_posix()] = path.read_bytes()
-    rows: List[Tuple[str, str, str]] = [(path, _sha256(data), str(len(data))) for path, data in sorted(files.items())]
-    record = "".join(f"{','.join(row)}\n" for row in [*rows, (f"{info}/RECORD", "", "")])
-    files[f"{info}/RECORD"] = record.encode()
-    for entry in ("METADATA", "INSTALLER", "RECORD"):
-        (dest / info / entry).write_bytes(files[f"{info}/{entry}"])
+    for path, data in files.items():
+        (dest / path).parent.mkdir(parents=True, exist_ok=True)
+        (dest / path).write_bytes(data)
 
 
-def _sha256(data: bytes) -> str:
+def _record_hash(data: bytes) -> str:
     """A hash as RECORD writes it: urlsafe base64 without padding (PEP 376, PEP 427)."""
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tupl
 
 import click
 
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import SitepatchError
 from patcher.facts import Condition, FileStatus, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
@@ -42,7 +42,6 @@ def diff(
     *,
     place: Place = HERE,
     edited: bool = False,
-    everywhere: bool = False,
     fetch: bool = False,
     events: Events = SILENT,
 ) -> DiffOutcome:
@@ -52,7 +51,6 @@ def diff(
         names: of patchsets; with `edited` packages, distributions and files, without any those of patchsets.
         place: the environment.
         edited: only what was edited by hand.
-        everywhere: look for that in all that is installed.
         fetch: get what a file was before from the index, where nothing here has it.
         events: takes what is done.
 
@@ -70,8 +68,8 @@ def diff(
     if edited:
         outcome = outcome._replace(applied=(), notes=())
     if edited or not words:
-        packages = words or (() if everywhere else _packages_here(env, outcome.items, place))
-        if packages or everywhere:
+        packages = words or _packages_here(env, outcome.items, place)
+        if packages:
             outcome = _edited(outcome, packages, events, named=bool(words), fetch=fetch)
     return outcome._replace(notes=(*describe_unfinished(env), *outcome.notes))
 
@@ -107,7 +105,7 @@ def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOu
 
 # what was edited by hand ----------------------------------------------------------------------------------------------
 def _edited(outcome: DiffOutcome, words: Sequence[str], events: Events, *, named: bool, fetch: bool) -> DiffOutcome:
-    """The outcome with the files that are not as RECORD, or a receipt, says: in these packages, in all without any."""
+    """The outcome with the files that are not as RECORD, or a receipt, says, in these packages."""
     from patcher.author.changed import find_changed  # neither for a patchset that is named
 
     env = outcome.env
@@ -202,7 +200,6 @@ def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
 @click.option("--stat", is_flag=True, help="Only how many lines change in each file.")
 @click.option("--html", metavar="FILE", help="Write a page to review, which can be read offline.")
 @click.option("--edited", is_flag=True, help="What was edited by hand, alone; NAME is then a package or file.")
-@click.option("--all", "everywhere", is_flag=True, help="Look for edits in all packages, not only in those of patchsets.")
 @click.option("--fetch", is_flag=True, help="Ask the index for what edited files were before, where nothing here has it.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
 @common_options()
@@ -212,7 +209,6 @@ def command(
     stat: bool,
     html: Optional[str],
     edited: bool,
-    everywhere: bool,
     fetch: bool,
     exit_code: bool,
 ) -> int:
@@ -222,9 +218,7 @@ def command(
     changed by patchsets and, apart from that, what somebody edited by hand. Where the output is piped it is a plain diff for
     git apply and patch -p1, without the edits by hand: those are named, and shown by --edited.
     """
-    if names and everywhere:
-        raise UsageError("--all: found {names} too", Message("it is about all that is installed"), names=names[0])
-    outcome = diff(names, place=console.place, edited=edited, everywhere=everywhere, fetch=fetch, events=console)
+    outcome = diff(names, place=console.place, edited=edited, fetch=fetch, events=console)
     silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
     console.rows(answer_rows(silent), err=True)
     console.suggest_explain(outcome.answers, console.place.patch_dirs)
@@ -243,8 +237,7 @@ def command(
         parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
         show_parts(console, parts, pager=True)
     if not outcome.differs and not names:
-        by_hand_too = Message("nothing is edited by hand here in the packages of patchsets; --all looks at every package")
-        nothing = Message("nothing is edited by hand here") if everywhere else by_hand_too
+        nothing = Message("nothing is edited by hand here in the packages of patchsets; of another one: diff --edited PACKAGE")
         console.note(nothing if edited else Message("nothing is changed here"))
     return console.answer(not (outcome.failed or (exit_code and outcome.differs)), _json(outcome))
 

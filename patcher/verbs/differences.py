@@ -1,19 +1,33 @@
-"""What differs, as values and as it is written on the console."""
+"""What differs, as values and as it is written on the console: on a terminal with marked words in Python's colours."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import click
 
+from patcher.text.terminal import Styled, join_styled
 from patcher.verbs.console import Console
-from patcher.verbs.styles import titled
+from patcher.verbs.styles import style, titled
 
 if TYPE_CHECKING:
     from patcher.facts import FileStatus
     from patcher.installed.interpreter import Environment
     from patcher.model import Answer, OptionValue, Patchset, Requested
     from patcher.text.diffs import FileDiff
+    from patcher.text.view import DiffLine, Piece
+
+_KINDS: Dict[str, Dict[str, Any]] = {
+    "keyword": {"fg": "magenta"},
+    "string": {"fg": "cyan"},
+    "number": {"fg": "cyan"},
+    "comment": {"dim": True},
+    "decorator": {"fg": "yellow"},
+    "defined": {"bold": True},
+}
+_CHANGED: Dict[str, Dict[str, Any]] = {"keyword": {"bold": True}, "defined": {"bold": True}, "comment": {"dim": True}}
+_TAGS = {"-": "red", "+": "green", "\\": "yellow"}
 
 
 class HandEditDiff(NamedTuple):
@@ -83,11 +97,37 @@ def show_parts(console: Console, parts: Sequence[Tuple[str, Sequence[FileDiff]]]
     if console.plain:
         click.echo(b"".join(diff.text for diff in all_diffs), nl=False)
         return
-    from patcher.verbs.highlighted import highlighted_diff  # with diff-match-patch
-
     lines: List[str] = []
     for heading, diffs in parts:
         lines += [titled(heading)] if heading and diffs else []
         for diff in diffs:
             lines += highlighted_diff(diff)
     console.page(lines, pager=pager)
+
+
+def highlighted_diff(diff: FileDiff) -> Iterator[Styled]:
+    """The lines of a diff for a reader."""
+    from patcher.text.view import View  # with diff-match-patch
+
+    before = f"a/{diff.path}" if diff.before else "/dev/null"
+    yield from (style(f"--- {before}", bold=True), style(f"+++ b/{diff.path}", bold=True))
+    for hunk in View(diff).hunks:
+        yield style(f"{hunk.range} {hunk.scope}".rstrip(), fg="cyan")
+        yield from map(_line, hunk.lines)
+
+
+def _line(line: DiffLine) -> Styled:
+    return join_styled(style(line.tag, fg=_TAGS.get(line.tag)), *_pieces(line))
+
+
+def _pieces(line: DiffLine) -> Iterator[Styled]:
+    for look, run in groupby(line.pieces, lambda piece: _look(line, piece)):
+        yield style("".join(piece.text for piece in run), **look)
+
+
+def _look(line: DiffLine, piece: Piece) -> Dict[str, Any]:
+    """The colour of a deleted or inserted line; in unchanged lines that of the kind of each piece."""
+    color = _TAGS.get(line.tag)
+    if color is None:
+        return _KINDS.get(piece.kind, {})
+    return {**_CHANGED.get(piece.kind, {}), "fg": color, **({"reverse": True} if piece.changed else {})}

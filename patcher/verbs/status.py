@@ -42,12 +42,20 @@ OUTDATED = "outdated"
 _WORST_FIRST = (*(each.value for each in reversed(list(Condition)[1:])), OUTDATED, Condition.APPLIED.value)
 
 
+class AppliedFile(NamedTuple):
+    """A file that a patchset changes: the lines of its changes, and its state."""
+
+    path: str
+    places: Tuple[int, ...]
+    state: str
+
+
 class AppliedPatchset(NamedTuple):
     """A patchset that is applied in a site directory.
 
     `digest` is the patchset's. `state` is the worst of its files: the value of a Condition, `outdated` (another version of it
-    is to be had), or, where another release was installed since, `upstream` or `not needed`: it can go. `files` are (path,
-    lines, state), `releases` those that were patched, `problems` one line each, `advice` what to do, "" where `problems` say
+    is to be had), or, where another release was installed since, `upstream` or `not needed`: it can go. `files` are those
+    that it changes, `releases` those that were patched, `problems` one line each, `advice` what to do, "" where `problems` say
     it or nothing is wrong.
     """
 
@@ -57,7 +65,7 @@ class AppliedPatchset(NamedTuple):
     digest: str
     state: str
     releases: Tuple[str, ...]
-    files: Tuple[Tuple[str, Tuple[int, ...], str], ...]
+    files: Tuple[AppliedFile, ...]
     options: Mapping[str, OptionValue]
     problems: Tuple[str, ...] = ()
     advice: str = ""
@@ -70,20 +78,6 @@ class FileState(NamedTuple):
     states: Tuple[str, ...]
 
 
-class VerifyOutcome(NamedTuple):
-    """What verifying has shown of these patchsets: `idle` names are not applied, `gone` files are not as patched."""
-
-    patchsets: Tuple[str, ...]
-    verified: Verified
-    idle: Tuple[str, ...]
-    gone: Tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether all that was requested is applied and works."""
-        return not (self.verified.failed or self.gone or self.idle)
-
-
 class StatusOutcome(NamedTuple):
     """The state of an environment.
 
@@ -91,7 +85,8 @@ class StatusOutcome(NamedTuple):
     directory, why) of each that could not be. `damaged` are (problem, what to do) of the stores; with `unreadable` a receipt
     is among them, so that what it was about is unknown. `broken` are patchsets, by name, that cannot be read. `backups` are
     files edited by hand with a backup beside them. `kept` are the edited texts in the stores that were set aside, `recent`
-    those of the last day. `idle` are names that were asked for and are not applied, `verified` is what verifying has shown.
+    those of the last day. `idle` are names that were asked for and are not applied, `verified` is what verifying has shown,
+    None where nothing was verified.
     """
 
     env: Environment
@@ -106,13 +101,19 @@ class StatusOutcome(NamedTuple):
     kept: Tuple[str, ...]
     recent: Tuple[str, ...]
     idle: Tuple[str, ...] = ()
-    verified: Optional[VerifyOutcome] = None
+    verified: Optional[Verified] = None
 
     @property
     def differs(self) -> bool:
         """Whether anything is not as it was applied."""
         states = {patchset.state for patchset in self.patchsets}
         return bool(self.interrupted or self.damaged or states - {Condition.APPLIED.value})
+
+    @property
+    def works(self) -> bool:
+        """Whether all that was to be verified is applied, as it was, and works."""
+        live = not self.idle and all(state.file.live for state in self.files)
+        return self.verified is None or (live and not self.verified.failed)
 
 
 def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events: Events = SILENT) -> StatusOutcome:
@@ -229,8 +230,8 @@ def _step_state(item: FileStatus, step: Step, newer: Mapping[str, str]) -> str:
 
 def _applied_patchset(env: Environment, steps: Sequence[Tuple[FileStatus, Step]], newer: Mapping[str, str]) -> AppliedPatchset:
     first_item, step = steps[0]
-    files = tuple((item.receipt.path, item_step.places, _step_state(item, item_step, newer)) for item, item_step in steps)
-    state = min((word for _, _, word in files), key=_WORST_FIRST.index)
+    files = tuple(AppliedFile(item.receipt.path, applied.places, _step_state(item, applied, newer)) for item, applied in steps)
+    state = min((file.state for file in files), key=_WORST_FIRST.index)
     paths_of: Dict[str, List[str]] = {}
     for item, _ in steps:
         paths_of.setdefault(item.meaning, []).append(item.receipt.path)
@@ -319,33 +320,26 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
     return item.condition.value, Message("it fits {release}: {words}", release=release, words=" ".join(words))
 
 
-def _verify(names: Texts, place: Place, env: Environment, verification: str, events: Events) -> VerifyOutcome:
+def _verify(names: Texts, place: Place, env: Environment, verification: str, events: Events) -> Verified:
     """Verify what is applied, as `apply` does with `--verify`."""
     from patcher.planner.survey import stored_patchset  # what `status` alone has no use for
     from patcher.verbs.change import verify_settings
     from patcher.verify.run import verify_files as run_checks
 
-    def look() -> VerifyOutcome:
+    def look() -> Verified:
         items = statuses(env)
-        idle, applied = divide_names(applied_names(items), one_or_more(names))
+        _, applied = divide_names(applied_names(items), one_or_more(names))
         steps = {step.digest: (item.site, step) for item in items for step in item.receipt.steps if step.patchset in applied}
         patchsets = [stored_patchset(site, step) for site, step in steps.values()]
         settings = verify_settings(place, env, verification, patchsets, events)
         assert settings is not None
-        meant = [item for item in items if any(step.patchset in applied for step in item.receipt.steps)]
         files = [
             FilePlan(item.site, item.receipt.path, before_and_after(item.site, item.receipt, applied)[0], item.data, None, ())
-            for item in meant
-            if item.live
-        ]
-        gone = [
-            Message("{path}: {state}; see sitepatch status", path=item.receipt.path, state=Message(item.condition.value))
-            for item in meant
-            if not item.live
+            for item in items
+            if item.live and any(step.patchset in applied for step in item.receipt.steps)
         ]
         with stoppable():
-            verified = run_checks(files, patchsets, settings, written=True)
-        return VerifyOutcome(tuple(applied), verified, tuple(idle), tuple(gone))
+            return run_checks(files, patchsets, settings, written=True)
 
     return settled(env, look)
 
@@ -399,38 +393,31 @@ def command(
         console.note("{one.message}; put it back: sitepatch restore --from-backup {one.path}", one=backup)
     for path in outcome.recent:
         console.note("{path}, an edited text that was set aside; remove it when you no longer need it", "kept", path=path)
-    verdict = outcome.verified
-    ok = not (outcome.unreadable or (check and (outcome.differs or outcome.idle)) or (verdict and not verdict.ok))
-    fields: Dict[str, Any] = {"patchsets": [_patchset_json(patchset) for patchset in outcome.patchsets]}
-    fields["files"] = [_file_json(file) for file in outcome.files]
+    ok = outcome.works and not (outcome.unreadable or (check and (outcome.differs or outcome.idle)))
+    fields: Dict[str, Any] = {"patchsets": outcome.patchsets, "files": [_file_json(file) for file in outcome.files]}
     fields["interrupted"] = [{"site": site, "problem": problem} for _, site, problem in outcome.interrupted]
-    if verdict:
+    if outcome.verified:
         from patcher.verbs.report import verified_json, verified_rows  # `status` alone has no use for it
 
-        console.rows(verified_rows(verdict.verified, quiet=console.quiet))
-        fields["verify"] = verified_json(verdict.verified)
+        console.rows(verified_rows(outcome.verified, quiet=console.quiet))
+        fields["verify"] = verified_json(outcome.verified)
     fields["damaged"] = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
     fields["backups"] = [{"site": backup.site, "path": backup.path, "backup": backup.name} for backup in outcome.backups]
     return console.answer(ok, {**fields, "recovered": outcome.recovered, "kept": outcome.kept})
 
 
 def _row(patchset: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool) -> Row:
-    bad = sum(state != "applied" for _, _, state in patchset.files)
+    bad = sum(file.state != "applied" for file in patchset.files)
     files = (
         Message("{bad} of {files}", bad=bad, files=count(len(patchset.files), "file"))
         if 0 < bad < len(patchset.files)
         else count(len(patchset.files), "file")
     )
-    details = [f"{path}:{','.join(map(str, places))}" for path, places, _ in patchset.files] if verbose else []
+    details = [f"{file.path}:{','.join(map(str, file.places))}" for file in patchset.files] if verbose else []
     details = [f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()] or details
     details += [*patchset.problems, *hint_lines(patchset.advice)]
     cells = (f"{patchset.name} {patchset.version}", ", ".join(patchset.releases), files, options_text(patchset.options))
     return Row(patchset.state, cells, tuple(details))
-
-
-def _patchset_json(patchset: AppliedPatchset) -> Dict[str, Any]:
-    files = [{"path": path, "places": places, "state": state} for path, places, state in patchset.files]
-    return {**patchset._asdict(), "files": files}
 
 
 def _file_json(file_state: FileState) -> Dict[str, Any]:

@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Tuple
+from typing import List
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Condition
-from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.store.status import applied_names, statuses, unfinished
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled
 from patcher.verbs.console import Console
-from patcher.verbs.place import Place
 from patcher.verbs.styles import style
 from patcher.verbs.translation import translated
-
-
-class Summary(NamedTuple):
-    """The names of the patchsets that are applied, in how many files; `ok` is whether all is as it was applied."""
-
-    env: Environment
-    patchsets: Tuple[str, ...]
-    files: int
-    ok: bool
-
-
-def summary(place: Place) -> Summary:
-    """What is applied, in short; nothing is recovered.
-
-    Raises:
-        SitepatchError: no such environment.
-    """
-    env = place.environment()
-    bad: List[StoreError] = []
-    items = statuses(env, bad)
-    ok = all(item.condition is Condition.APPLIED for item in items) and not (bad or unfinished(env))
-    return Summary(env, tuple(applied_names(items)), len(items), ok)
-
 
 _FIRST = {
     "list": Message("what there is for this environment, and what is applied"),
@@ -54,16 +29,18 @@ def welcome(console: Console, about: str) -> int:
     for words, purpose in _FIRST.items():
         console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(purpose)}"))
     try:
-        state = summary(console.place)
+        env = console.place.environment()
+        damaged: List[StoreError] = []
+        items = statuses(env, damaged)
+        well = all(item.condition is Condition.APPLIED for item in items) and not (damaged or unfinished(env))
     except (SitepatchError, OSError) as error:
         console.note(str(error))
     else:
-        names = (
-            Message("{patchsets} applied, {files}", patchsets=", ".join(state.patchsets), files=count(state.files, "file"))
-            if state.patchsets
-            else Message("nothing is applied")
-        )
-        astray = "" if state.ok else Message("; not all is as it should be: {command}", command=console.command("status"))
-        console.out(Message("\n{name}: {names}{astray}", name=state.env.name, names=names, astray=astray))
+        names: str = Message("nothing is applied")
+        if items:
+            files = count(len(items), "file")
+            names = Message("{patchsets} applied, {files}", patchsets=", ".join(applied_names(items)), files=files)
+        astray = "" if well else Message("; not all is as it should be: {command}", command=console.command("status"))
+        console.out(Message("\n{name}: {names}{astray}", name=env.name, names=names, astray=astray))
     console.out(Message("The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help"))
     return 0

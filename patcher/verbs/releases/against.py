@@ -41,8 +41,6 @@ from patcher.verbs.releases.outcome import (
 )
 from patcher.verbs.releases.patches import patch_states
 
-_JOBS = 4  # releases that are fetched at a time, where nobody says how many
-
 
 class NoRelease(SitepatchError):
     """The index has no such release of a distribution."""
@@ -86,7 +84,7 @@ def _is_folder(word: str) -> bool:
 
 
 def check_releases(
-    requested: Sequence[Requested], against: Sequence[str], patchsets: Sequence[Patchset], jobs: int, events: Events = SILENT
+    requested: Sequence[Requested], against: Sequence[str], patchsets: Sequence[Patchset], events: Events = SILENT
 ) -> List[Checked]:
     """Plan patchsets against releases.
 
@@ -94,7 +92,6 @@ def check_releases(
         requested: the patchsets, each by itself.
         against: the values of `--against`, as `check_against` lets them pass.
         patchsets: patchsets whose files are kept as well where a wheel is fetched, so that it is fetched once.
-        jobs: how many releases are fetched at a time.
         events: takes the progress, and is asked before anything is fetched.
 
     Raises:
@@ -113,7 +110,7 @@ def check_releases(
         for package in pick_variants(item.patchset)
         for name in distributions(item.patchset, package)
     )
-    with fetching(jobs, events) as fetcher:
+    with fetching(events) as fetcher:
         listings = list_releases(fetcher, list(names))
         picks_of = {item.patchset.name: _choose(item.patchset, against, listings) for item in requested}
         tried_outside = {item.patchset.name for item in requested if is_series(item.patchset)}
@@ -147,7 +144,7 @@ def named_releases(
         NoPip: pip is not there or too old.
         OSError: the cache cannot be written.
     """
-    with fetching(_JOBS, events) as fetcher:
+    with fetching(events) as fetcher:
         listings = list_releases(fetcher, list(paths))
         keys: Dict[Key, None] = {}
         releases: Dict[Key, Union[Path, SitepatchError]] = {}

@@ -19,6 +19,7 @@ from patcher.system import ownership
 from patcher.system.cache import cache_dir, in_use
 from patcher.verbs.place import Events
 
+_JOBS = 4  # releases that are fetched at a time
 _T = TypeVar("_T")
 Key = Tuple[str, str]
 """A release: its distribution and its version."""
@@ -27,16 +28,15 @@ Listings = Mapping[str, Union[Listing, SitepatchError]]
 
 
 class Fetcher(NamedTuple):
-    """What fetches, where it is kept, how many releases are fetched at a time, and what reports progress."""
+    """What fetches, where it is kept, and what reports progress."""
 
     pip: Pip
     cache: Path
-    jobs: int
     events: Events
 
 
 @contextmanager
-def fetching(jobs: int, events: Events) -> Iterator[Fetcher]:
+def fetching(events: Events) -> Iterator[Fetcher]:
     """A fetcher that keeps what it fetches in the cache, for as long as it is used.
 
     Raises:
@@ -46,7 +46,7 @@ def fetching(jobs: int, events: Events) -> Iterator[Fetcher]:
     cache = cache_dir()
     ownership.refuse_shared(str(cache), Message("set SITEPATCH_CACHE to a directory of your own"))
     with Pip() as pip, in_use(cache):
-        yield Fetcher(pip, cache, jobs, events)
+        yield Fetcher(pip, cache, events)
 
 
 def list_releases(fetcher: Fetcher, names: Sequence[str]) -> Listings:
@@ -126,7 +126,7 @@ def _parallel(fetcher: Fetcher, tasks: Sequence[Callable[[], _T]], report: Calla
 
     results: List[_T] = []
     try:
-        for _ in range(min(fetcher.jobs, len(tasks))):  # daemons, since nothing ends one that waits for an index
+        for _ in range(min(_JOBS, len(tasks))):  # daemons, since nothing ends one that waits for an index
             threading.Thread(target=work, daemon=True).start()
         for future in futures:
             report(len(results))

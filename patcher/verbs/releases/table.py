@@ -6,7 +6,7 @@ that does not fit; with `--verbose` a line for each release, as in `compatibilit
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from patcher.message import Message, joined, one_line
 from patcher.model import Answer, Patchset, State
@@ -47,23 +47,10 @@ def checked_rows(checked: Checked, *, in_full: bool) -> List[Row]:
             continue
         paths = dict.fromkeys(path for outcome in releases_alike for path, _ in outcome.places)
         yanked = sum(outcome.yanked for outcome in releases_alike)
-        releases = count(len(releases_alike), "release") + (Message(", {yanked} yanked", yanked=yanked) if yanked else "")
-        paths_and_problem = joined("  ", [*paths, release.problem])
-        rows.append(
-            Row(
-                release.word,
-                (
-                    release.distribution,
-                    Message(
-                        "{version} to {last.version} ({releases})",
-                        version=release.version,
-                        last=last_release,
-                        releases=releases,
-                    ),
-                    paths_and_problem,
-                ),
-            )
-        )
+        number = count(len(releases_alike), "release") + (Message(", {yanked} yanked", yanked=yanked) if yanked else "")
+        template = "{version} to {last.version} ({releases})"
+        versions = Message(template, version=release.version, last=last_release, releases=number)
+        rows.append(Row(release.word, (release.distribution, versions, joined("  ", [*paths, release.problem]))))
     return rows
 
 
@@ -185,21 +172,20 @@ def upstream_since(checked: Checked) -> Dict[str, str]:
 # JSON -----------------------------------------------------------------------------------------------------------------
 def checked_json(checked: Checked) -> Dict[str, Any]:
     """A patchset and its releases as JSON."""
-    releases = [
-        {
+    releases = []
+    for release in checked.outcomes:
+        fields = {
             "distribution": release.distribution,
             "version": release.version,
             "state": release.word,
             "ok": not release.failed,
-            "yanked": release.yanked,
+            **release._asdict(),
             "places": [{"path": path, "lines": lines} for path, lines in release.places],
-            "problem": release.problem,
-            "hint": release.hint,
             "files": [diff_json(diff) for diff in release.diffs],
-            **({"patches": list(map(_patch_json, release.patches))} if release.patches else {}),
+            "patches": [_patch_json(patch) for patch in release.patches],
         }
-        for release in checked.outcomes
-    ]
+        inner = ("word", "diffs", "answers", *(() if release.patches else ("patches",)))
+        releases.append({name: field for name, field in fields.items() if name not in inner})
     head = {"name": checked.patchset.name, "version": checked.patchset.version}
     since = upstream_since(checked)
     knows_upstream = bool(since) or any(release.patches for release in checked.outcomes)
@@ -212,66 +198,37 @@ def _patch_json(patch: PatchState) -> Dict[str, Any]:
 
 
 # for CI ---------------------------------------------------------------------------------------------------------------
-class CiResult(NamedTuple):
-    """What became of a patchset: `about` a release or a place here, the state, and why it `failed` ("" if it did not).
-
-    `written` is the file and the line of the hunk that it is about, ("", 0) for none.
-    """
-
-    patchset: str
-    about: str
-    state: str
-    failed: str
-    written: Tuple[str, int] = ("", 0)
-
-
-def of_releases(checked: Checked) -> List[CiResult]:
-    """The result of each release."""
-    results = []
-    for outcome in checked.outcomes:
-        about, failed = f"{outcome.distribution} {outcome.version}", _why(outcome, outcome.word) if outcome.failed else ""
-        written = next((answer.written for answer in outcome.answers if answer.state.value == outcome.word), ("", 0))
-        results.append(CiResult(checked.patchset.name, about, outcome.word, failed, written))
-    return results
-
-
-def of_answers(answers: Iterable[Answer]) -> List[CiResult]:
-    """The result of each place in an environment."""
-    results = []
-    for answer in answers:
-        state, about = answer.state, f"{answer.path} {answer.scope}".rstrip()
-        failed = _why(answer, state.value) if state.failed else ""
-        results.append(CiResult(answer.patchset, about, state.value, failed, answer.written))
-    return results
-
-
-def _why(answer: Union[Answer, ReleaseOutcome], state: str) -> str:
-    return joined("\n", (answer.problem, answer.hint)) or state
-
-
-def github(results: Iterable[CiResult], manifests: Mapping[str, str]) -> List[Styled]:
+def github(answers: Iterable[Answer], releases: Iterable[Checked], manifests: Mapping[str, str]) -> List[Styled]:
     """Annotations: an error for what does not fit, a notice where upstream has the change; one for what is in order.
 
     Where a release is one that a patchset is not for, it is about its `patchset.toml`, of which `manifests` has the path.
     """
+    verdicts: List[Tuple[str, str, str, Union[Answer, ReleaseOutcome], Tuple[str, int]]] = []
+    for answer in answers:
+        about = f"{answer.path} {answer.scope}".rstrip()
+        verdicts.append((answer.patchset, about, answer.state.value, answer, answer.written))
+    for checked in releases:
+        for outcome in checked.outcomes:
+            written = next((answer.written for answer in outcome.answers if answer.state.value == outcome.word), ("", 0))
+            about = f"{outcome.distribution} {outcome.version}"
+            verdicts.append((checked.patchset.name, about, outcome.word, outcome, written))
     annotations: List[Styled] = []
     good = 0
-    for result in results:
-        if result.failed and result.state == State.NOT_FOUND.value and not result.written[0]:
-            result = result._replace(written=(manifests.get(result.patchset, ""), 0))
-        if result.failed:
-            title = Message("{one.patchset} does not fit {one.about}", one=result)
-            annotations.append(annotation(ERROR, title, f"{result.state}: {result.failed}", *result.written))
-        elif result.state == "upstream":
+    for patchset, about, word, verdict, (file, line) in verdicts:
+        if verdict.state.failed if isinstance(verdict, Answer) else verdict.failed:
+            if word == State.NOT_FOUND.value and not file:
+                file = manifests.get(patchset, "")
+            title = Message("{patchset} does not fit {about}", patchset=patchset, about=about)
+            why = joined("\n", (verdict.problem, verdict.hint)) or word
+            annotations.append(annotation(ERROR, title, f"{word}: {why}", file, line))
+        elif word == State.UPSTREAM.value:
             title, message = (
-                Message("{patchset} can go", patchset=result.patchset),
-                Message("{name} has its change already", name=result.about),
+                Message("{patchset} can go", patchset=patchset),
+                Message("{name} has its change already", name=about),
             )
-            annotations.append(annotation(NOTICE, title, message, *result.written))
+            annotations.append(annotation(NOTICE, title, message, file, line))
         else:
             good += 1
-    return (
-        [*annotations, annotation(NOTICE, "sitepatch check", Message("{answers} in order", answers=count(good, "answer")))]
-        if good
-        else annotations
-    )
+    if good:
+        annotations.append(annotation(NOTICE, "sitepatch check", Message("{answers} in order", answers=count(good, "answer"))))
+    return annotations
