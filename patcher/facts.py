@@ -122,17 +122,16 @@ class Assignment(NamedTuple):
 class TargetFile(NamedTuple):
     """A file that a plan may change: its pristine bytes, its bytes now, and the steps that are applied in it.
 
-    `current` is the sha256 (hex) of the result of the steps, "" without any; `origin` that of `Receipt`; `aside` are edited
-    bytes that would be lost, as in `FilePlan`. `receipt` is the present one, also of what a reinstall took away; `blank` is
-    the one that it would get, without hashes and steps. `problem` is why it cannot be changed, `notes` are remarks,
-    `if_changed` is one that holds where the file changes. `missing` is whether it is not there, `forget` whether only its
-    receipt is to be dropped, `edited` whether it was edited by hand after it was patched, and the edit is to be kept.
+    `origin` is that of `Receipt`; `aside` are edited bytes that would be lost, as in `FilePlan`. `receipt` is the present one,
+    also of what a reinstall took away, so that it may have steps that the file has not; `blank` is the one that it would get,
+    without hashes and steps. `problem` is why it cannot be changed, `notes` are remarks, `if_changed` is one that holds where
+    the file changes. `missing` is whether it is not there, `forget` whether only its receipt is to be dropped, `edited`
+    whether it was edited by hand after it was patched, and the edit is to be kept.
     """
 
     pristine: bytes
     now: bytes
     steps: Tuple[Step, ...] = ()
-    current: str = ""
     origin: str = "recorded"
     aside: bytes = b""
     receipt: Optional[Receipt] = None
@@ -145,18 +144,30 @@ class TargetFile(NamedTuple):
     edited: bool = False
 
 
+class HandEdit(NamedTuple):
+    """A file that was edited by hand: its pristine bytes, and its bytes now, with the edit."""
+
+    pristine: bytes
+    now: bytes
+
+
+HandEdits = Mapping[Tuple[str, str], HandEdit]
+"""By site directory and path."""
+
+
 class Wanted(NamedTuple):
-    """What is to become of an environment: all that `apply`, `sync`, `restore`, `lock`, overlays and hooks differ in.
+    """What is to become of an environment: all that `apply`, `sync`, `restore`, `adopt`, `lock`, overlays and hooks differ in.
 
     `requested` are to be applied; `reverted` are the names of patchsets to be reverted, None for all that are not requested.
     With `force` files are changed that were edited by hand, and the edit is set aside; with `fresh` it is as if nothing were
-    applied yet.
+    applied yet. `edits` has the edit of every file that the requested patchset was made of, and is to replace; None for none.
     """
 
     requested: Tuple[Requested, ...] = ()
     reverted: Optional[Tuple[str, ...]] = ()
     force: bool = False
     fresh: bool = False
+    edits: Optional[HandEdits] = None
 
     def goes(self, name: str) -> bool:
         """Whether a patchset is reverted where it is applied in a file that no request for it names."""

@@ -215,6 +215,11 @@ class Requested(NamedTuple):
     options: Mapping[str, OptionValue]
     optional: bool = False
 
+    @property
+    def identity(self) -> Tuple[str, Mapping[str, OptionValue]]:
+        """What its result depends on, apart from the text: that of a `Step` is the same where it is applied as requested."""
+        return self.patchset.digest, dict(self.options)
+
 
 class Located(NamedTuple):
     """An import package as the target interpreter would find it.
@@ -248,6 +253,11 @@ class Step(NamedTuple):
     splices: Tuple[Splice, ...]
     places: Tuple[int, ...] = ()
     states: Tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> Tuple[str, Mapping[str, OptionValue]]:
+        """The digest of the patchset, and the options."""
+        return self.digest, dict(self.options)
 
 
 class Receipt(NamedTuple):

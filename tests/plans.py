@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from patcher.facts import FileStatus, Wanted
+from patcher.facts import FileStatus, HandEdits, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.model import Plan, Requested
-from patcher.planner.survey import HandEdits, make_plan
+from patcher.planner.survey import make_plan
 
 NOWHERE = Environment("", (), (), (3, 11))
 
@@ -29,4 +29,4 @@ def plan_restore(items: Sequence[FileStatus], names: Sequence[str] = (), *, forc
 
 
 def plan_adopt(env: Environment, requested: Requested, edits: HandEdits) -> Plan:
-    return make_plan(env, Wanted((requested,), force=True), edits=edits)
+    return make_plan(env, Wanted((requested,), force=True, edits=edits))

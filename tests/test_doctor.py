@@ -18,9 +18,8 @@ from patcher.errors import SitepatchError
 from patcher.installed.interpreter import Environment, discover
 from patcher.store import journal
 from patcher.store.receipt import encode_fields
-from patcher.verbs.checkup import CHECKS
+from patcher.verbs.checkup import CHECKS, NOTE, OK, PROBLEM, Check, Examination, examine
 from patcher.verbs.demo import lay_out
-from patcher.verbs.examination import NOTE, OK, PROBLEM, Check, Examination, examine
 from patcher.verbs.hook import installed_hooks
 from patcher.verbs.troubles import TROUBLES
 from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
@@ -420,8 +419,8 @@ def test_every_damaged_hook(site):
 def test_a_hook_whose_files_are_as_requested_is_no_problem_whatever_it_says(site):
     (site.path / "_mine").mkdir()
     (site.path / "_mine/hook.json").write_bytes(encode_fields({"name": "mine", "version": "1", "mode": "repair", "patchsets": {}}))
-    (folder, look), *rest = installed_hooks(discover(None, str(site.path))).hooks
-    assert (folder, look.good, rest) == (f"{site.path}/_mine", True, []) and "its .pth file is gone" in look.messages[0]
+    look, *rest = installed_hooks(discover(None, str(site.path)))
+    assert (look.folder, look.good, rest) == (f"{site.path}/_mine", True, []) and "its .pth file is gone" in look.messages[0]
     assert doctor(site) == []
 
 

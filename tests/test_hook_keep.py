@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import BusyError, FormatError, OutdatedError, SitepatchError, StoreError, UsageError
-from patcher.hook import boot, installed, places
+from patcher.hook import boot, installed
 from patcher.hook.backend import hook_wheel
 from patcher.hook.directory import write_directory
 from patcher.installed.interpreter import Environment
@@ -541,8 +541,8 @@ def test_which_python_the_child_is(tmp_path, monkeypatch, capfd, executable, the
 
 # what is installed ------------------------------------------------------------------------------------------------------
 def status(site):
-    ((_, found),) = hooks.installed_hooks(Environment.alone(str(site))).hooks
-    return found[1:] if isinstance(found, tuple) else found
+    (found,) = hooks.installed_hooks(Environment.alone(str(site)))
+    return found[2:5]
 
 
 def test_what_hook_status_says_of_a_hook(site, run, monkeypatch):
@@ -585,7 +585,7 @@ def test_only_what_sitepatch_wrote_is_a_hook(site, files, counts):
         folder.mkdir()
         for name, data in files.items():
             (folder / name).write_bytes(data)
-        assert (str(folder) in places.hook_folders(Environment.alone(str(site)))) is counted
+        assert (str(folder) in installed.hook_folders(Environment.alone(str(site)))) is counted
 
 
 def test_a_hook_is_found_and_removed(site):
@@ -593,13 +593,13 @@ def test_a_hook_is_found_and_removed(site):
     folder = site.put("two")
     (site.path / "sitepatch_hook_x-1.dist-info").mkdir()
     env = Environment.alone(str(site))._replace(sites=("/nowhere", str(site)))
-    assert places.hook_folders(env) == [folder]
-    assert places.hooks_for(env, ["one", "two"]) == ["sitepatch-hook-x"] and places.hooks_for(env, ["one"]) == []
+    assert installed.hook_folders(env) == [folder]
+    assert installed.hooks_for(env, ["one", "two"]) == ["sitepatch-hook-x"] and installed.hooks_for(env, ["one"]) == []
     hook = installed.load_hook(folder)
     assert (hook.name, hook.mode, hook.names, hook.site) == ("sitepatch-hook-x", "repair", ("two",), str(site))
     (site.path / "sitepatch_hook_x.start").unlink()
     installed.remove_hook_files(folder)
-    assert places.hook_folders(env) == []
+    assert installed.hook_folders(env) == []
     assert sorted(path.relative_to(site.path).as_posix() for path in site.path.rglob("*")) == before
 
 
@@ -613,7 +613,7 @@ def test_a_damaged_hook_does_not_keep_another_from_being_removed(site):
     with pytest.raises(UsageError, match="found 2 hooks"):
         hooks.remove_hook(place, None)
     assert [hook.folder for hook in hooks.remove_hook(place, "sitepatch-hook-x")] == [folder]
-    assert places.hook_folders(Environment.alone(str(site))) == [f"{site}/_sitepatch_hook_a_b"]
+    assert installed.hook_folders(Environment.alone(str(site))) == [f"{site}/_sitepatch_hook_a_b"]
 
 
 def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):

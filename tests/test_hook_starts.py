@@ -204,7 +204,7 @@ def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch,
         monkeypatch.setattr(module, wait, 60.0)  # the other process takes as long as the machine does
     monkeypatch.setattr(keep, "apply_requested", apply_in_the_middle)
     if what == "hook status":
-        ((_, status),) = hooks.installed_hooks(Environment.alone(str(place.site))).hooks
+        (status,) = hooks.installed_hooks(Environment.alone(str(place.site)))
         assert (status.good, status.messages) == (True, ())
     else:
         assert keep.main(str(place.folder), what.split()[1]) == 0

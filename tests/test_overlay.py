@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -72,8 +71,8 @@ def test_the_same_bytes_as_apply(tmp_path):
     assert site.tree() == before
     (made,) = (cache / "overlay").iterdir()
     copies = {
-        path.relative_to(made / "files/0").as_posix().replace(".patched.py", ".py"): path.read_bytes()
-        for path in made.glob("files/0/**/*.patched.py")
+        path.relative_to(made / "files/0").as_posix(): path.read_bytes()
+        for path in made.glob("files/0/**/*.py")
     }
     done(site("apply", *names, "--set", f"{DDP}.params=7", "--verify", "none"))
     after = site.tree()
@@ -102,7 +101,7 @@ def test_the_patched_source_runs_and_the_rest_is_the_originals(over):
 def test_the_compiled_form_is_kept_in_the_cache_and_used_again(over):
     tag = over.prints("import sys; print(sys.implementation.cache_tag)")
     assert over.prints(IMPORT) == "2"
-    compiled = over.made / "files/0/demo/__pycache__" / f"m.patched.{tag}.pyc"
+    compiled = over.made / "files/0/demo/__pycache__" / f"m.{tag}.pyc"
     assert compiled.stat().st_size
     data, file = compiled.read_bytes(), str(compiled)
     forge = f"import marshal; open({file!r}, 'r+b').write({data[:16]!r} + marshal.dumps(compile('VALUE = 3', 'x', 'exec')))"
@@ -290,24 +289,6 @@ def test_a_warning_and_a_log_record_name_the_file_and_the_line(over):
     assert f"{over.site}/demo/m.py:13: UserWarning: careful\n" in said
     assert PATCHED.split("\n")[12].strip() in said
     assert f"{over.site}/demo/m.py m 13\n" in said
-
-
-def test_coverage_reports_the_patched_lines(own):
-    coverage = pytest.importorskip("coverage")
-    script = own.folder / "measured.py"
-    script.write_text("import inspect, sys, demo.m as m\nm.answer()\nprint(inspect.getmodule(m.answer.__code__).__name__)\n")
-    home = str(Path(coverage.__file__).parents[1])
-    command = [own.python, "-m", "coverage"]
-    measured = own.run(*command, "run", "--source=demo", script, PYTHONPATH=home + os.pathsep + environ()["PYTHONPATH"])
-    assert done(measured).out == "demo.m\n"
-    environment = environ(PYTHONPATH=home)
-    told = subprocess.run(
-        [*map(str, command), "report", "-m", "--include=*m.patched.py"],
-        cwd=str(own.folder), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    ).stdout.decode()  # fmt: skip
-    first = line_of('why = "as patched"')
-    statements = 11
-    assert re.search(rf"m\.patched\.py +{statements} +3 +73% +{first}-{first + 1}, {line_of('print(')}\n", told), told
 
 
 # what is refused, and said ---------------------------------------------------------------------------------------------
@@ -551,7 +532,7 @@ def test_equal_runs_share_an_overlay_and_a_damaged_copy_is_made_anew(own):
     before = {path: path.stat().st_ino for path in own.made.rglob("*") if path.suffix == ".py"}
     done(own.run("true"))
     assert {path: path.stat().st_ino for path in own.made.rglob("*") if path.suffix == ".py"} == before
-    copy = own.made / "files/0/demo/m.patched.py"
+    copy = own.made / "files/0/demo/m.py"
     copy.write_text("VALUE = 666\n")
     assert done(own.run(own.python, "-c", IMPORT)).out == "2\n"
     assert copy.read_text() == PATCHED
@@ -588,7 +569,7 @@ def test_threads_make_one_overlay_in_every_order(own, monkeypatch, locks):
             found = {each.result() for each in [pool.submit(made_as, files, start) for _ in range(8)]}
         (folder,) = (own.cache / "overlay").iterdir()
         assert found == {(folder, folder.stat().st_ino)}, "what a process was given stays there"
-        assert (folder / "files/0/demo/m.patched.py").read_text() == PATCHED
+        assert (folder / "files/0/demo/m.py").read_text() == PATCHED
 
 
 def made_as(files, start):

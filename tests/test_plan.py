@@ -14,13 +14,13 @@ from typing import Dict, List, Optional, Tuple
 import pytest
 
 from patcher.errors import SitepatchError, StoreError
-from patcher.facts import Assignment, Condition, TargetFile
+from patcher.facts import Assignment, Condition, HandEdit, TargetFile
 from patcher.installed.interpreter import Environment, discover
-from patcher.model import Answer, Located, LockedFile, Plan, Requested, State
+from patcher.model import Answer, Located, LockedFile, Plan, Receipt, Requested, State
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.plan import reconciled
 from patcher.planner.resolve import resolve
-from patcher.planner.survey import REWRITER, HandEdit
+from patcher.planner.survey import REWRITER
 from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
@@ -687,7 +687,7 @@ def test_the_receipt_of_a_file_keeps_the_times_of_the_text_that_stood_before(wor
 def test_a_receipt_that_does_not_lead_to_the_file_is_refused(world: World) -> None:
     world.apply("a")
     (receipt,) = (item.receipt for item in statuses(world.env()))
-    bent = TargetFile(TEXT.encode(), A.encode(), receipt.steps, "0" * 64)
+    bent = TargetFile(TEXT.encode(), A.encode(), receipt.steps, receipt=receipt._replace(current="0" * 64))
     with pytest.raises(StoreError, match="its receipt does not lead to what was written there"):
         resolve(str(world.site), OLD, bent, ["a"], {}, REWRITER)
 
@@ -701,7 +701,7 @@ def test_where_a_step_is_made_anew_its_copy_gives_the_hunks_of_that_file(world: 
     world.apply("a", "b")
     (item,) = (item for item in statuses(world.env()) if item.receipt.path == OLD)
     assert told(plan_restore([item], ["a"])) == {OLD: (B, "written", ("b",))}
-    bent = TargetFile(TEXT.encode(), (world.site / OLD).read_bytes(), item.receipt.steps, item.receipt.current)
+    bent = TargetFile(TEXT.encode(), (world.site / OLD).read_bytes(), item.receipt.steps, receipt=item.receipt)
     with pytest.raises(SitepatchError, match=r"^mmengine/x\.py: the stored copy of b does not mention this file$"):
         resolve(str(world.site), "mmengine/x.py", bent, ["b"], {}, REWRITER)
 
@@ -837,7 +837,9 @@ def test_what_stays_of_what_is_applied_is_what_a_fresh_start_gives(tmp_path: Pat
     pristine = TargetFile(MODULE.encode(), MODULE.encode())
     data, steps, _ = resolve(".", NEW, pristine, list(STEPS), jobs, REWRITER)
     assert [step.patchset for step in steps] == list(STEPS)
-    found = pristine._replace(now=data, steps=steps, current=sha256(data).hexdigest())
+    current = sha256(data).hexdigest()
+    receipt = Receipt(NEW, "mmengine", "", "", sha256(pristine.pristine).hexdigest(), current, 0o644, 0, "", steps)
+    found = pristine._replace(now=data, steps=steps, receipt=receipt)
     other = jobs["c-two"].hunks[0]
     lines = tuple((tag, text.replace("20", "20000"), line) for tag, text, line in other.lines)
     newer = jobs["c-two"]._replace(hunks=(other._replace(lines=lines),))

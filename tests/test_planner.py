@@ -70,7 +70,7 @@ def applied(*names: str) -> TargetFile:
     (file,) = planned(asked(*names)).files
     assert file.change and file.change.receipt
     receipt = file.change.receipt
-    return TargetFile(TEXT, file.after, receipt.steps, receipt.current, receipt=receipt, blank=receipt._replace(steps=()))
+    return TargetFile(TEXT, file.after, receipt.steps, receipt=receipt, blank=receipt._replace(steps=()))
 
 
 @pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])

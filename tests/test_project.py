@@ -6,7 +6,7 @@ import pytest
 
 from patcher.errors import Location, SitepatchError
 from patcher.project.request import Project, parse_entry, read_project
-from patcher.project.selection import ProjectEntry, chosen
+from patcher.project.selection import ProjectEntry, chosen, with_settings
 from patcher.verbs.console import exit_code
 from tests.command import DDP, DYNAMO
 from tests.places import patchset
@@ -65,12 +65,32 @@ def test_requests_become_patchsets_with_their_options():
     assert notes == []
 
 
+def test_one_request_with_two_values_of_an_option_is_reported():
+    with pytest.raises(SitepatchError, match=r"^a:1: mmengine-ddp-debug params=2: a:1 has params=1$"):
+        chosen([parse_entry(f"{DDP} params=1 params=2", Location("a", 1))], ())
+
+
+def test_one_that_is_requested_twice_is_optional_only_where_both_say_so():
+    texts = [f"{DDP} optional", f"{DDP} optional", f"{DYNAMO} optional", DYNAMO]
+    requested, _ = chosen([parse_entry(text, Location("a", 1)) for text in texts], ())
+    assert [(item.patchset.name, item.optional) for item in requested] == [(DDP, True), (DYNAMO, False)]
+
+
+def test_set_replaces_the_value_of_an_entry_and_leaves_the_others():
+    entries = [ProjectEntry("a", ("x=1", "y=2=3")), ProjectEntry("b", ("x=1",))]
+    assert [entry.settings for entry in with_settings(entries, ["a.x=5", "a.z=6"])] == [("x=5", "y=2=3", "z=6"), ("x=1",)]
+    assert with_settings(entries[:1], ["x=5"]) == with_settings(entries[:1], ["a.x=5"]) == [ProjectEntry("a", ("x=5", "y=2=3"))]
+
+
 def test_what_cannot_be_had_is_reported_with_the_place_that_asks_for_it():
     with pytest.raises(SitepatchError) as caught:
         chosen([parse_entry(f"{DDP} params=1", Location("a", 1)), parse_entry(f"{DDP} params=2", Location("b", 7)), parse_entry("nothing-such", Location("c", 1))], ())
     assert "b:7: mmengine-ddp-debug params=2: a:1 has params=1" in caught.value.message
     assert caught.value.location == Location("b", 7)
     assert 'c:1: there is no patchset "nothing-such"' in caught.value.message
+    with pytest.raises(SitepatchError, match=r"^c:1: there is no patchset") as caught:
+        chosen([parse_entry("nothing-such", Location("c", 1))], ())
+    assert caught.value.location == Location("c", 1)
 
 
 def test_the_folders_of_patchsets_are_listed_once_however_many_a_project_asks_for(tmp_path, monkeypatch):

@@ -100,8 +100,8 @@ def test_a_second_sync_writes_nothing_and_needs_no_syntax_tree(site):
     again = loaded(site, "sync", "--target", site.path)
     assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "pip_requirements_parser"} == set()
     assert again - loaded(site, "apply", DDP, GUARD, "--set", f"{DDP}.params=7", "--target", site.path) <= {
-        "patcher.verbs.sync", "patcher.project.request", "patcher.project.pyproject", "patcher.project.lockfile", "patcher.project.differing", "shlex",
-        "patcher.hook", "patcher.hook.places",  # what a hook would undo
+        "patcher.verbs.sync", "patcher.project.request", "patcher.project.lockfile", "shlex",
+        "patcher.hook", "patcher.hook.boot", "patcher.hook.installed",  # what a hook would undo
     }  # fmt: skip
     assert f"{DDP}: nothing to do, it is applied already" in done(site("sync")).out
     assert site.tree() == between

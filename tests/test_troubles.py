@@ -6,7 +6,7 @@ import pytest
 
 from patcher.installed.interpreter import discover
 from patcher.verbs import troubles
-from patcher.verbs.examination import NOTE, OK, PROBLEM, Examination, examine
+from patcher.verbs.checkup import NOTE, OK, PROBLEM, Examination, examine
 from patcher.verbs.troubles import TROUBLES
 from tests.command import GUARD, Site
 

@@ -10,8 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from patcher import __version__
 from patcher.errors import UsageError
 from patcher.hook import backend
-from patcher.hook.installed import read_hook_fields
-from patcher.hook.places import HOOK, PATCHSETS
+from patcher.hook.installed import HOOK, PATCHSETS, read_hook_fields
 from patcher.message import Message
 from patcher.model import Requested
 from patcher.patchset.toml import option_text, written_toml

@@ -1,15 +1,15 @@
-"""The hooks in an environment: which patchsets each keeps applied, and how one is removed."""
+"""The hooks in an environment: where they lie, which patchsets each keeps applied, and how one is removed."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import FormatError, SitepatchError, StoreError
 from patcher.hook.boot import MODES
-from patcher.hook.places import HOOK, PATCHSETS, hook_folders, hook_name
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import PatchsetSource, Requested
@@ -19,6 +19,8 @@ from patcher.store.receipt import decode_fields
 from patcher.system.decode import Table, Values, one_of, string
 from patcher.system.reading import read_file
 
+HOOK, PATCHSETS = "hook.json", "patchsets"
+"""What lies in the folder of a hook, as in the directory that it is made from (`patcher.hook.backend`)."""
 _HOOK = Table({"name": string, "version": string, "mode": one_of(*MODES), "patchsets": Values(Values(string))})
 _AGAIN = Message("run `sitepatch hook init` again, and install the hook again")
 
@@ -41,6 +43,33 @@ class Hook(NamedTuple):
     def names(self) -> Tuple[str, ...]:
         """The names of the patchsets."""
         return tuple(item.patchset.name for item in self.requested)
+
+
+def hook_folders(env: Environment) -> List[str]:
+    """The folder of every hook in the site directories of an environment."""
+    sites = [site for site in env.sites if os.path.isdir(site)]
+    return [f"{site}/{name}" for site in sites for name in sorted(os.listdir(site)) if _is_hook(site, name)]
+
+
+def _is_hook(site: str, name: str) -> bool:
+    """Whether sitepatch made it and wrote its name into one of both files: others may have a hook.json, ours be damaged."""
+    if name.startswith("_") and os.path.isfile(f"{site}/{name}/{HOOK}"):
+        for path in (HOOK, "__init__.py"):
+            with suppress(OSError, SitepatchError):
+                if b"sitepatch" in read_file(f"{site}/{name}/{path}"):
+                    return True
+    return False
+
+
+def hook_name(folder: str) -> str:
+    """The name of the hook in a folder."""
+    return os.path.basename(folder)[1:].replace("_", "-")
+
+
+def hooks_for(env: Environment, names: Sequence[str]) -> List[str]:
+    """The names of the hooks that keep one of these patchsets applied."""
+    folders = hook_folders(env)
+    return [hook_name(path) for path in folders if any(os.path.isdir(f"{path}/{PATCHSETS}/{name}") for name in names)]
 
 
 def read_hook_fields(path: str) -> Dict[str, Any]:

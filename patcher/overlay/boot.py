@@ -7,8 +7,7 @@ What a module is compiled from is the copy; all else about it is the original's:
 directory of its package, its resources. So a tracer that goes by path (torch.compile skips what is in torch), a
 breakpoint `b FILE:LINE`, `inspect.getmodule` of a frame, log records and warnings are those of an applied patch. Who shows
 source takes it from linecache, where the patched lines are put; until Python 3.12 the interpreter itself prints an uncaught
-exception from the disk, which is mended here. coverage.py writes down paths and reads the lines later, in another process:
-while it measures, code is named after the copy, a real file (with another base name, or coverage would prefer `__file__`).
+exception from the disk, which is mended here.
 
 A process that would run one of the files unpatched is stopped with a message.
 """
@@ -128,17 +127,10 @@ class Patched(SourceFileLoader):
         self.entry = entry
 
     def get_code(self, fullname: str) -> "Optional[CodeType]":
-        """As the source loader does, with the lines in linecache; named after the copy where coverage is measured."""
+        """As the source loader does, with the lines in linecache."""
         _prime(self.path, self.get_source(fullname) or "")
         _print_from_linecache()
-        code = super().get_code(fullname)
-        if code is None or not _measured():
-            return code
-        import inspect
-
-        modules: Any = inspect
-        modules.modulesbyfile[self.entry.copy] = fullname  # what getmodule() looks up for a frame
-        return _named(code, self.entry.copy)
+        return super().get_code(fullname)
 
     def path_stats(self, path: "Any") -> "Any":
         """Size and mtime of what is loaded."""
@@ -167,16 +159,6 @@ def bytecode(source: str) -> "Optional[str]":
         return cache_from_source(source)
     except NotImplementedError:
         return None
-
-
-def _measured() -> bool:
-    current = getattr(getattr(sys.modules.get("coverage"), "Coverage", None), "current", None)
-    return current is not None and current() is not None
-
-
-def _named(code: "CodeType", path: str) -> "CodeType":
-    consts = tuple(_named(const, path) if isinstance(const, type(code)) else const for const in code.co_consts)
-    return code.replace(co_filename=path, co_consts=consts)
 
 
 def _prime(path: str, source: str) -> None:

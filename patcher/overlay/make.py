@@ -2,7 +2,7 @@
 
     CACHE/overlay/DIGEST/manifest                the file that each copy replaces, and its state then (see boot.py)
                          boot/sitecustomize.py   boot.py, the one name on PYTHONPATH
-                         files/N/PATH.patched.py the patched text of PATH in the Nth site directory, its bytecode beside it
+                         files/N/PATH            the patched text of PATH in the Nth site directory, its bytecode beside it
                          verified                written once the copies are verified
 
 Code is run from there, so nobody else may be able to write there. DIGEST is of everything but `verified`: equal plans for the
@@ -89,7 +89,7 @@ def _texts(files: Sequence[FilePlan]) -> Dict[str, bytes]:
         before = None if file.change and not file.change.old else file.before
         if (original.read_bytes() if original.exists() else None) != before:
             raise OutdatedError("{original} was changed since it was looked at", Message("run this again"), original=original)
-        copy = f"files/{sites.index(file.site)}/{file.path[: -len('.py')]}.patched.py"
+        copy = f"files/{sites.index(file.site)}/{file.path}"
         texts[copy] = file.after
         module = file.path[: -len(".py")].replace("/", ".")
         module = module[: -len(".__init__")] if module.endswith(".__init__") else module

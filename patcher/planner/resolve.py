@@ -69,7 +69,7 @@ def resolve(
     for name in order:
         assignment, layer = assignments.get(name), recorded.get(name)
         step = layer.step if layer and layer.before == data else None
-        if step and (assignment is None or _is_current(step, assignment)):
+        if step and (assignment is None or step.identity == assignment.requested.identity):
             answers += [] if assignment is None else _applied_answers(step, assignment)
         else:
             assignment = assignment or assignment_of(recorded[name].step)  # without a request it is applied already
@@ -88,14 +88,10 @@ def _recorded_layers(site: str, path: str, file: TargetFile) -> Dict[str, _Layer
     for step in file.steps:
         layers[step.patchset] = _Layer(step, data)
         data = apply_splices(data, step.splices)
-    if file.steps and sha256(data) != file.current:
+    if file.steps and (file.receipt is None or sha256(data) != file.receipt.current):
         problem = Message("{site}/{path}: its receipt does not lead to what was written there", site=site, path=path)
         raise StoreError(problem, "reinstall the package it belongs to, then run this again")
     return layers
-
-
-def _is_current(step: Step, assignment: Assignment) -> bool:
-    return step.digest == assignment.requested.patchset.digest and dict(step.options) == dict(assignment.requested.options)
 
 
 def _step(assignment: Assignment, result: Rewrite) -> Step:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from patcher.engine.text import STANDS_THERE
 from patcher.errors import Location, SitepatchError, StoreError
@@ -49,34 +49,18 @@ PLAIN = Wanted()
 """What is wanted of a file that is only looked at."""
 
 
-class HandEdit(NamedTuple):
-    """A file that was edited by hand: its pristine bytes, and its bytes now, with the edit."""
-
-    pristine: bytes
-    now: bytes
-
-
-HandEdits = Mapping[Tuple[str, str], HandEdit]
-"""By site directory and path."""
-
-
-def make_plan(
-    env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None, edits: Optional[HandEdits] = None
-) -> Plan:
+def make_plan(env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None) -> Plan:
     """Read an environment, and plan what is wanted of it; the arguments and errors are those of `read_facts` and `plan`."""
-    return plan(read_facts(env, wanted, items, edits), wanted, REWRITER)
+    return plan(read_facts(env, wanted, items), wanted, REWRITER)
 
 
-def read_facts(
-    env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None, edits: Optional[HandEdits] = None
-) -> Facts:
+def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None) -> Facts:
     """What the planner needs.
 
     Args:
         env: the environment.
         wanted: what is to become of it.
         items: the files in which patchsets are applied (`statuses`); None to look.
-        edits: the edit of every file that the requested patchset was made of, and is to replace.
 
     Raises:
         PatchError: a hunk is wrong in itself.
@@ -92,13 +76,11 @@ def read_facts(
     receipts = {site: Store(site).receipts() for site in {site for site, _ in assignments}}
     files = {}
     for (site, path), (assignment, *_) in sorted(assignments.items()):
-        edit = None if edits is None else edits.get((site, path), _NOT_EDITED)
-        receipt = receipts[site].get(path)
         read = read_added if assignment.adds else read_target
-        files[site, path] = read(assignment.located, path, receipt, wanted, edit)
+        files[site, path] = read(assignment.located, path, receipts[site].get(path), wanted)
     other_items: Sequence[FileStatus] = ()
     failed = wanted.reverted == () and any(answer.state.failed for answer in answers)  # then nothing is written
-    if not (wanted.fresh or edits is not None or failed):
+    if not (wanted.fresh or wanted.edits is not None or failed):
         other_items = statuses(env, but=assignments, read=receipts) if items is None else items
     going = [
         item
@@ -110,12 +92,7 @@ def read_facts(
 
 
 # files that patchsets are for -----------------------------------------------------------------------------------------
-_NOT_EDITED = HandEdit(b"", b"")
-
-
-def read_target(
-    located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted = PLAIN, edit: Optional[HandEdit] = None
-) -> TargetFile:
+def read_target(located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted = PLAIN) -> TargetFile:
     """A file that patchsets are for.
 
     Its `problem` is that it was changed by hand, or that its receipt cannot be trusted, so that its pristine bytes are not
@@ -127,11 +104,10 @@ def read_target(
         receipt: of the file, if there is one.
         wanted: with `force` a file is accepted that was edited by hand: before it was patched, with the edit; after that,
             without it.
-        edit: the edit that is to be replaced.
     """
     notes: List[str] = []
     try:
-        file = _read(located, path, receipt, notes, force=wanted.force, edit=edit)
+        file = _read(located, path, receipt, notes, wanted)
     except SitepatchError as error:
         return TargetFile(b"", b"", problem=error, notes=tuple(notes))
     if wanted.fresh:
@@ -141,9 +117,7 @@ def read_target(
     return file._replace(receipt=receipt, blank=blank, notes=tuple(notes))
 
 
-def read_added(
-    located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted = PLAIN, edit: Optional[HandEdit] = None
-) -> TargetFile:
+def read_added(located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted) -> TargetFile:
     """A file that a patchset adds: as `read_target`, with no pristine bytes, or those of a file that stands there."""
     data = read_installed(located.site, path)
     ours = receipt if receipt and receipt.origin == ADDED_FILE else None
@@ -157,7 +131,7 @@ def read_added(
     if item and item.live:
         edited = item.condition is Condition.EDITED
         kept = SitepatchError(*_KEPT) if edited and not wanted.force else None
-        file = file._replace(steps=item.receipt.steps, current=item.receipt.current, problem=kept)
+        file = file._replace(steps=item.receipt.steps, problem=kept)
         return file._replace(aside=data if edited else b"")
     foreign = SitepatchError(
         STANDS_THERE, Message("remove it if nobody needs it, or give the file of the patchset another name")
@@ -174,23 +148,22 @@ _KEPT = (
 )
 
 
-def _read(
-    located: Located, path: str, receipt: Optional[Receipt], notes: List[str], *, force: bool, edit: Optional[HandEdit]
-) -> TargetFile:
+def _read(located: Located, path: str, receipt: Optional[Receipt], notes: List[str], wanted: Wanted) -> TargetFile:
     site = located.site
+    edit = wanted.edits.get((site, path)) if wanted.edits else None
     data = edit.now if edit else read_installed(site, path) or b""
-    if edit is _NOT_EDITED:
+    if wanted.edits is not None and not edit:
         raise SitepatchError("the patchset is for this file too, and it was not edited")
     if receipt is not None:
         item = classify(site, receipt, data)
         if item.condition is Condition.ASTRAY:
             raise SitepatchError(*item.why)
-        if item.condition is Condition.EDITED and not force:
+        if item.condition is Condition.EDITED and not wanted.force:
             raise SitepatchError(*_KEPT)
         if item.live:
             aside = data if item.condition is Condition.EDITED else b""
             pristine = Store(site).pristine(receipt.pristine)
-            return TargetFile(pristine, data, receipt.steps, receipt.current, receipt.origin, aside)
+            return TargetFile(pristine, data, receipt.steps, receipt.origin, aside)
         lost = ", ".join(step.patchset for step in receipt.steps)
         words = {"path": path, "replacement": item.replacement, "name": lost}
         notes.append(Message("{path}: {replacement} and took {name} away; what is named now is for the new file", **words))
@@ -206,7 +179,7 @@ def _read(
             )
         return file._replace(origin="unrecorded")
     if recorded != sha256(data):
-        if force:
+        if wanted.force:
             template = "{path}: was edited by hand; restore gives the edited file back, the store keeps it as {place}"
             kept = Message(template, path=path, place=f"{site}/{HOME}/pristine/{sha256(data)}")
             return file._replace(origin="edited", if_changed=kept)
@@ -225,7 +198,7 @@ def _read_patched(item: FileStatus, *, force: bool) -> TargetFile:
     site, receipt = item.site, item.receipt
     missing, edited = item.condition is Condition.MISSING, item.condition is Condition.EDITED
     shipped = item.condition is Condition.APPLIED and sha256(item.data) in recorded_now(site, receipt.path)
-    file = TargetFile(b"", item.data, (), receipt.current, receipt.origin, receipt=receipt, blank=receipt, missing=missing)
+    file = TargetFile(b"", item.data, (), receipt.origin, receipt=receipt, blank=receipt, missing=missing)
     if item.condition is Condition.ASTRAY:
         return file._replace(problem=SitepatchError(*item.why))
     if item.deleted:

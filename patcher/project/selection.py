@@ -130,8 +130,8 @@ def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[
             notes += its_notes
         except SitepatchError as error:
             origins = ", ".join(filter(None, (entry.origin for entry in its_entries)))
-            message = Message("{origins}: {message}", origins=origins, message=error.message) if origins else error.message
-            errors.append(type(error)(message, error.hint, its_entries[0].location or error.location))
+            message = Message("{origins}: {message}", origins=origins, message=error.message)
+            errors.append(type(error)(message, error.hint, its_entries[0].location) if origins else error)
     raise_all(errors)
     return requested, notes
 
@@ -143,7 +143,7 @@ def _values(entries: Sequence[ProjectEntry]) -> Tuple[Dict[str, str], List[Sitep
     for number, entry in enumerate(entries):
         for option, _, value in (setting.partition("=") for setting in entry.settings):
             if values.setdefault(option, value) != value:
-                origins = ", ".join(earlier.origin for earlier in entries[:number])
+                origins = ", ".join(earlier.origin for earlier in entries[:number] or [entry])
                 words = {"name": entry.name, "option": option, "value": value, "origins": origins, "was": values[option]}
                 clash = Message("{name} {option}={value}: {origins} has {option}={was}", **words)
                 errors.append(UsageError("{origin}: {both}", location=entry.location, origin=entry.origin, both=clash))

@@ -15,14 +15,14 @@ from patcher.author.draft import Draft
 from patcher.author.folder import Head, keep_beside, named_folder, output_folder, patchset_files, write_folder
 from patcher.author.pristine import EditedFile, find_originals
 from patcher.errors import SitepatchError, StoreError, UsageError
-from patcher.facts import Wanted
+from patcher.facts import HandEdit, HandEdits, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Located, PatchsetSource, Plan, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
-from patcher.planner.survey import HandEdit, HandEdits, make_plan
+from patcher.planner.survey import make_plan
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
@@ -219,7 +219,7 @@ def _revised(
 def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
     """The outcome with the plan, and with what the patchset makes of each file."""
     edits = None if outcome.copy else _hand_edits(outcome.files)
-    plan = make_plan(outcome.env, Wanted((requested,), force=edits is not None), edits=edits)
+    plan = make_plan(outcome.env, Wanted((requested,), force=edits is not None, edits=edits))
     results = {(file.site, file.path): file.after for file in plan.files}
     files = (edited._replace(made=results.get(edited.key, edited.before.data)) for edited in outcome.files)
     return outcome._replace(files=tuple(files), plan=plan)
@@ -273,7 +273,7 @@ def adopt(captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT
         except SitepatchError as error:
             hint = Message("{folder} holds what was captured before: remove it, then run this again", folder=captured.folder)
             raise StoreError(error.message, hint) from error
-        plan = make_plan(env, Wanted((requested,), force=True), edits=edits)
+        plan = make_plan(env, Wanted((requested,), force=True, edits=edits))
         return Outcome(place._replace(patch_dirs=dirs), env, plan, (name,), (requested,))
 
     return carry_out(look, env, settings, events)

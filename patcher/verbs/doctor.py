@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Optional
+from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple
 
 import click
 
@@ -12,12 +12,27 @@ from patcher.store.retry import settled
 from patcher.system import cache
 from patcher.text.listed import count
 from patcher.verbs.console import Console
-from patcher.verbs.examination import OK, DoctorOutcome, Examination, examine
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.styles import Row, hint_lines
 from patcher.verbs.translation import term, translated_lines
 from patcher.verbs.usage import Number
+
+if TYPE_CHECKING:
+    from patcher.installed.interpreter import Environment
+    from patcher.verbs.checkup import Finding
+
+
+class DoctorOutcome(NamedTuple):
+    """What was found in an environment, in the order of the checks."""
+
+    env: Environment
+    findings: Tuple[Finding, ...]
+
+    @property
+    def problems(self) -> int:
+        """How many of the findings are problems."""
+        return sum(finding.severity == "problem" for finding in self.findings)
 
 
 def doctor(*, place: Place = HERE, events: Events = SILENT) -> DoctorOutcome:
@@ -26,7 +41,7 @@ def doctor(*, place: Place = HERE, events: Events = SILENT) -> DoctorOutcome:
     Raises:
         UsageError: there is no such environment, or no such directory of patchsets.
     """
-    from patcher.verbs.checkup import CHECKS  # with subprocess
+    from patcher.verbs.checkup import CHECKS, Examination, examine  # with subprocess
     from patcher.verbs.troubles import OF_MACHINE, TROUBLES
 
     env = place.environment()
@@ -59,7 +74,7 @@ def command(console: Console, clean_cache: Optional[float]) -> int:
     outcome = doctor(place=console.place, events=console)
     rows = []
     for (severity, check), group in groupby(outcome.findings, key=lambda finding: (finding.severity, finding.check)):
-        findings = [] if severity == OK and not console.verbose else list(group)
+        findings = [] if severity == "ok" and not console.verbose else list(group)
         shown = findings if console.verbose else findings[:_SHOWN]
         for finding in shown:
             headline, *details = translated_lines(finding.what)

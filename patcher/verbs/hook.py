@@ -7,14 +7,13 @@ import re
 import shlex
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import click
 
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.hook.boot import MODES, recorded_problems
-from patcher.hook.installed import Hook, load_hook, remove_hook_files
-from patcher.hook.places import PATCHSETS, hook_folders, hook_name
+from patcher.hook.installed import PATCHSETS, Hook, hook_folders, hook_name, load_hook, remove_hook_files
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.patchset.toml import lookup, read_toml
@@ -46,27 +45,17 @@ class HookOutcome(NamedTuple):
 
 
 class HookStatus(NamedTuple):
-    """The status of a hook: `good` if every file is as requested, else `messages` says what is not.
+    """The status of the hook in a folder: `good` if every file is as requested, else `messages` says what is not.
 
-    `mode` is the one that is in force, with SITEPATCH_HOOK.
+    `hook` is None where it is damaged, and `hint` what to do then; `mode` is the one that is in force, with SITEPATCH_HOOK.
     """
 
-    hook: Hook
+    folder: str
+    hook: Optional[Hook]
     mode: str
     good: bool
     messages: Tuple[str, ...]
-
-
-class HooksOutcome(NamedTuple):
-    """The folder of each hook of an environment, and its status, or why it cannot be read."""
-
-    env: Environment
-    hooks: Tuple[Tuple[str, Union[HookStatus, SitepatchError]], ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every file is as the hooks ask for."""
-        return all(isinstance(status, HookStatus) and status.good for _, status in self.hooks)
+    hint: str = ""
 
 
 def init_hook(
@@ -181,18 +170,16 @@ def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
     return out / wheel.name, sha256(data).hexdigest()
 
 
-def installed_hooks(env: Environment) -> HooksOutcome:
+def installed_hooks(env: Environment) -> Tuple[HookStatus, ...]:
     """The hooks of an environment, and what the next start of Python would do; writes nothing."""
-    statuses: List[Tuple[str, Union[HookStatus, SitepatchError]]] = []
-    for folder in hook_folders(env):
-        try:
-            statuses.append((folder, _status(load_hook(folder))))
-        except StoreError as error:
-            statuses.append((folder, error))
-    return HooksOutcome(env, tuple(statuses))
+    return tuple(map(_status, hook_folders(env)))
 
 
-def _status(hook: Hook) -> HookStatus:
+def _status(folder: str) -> HookStatus:
+    try:
+        hook = load_hook(folder)
+    except StoreError as error:
+        return HookStatus(folder, None, "", False, (error.message,), error.hint)
     mode = os.environ.get("SITEPATCH_HOOK") or hook.mode
     messages: List[str] = []
     if mode == "off":
@@ -206,7 +193,7 @@ def _status(hook: Hook) -> HookStatus:
             would = Message("the next start of Python applies {name}", name=look.name)
             would = Message("the next start of Python warns of {name}", name=look.name) if mode == "warn" else would
             reasons += [look.problem or would] if look.problem or look.files else []
-    return HookStatus(hook, mode, not reasons, (*messages, *dict.fromkeys(reasons)))
+    return HookStatus(folder, hook, mode, not reasons, (*messages, *dict.fromkeys(reasons)))
 
 
 def remove_hook(place: Place, name: Optional[str]) -> Tuple[Hook, ...]:
@@ -294,28 +281,28 @@ def wheel_command(console: Console, directory: str, out: str) -> int:
 @common_options(sources=False)
 def status_command(console: Console) -> int:
     """Show the hooks, and what the next start of Python would do."""
-    outcome = installed_hooks(console.place.environment())
-    console.about(outcome.env)
-    console.rows([_row(folder, status) for folder, status in outcome.hooks])
-    if not outcome.hooks:
-        console.out(Message("there is no hook in {sites}", sites=", ".join(outcome.env.sites)))
-    return console.answer(outcome.ok, {"hooks": [_json(folder, status) for folder, status in outcome.hooks]})
+    env = console.place.environment()
+    hooks = installed_hooks(env)
+    console.about(env)
+    console.rows([_row(status) for status in hooks])
+    if not hooks:
+        console.out(Message("there is no hook in {sites}", sites=", ".join(env.sites)))
+    return console.answer(all(status.good for status in hooks), {"hooks": list(map(_json, hooks))})
 
 
-def _row(folder: str, status: Union[HookStatus, SitepatchError]) -> Row:
-    if isinstance(status, SitepatchError):
-        return Row("damaged", (folder, status.message))
+def _row(status: HookStatus) -> Row:
     hook = status.hook
+    if hook is None:
+        return Row("damaged", (status.folder, *status.messages))
     about = hook.name, hook.version, status.mode, ", ".join(hook.names)
     return Row("ok" if status.good else Message("not so"), about, status.messages)
 
 
-def _json(folder: str, status: Union[HookStatus, SitepatchError]) -> Dict[str, Any]:
-    if isinstance(status, SitepatchError):
-        return {"folder": folder, "ok": False, "told": [status.message]}
-    hook = status.hook
-    about = {"folder": folder, "name": hook.name, "version": hook.version, "mode": status.mode, "ok": status.good}
-    return {**about, "patchsets": hook.names, "told": status.messages}
+def _json(status: HookStatus) -> Dict[str, Any]:
+    hook, about = status.hook, {"folder": status.folder, "ok": status.good, "told": status.messages}
+    if hook is None:
+        return about
+    return {**about, "name": hook.name, "version": hook.version, "mode": status.mode, "patchsets": hook.names}
 
 
 @command.command("remove", epilog="\b\nExample:\n  sitepatch hook remove --restore")

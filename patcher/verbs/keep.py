@@ -14,8 +14,7 @@ from typing import Dict, Iterator, List, NamedTuple, Sequence
 
 from patcher.errors import BusyError, SitepatchError
 from patcher.hook.boot import recorded_problems, signature, write_stderr
-from patcher.hook.installed import Hook, load_hook, loaded_hooks
-from patcher.hook.places import HOOK
+from patcher.hook.installed import HOOK, Hook, load_hook, loaded_hooks
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
@@ -208,8 +207,7 @@ def _rivals(hook: Hook) -> Dict[str, str]:
     rivals = {}
     for hook_before in loaded_hooks(Environment.alone(hook.site))[0]:
         for item in hook_before.requested if hook_before.name < hook.name else ():
-            asked = by_name.get(item.patchset.name, item)
-            if (asked.patchset.digest, dict(asked.options)) != (item.patchset.digest, dict(item.options)):
+            if by_name.get(item.patchset.name, item).identity != item.identity:
                 rivals[item.patchset.name] = hook_before.name
     return rivals
 
@@ -242,8 +240,7 @@ def _signatures(hook: Hook) -> Dict[str, str]:
             except SitepatchError:  # it is not there, or `apply` says what is wrong with it
                 continue
             paths += [f"{Path(dist_info).name}/RECORD"] if dist_info else []
-    rivals = _rivals(hook).values()
-    paths += [f"_{name.replace('-', '_')}/{HOOK}" for name in rivals]
+    paths += [f"_{name.replace('-', '_')}/{HOOK}" for name in _rivals(hook).values()]
     return {path: signature(f"{hook.site}/{path}") for path in dict.fromkeys(paths)}
 
 

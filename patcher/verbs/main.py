@@ -76,11 +76,9 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not stop a command
     as_json = "--json" in sys.argv[1 : sys.argv.index("--") if "--" in sys.argv else None]
     if language := "" if as_json else _language():  # what a program reads is English
-        from patcher.verbs.language import set_language
+        from patcher.verbs.language import Context, set_language
 
         if set_language(language):
-            from patcher.verbs.help import Context
-
             commands.context_class = Context
     try:
         code = commands.main(prog_name="sitepatch", standalone_mode=False)

@@ -47,7 +47,11 @@ def show_plan(console: Console, outcome: Outcome) -> None:
 def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, Outcome], None], **extra_fields: Any) -> int:
     """Report what came of a plan, with `show` what was written; `more` are further fields of the JSON answer."""
     plan, changed, verified = outcome.plan, outcome.changed, outcome.verified
-    diffs = _diffs(plan) if outcome.dry_run else []
+    diffs: List[FileDiff] = []
+    if outcome.dry_run:
+        from patcher.text.diffs import plan_diffs  # a repeated `apply` shows none
+
+        diffs = plan_diffs(plan)
     if plan.failed:
         template = "nothing was written: {number} of {hunks} failed"
         console.note(template, "stopped", number=len(plan.failed), hunks=count(len(plan.answers), "hunk"))
@@ -76,12 +80,6 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
             fields["diff"] = b"".join(diff.text for diff in diffs)
         console.answer(outcome.ok, fields)
     return 0 if outcome.ok else 1
-
-
-def _diffs(plan: Plan) -> List[FileDiff]:
-    from patcher.text.diffs import plan_diffs  # a repeated `apply` shows none
-
-    return plan_diffs(plan)
 
 
 def note_running(console: Console, outcome: Outcome) -> None:

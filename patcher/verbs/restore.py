@@ -61,7 +61,7 @@ def restore(
     outcome = carry_out(look, env, None, events, dry_run=dry_run)
     if not outcome.written:
         return outcome
-    from patcher.hook.places import hooks_for  # not for a repeated apply
+    from patcher.hook.installed import hooks_for  # not for a repeated apply
 
     return outcome._replace(hooks=tuple(hooks_for(env, outcome.patchsets)))
 

@@ -8,7 +8,7 @@ import click
 
 from patcher.errors import Location, LockError, SitepatchError, UsageError
 from patcher.facts import FileStatus, Wanted
-from patcher.hook.places import hook_folders, hook_name
+from patcher.hook.installed import hook_name, loaded_hooks
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Plan, Requested, Step
@@ -108,10 +108,6 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
     by_name = {item.patchset.name: item for item in requested}
     problems: List[str] = []
     own_env = env._replace(sites=env.own)
-    if not hook_folders(own_env):
-        return []
-    from patcher.hook.installed import loaded_hooks  # few environments have a hook
-
     hooks, damaged = loaded_hooks(own_env)
     for hook in hooks:
         for kept in hook.requested:
@@ -154,7 +150,7 @@ def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
             old = old_steps.get(step.patchset) if item and item.live else None
             if old is None:
                 words[step.patchset] = "applied"
-            elif (old.digest, dict(old.options)) != (step.digest, dict(step.options)):
+            elif old.identity != step.identity:
                 words[step.patchset] = "updated"
         gone = [name for name in old_steps if name not in {step.patchset for step in file.steps}]
         words.update(dict.fromkeys(gone, "restored" if item and (item.live or item.deleted) else "forgotten"))

@@ -12,7 +12,7 @@ from patcher.message import Message
 from patcher.model import Located
 from patcher.store.status import applied_names
 from patcher.system.reading import TEXT, read_file
-from patcher.verbs.examination import NOTE, PROBLEM, Check, Examination, Found
+from patcher.verbs.checkup import NOTE, PROBLEM, Check, Examination, Found
 from patcher.verbs.fit import APPLICABLE, fit_of
 
 _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")

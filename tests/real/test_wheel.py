@@ -42,3 +42,7 @@ def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:
     assert b"locked  1 patchset, 0 releases" in locked.stdout
     shown = subprocess.run([str(binary / "sitepatch"), "demo"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(tmp_path))
     assert shown.returncode == 0, shown.stdout.decode()
+    (site,) = (tmp_path / "clean/lib").glob("*/site-packages")
+    assert (site / "ansible_collections/sitepatch/sitepatch/galaxy.yml").is_file()
+    subprocess.run([str(binary / "python"), "-m", "pip", "uninstall", "-q", "-y", "sitepatch"], check=True)
+    assert not [path for path in site.iterdir() if path.name.startswith(("ansible_collections", "patcher", "sitepatch"))]
