@@ -618,6 +618,6 @@ def test_a_damaged_hook_does_not_keep_another_from_being_removed(site):
 
 def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):
     folder = site.put("two")
-    monkeypatch.setattr(installed.shutil, "rmtree", lambda path: (_ for _ in ()).throw(PermissionError(13, "Permission denied", str(path))))
+    monkeypatch.setattr(shutil, "rmtree", lambda path: (_ for _ in ()).throw(PermissionError(13, "Permission denied", str(path))))
     with pytest.raises(SitepatchError, match=r"^sitepatch-hook-x could not be removed: .*Permission denied"):
         installed.remove_hook_files(folder)

@@ -11,7 +11,7 @@ from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.author.draft import Draft, package_of
-from patcher.author.manifest import with_imports, with_patch_files, with_variant, with_versions
+from patcher.author.manifest import patch_files, with_imports, with_patch_files, with_variant, with_versions
 from patcher.errors import SitepatchError, UsageError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
@@ -20,7 +20,7 @@ from patcher.model import FilePatch, Patchset, PatchsetSource, Variant
 from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
 from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, AnyPath, builtin_dir, patchset_folders
 from patcher.patchset.sources import choose_variant, find_patchset, paths_of, pick_variants
-from patcher.patchset.toml import decode_toml, written_toml
+from patcher.patchset.toml import written_toml
 from patcher.system.decode import shown_value
 from patcher.system.output import write_output
 from patcher.text.listed import listed
@@ -78,8 +78,8 @@ class SeriesFolder(NamedTuple):
     @property
     def lists(self) -> Dict[int, List[str]]:
         """The `.spatch` files of each variant that is meant, as the manifest names them."""
-        tables = decode_toml(self.patchset.files[MANIFEST], self.folder / MANIFEST)["variant"]
-        return {number: tables[number]["patches"] for number in self.numbers}
+        lists = patch_files(self.patchset.files[MANIFEST])
+        return {number: lists[number] for number in self.numbers}
 
     @property
     def patches(self) -> Dict[str, List[FilePatch]]:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any, List, Sequence
 
 
+def patch_files(manifest: str) -> List[List[str]]:
+    """The `.spatch` files of each variant of a manifest."""
+    return [list(variant["patches"]) for variant in _parsed(manifest).unwrap()["variant"]]
+
+
 def with_version(manifest: str, version: str) -> str:
     """A manifest with another version of the patchset."""
     document = _parsed(manifest)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
@@ -126,6 +125,8 @@ def remove_hook_files(folder: str) -> None:
     Raises:
         SitepatchError: a file cannot be removed.
     """
+    import shutil  # not for who looks only
+
     site, stem = Path(folder).parent, Path(folder).name[1:]
     try:
         for path in (site / f"{stem}.pth", site / f"{stem}.start"):  # first, so that no further start of Python uses the rest

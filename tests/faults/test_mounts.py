@@ -209,7 +209,10 @@ def recovered(site):
     return recover(site) and 0
 
 
-@pytest.fixture(params=unit.SCENARIOS[1:], ids=["update", "restore", "mixed"])
+REPLACING = [scenario for scenario in unit.SCENARIOS if scenario[0] in ("update", "restore", "mixed")]  # the second file
+
+
+@pytest.fixture(params=REPLACING, ids=[name for name, *_ in REPLACING])
 def stuck(request, tmp_path):
     (tmp_path / "base").mkdir()
     return Stuck(unit.make_site(tmp_path / "base/site"), tmp_path, *request.param[1:])
