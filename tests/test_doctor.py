@@ -29,6 +29,7 @@ pytestmark = pytest.mark.once
 
 UTILS = "mmengine/dist/utils.py"
 FILES = ["mmengine/_strategy/distributed.py", UTILS, RUNNER]
+TARGETS = [*FILES, "mmengine/utils/package_utils.py"]  # of all built-in patchsets
 
 
 @pytest.fixture
@@ -169,8 +170,8 @@ def test_what_this_user_may_not_write():
     shutil.rmtree(public)
     rows = [row for row in rows if row[1] != "environment"]  # the interpreter of the tests may be closed to others
     assert {tuple(row[:2]) for row in rows} == {(PROBLEM, "permissions")}, rows
-    folders = {str(site.path), *(str((site.path / path).parent) for path in FILES)}
-    files = {str(site.path / path) for path in FILES}  # they belong to somebody else
+    folders = {str(site.path), *(str((site.path / path).parent) for path in TARGETS)}
+    files = {str(site.path / path) for path in TARGETS}  # they belong to somebody else
     assert {row[2].split(":")[0] for row in rows} == folders | files
     assert all("may not write here, its owner is" in row[2] for row in rows if row[2].split(":")[0] in folders)
 
