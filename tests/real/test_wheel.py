@@ -34,9 +34,8 @@ def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:
     venv.create(tmp_path / "clean", with_pip=True)
     binary = tmp_path / "clean" / "bin"
     subprocess.run([str(binary / "python"), "-m", "pip", "install", "-q", str(wheel)], check=True)
-    listed = subprocess.run([str(binary / "sitepatch"), "list"], check=True, stdout=subprocess.PIPE, cwd=str(tmp_path))
-    assert b"mmengine-ddp-debug" in listed.stdout
-    assert b"built in" in listed.stdout
+    listed = subprocess.run([str(binary / "sitepatch"), "list", "--json"], check=True, stdout=subprocess.PIPE, cwd=str(tmp_path))
+    assert b"mmengine-ddp-debug" in listed.stdout and b'"source": "built in"' in listed.stdout
     (tmp_path / "r.txt").write_text("torch>=2  # sitepatch: torch-musa-guard optional\n")
     locked = subprocess.run([str(binary / "sitepatch"), "lock", "-r", "r.txt"], check=True, stdout=subprocess.PIPE, cwd=str(tmp_path))
     assert b"locked  1 patchset, 0 releases" in locked.stdout
