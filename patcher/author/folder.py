@@ -85,10 +85,11 @@ class SeriesFolder(NamedTuple):
     def patches(self) -> Dict[str, List[FilePatch]]:
         """What is in these variants of each of their `.spatch` files, in the order of the series."""
         patches: Dict[str, List[FilePatch]] = {}
-        for number, names in self.lists.items():
+        lists = self.lists
+        for number, names in lists.items():
             for patch in self.patchset.variants[number].patches:
                 patches.setdefault(names[patch.hunks[0].layer], []).append(patch)
-        names = reduce(in_order, self.lists.values(), [])
+        names = reduce(in_order, lists.values(), [])
         return {name: patches[name] for name in names if name in patches}
 
     def installed(self, env: Environment) -> SeriesFolder:

@@ -23,10 +23,20 @@ Folders = Dict[str, List[Tuple[str, PatchsetSource]]]
 
 
 def builtin_dir() -> str:
-    """The directory of the built-in patchsets: inside the installed package, or beside it in a checkout."""
+    """The directory of the built-in patchsets."""
+    return _shipped("patchsets")
+
+
+def fixtures_dir() -> str:
+    """The directory of the stand-ins, and of the patches for upstream in `upstream`."""
+    return _shipped("fixtures")
+
+
+def _shipped(name: str) -> str:
+    """A directory that comes with sitepatch: inside the installed package, or beside it in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    installed = os.path.join(package, "_patchsets")
-    return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), "patchsets")
+    installed = os.path.join(package, f"_{name}")
+    return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), name)
 
 
 def builtin_table(name: str) -> bytes:

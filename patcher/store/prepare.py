@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import AbstractSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.facts import sha256
@@ -67,12 +67,13 @@ def plan_work(
     # A pristine copy that one file alone needs becomes that file; one that twins share has to be copied.
     needed = Counter(record.pristine for record in receipts.values())
     needed.update(change.receipt.pristine for change in changes if change.receipt)
+    made = {record.folder for record in receipts.values()}
     works: List[Work] = []
     kind = StoreError
     for change in changes:
         try:
             _check_target(site, change)
-            change, folder = _with_folder(site, receipts, change)
+            change, folder = _with_folder(site, receipts.get(change.path), made, change)
             if change.forget:
                 works.append(Work(JournalEntry(change.path, FORGET, change.old, change.old, "", "")))
             elif change.data is not None:
@@ -122,15 +123,14 @@ def _check_target(site: Folder, change: Change) -> None:
         )
 
 
-def _with_folder(site: Folder, receipts: Mapping[str, Receipt], change: Change) -> Tuple[Change, str]:
+def _with_folder(site: Folder, old: Optional[Receipt], made: AbstractSet[str], change: Change) -> Tuple[Change, str]:
     """The change, and the topmost directory above its file that was made for added files or is to be made, "" for none.
 
     Where it writes a receipt, that names the directory: whichever file in it is removed last, it goes too.
     """
-    old, new = receipts.get(change.path), change.receipt
+    new = change.receipt
     if not (new and new.origin == receipt.ADDED_FILE):
         return change, old.folder if old else ""
-    made = {record.folder for record in receipts.values()}
     parts = change.path.split("/")[:-1]
     for depth in range(1, len(parts) + 1):
         path = "/".join(parts[:depth])

@@ -18,6 +18,7 @@ import click
 
 from patcher.errors import UsageError
 from patcher.message import Message
+from patcher.patchset.places import fixtures_dir
 from patcher.text.terminal import printable_lines
 from patcher.verbs.console import Console
 from patcher.verbs.options import common_options
@@ -166,16 +167,9 @@ def tree(site: Path) -> Dict[str, Tuple[bytes, int, int]]:
     }
 
 
-def fixtures_dir() -> Path:
-    """The directory of the stand-ins: inside the installed package, or beside it in a checkout."""
-    package = Path(__file__).parents[1]
-    installed = package / "_fixtures"
-    return installed if installed.is_dir() else package.parent / "fixtures"
-
-
 def fixtures() -> List[str]:
     """The names that `lay_out` takes, sorted."""
-    return sorted(path.name for path in fixtures_dir().iterdir() if path.is_dir() and "-" in path.name)
+    return sorted(path.name for path in Path(fixtures_dir()).iterdir() if path.is_dir() and "-" in path.name)
 
 
 def lay_out(name: str, dest: Path) -> None:
@@ -194,7 +188,7 @@ def lay_out(name: str, dest: Path) -> None:
     if name not in names:
         raise UsageError('there is no fixture "{name}"', "known fixtures: {names}", name=name, names=", ".join(names))
     distribution, version = name.split("-")[:2]
-    info, source = f"{distribution}-{version}.dist-info", fixtures_dir() / name
+    info, source = f"{distribution}-{version}.dist-info", Path(fixtures_dir(), name)
     files = {path.relative_to(source).as_posix(): path.read_bytes() for path in source.rglob("*") if path.is_file()}
     files = {path: data for path, data in files.items() if "__pycache__" not in path}
     files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode()

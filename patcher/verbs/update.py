@@ -187,8 +187,9 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
     for tried in outcome.releases:
         versions.setdefault(tried.variant, []).append(tried.located.version)
     series = series._replace(numbers=tuple(versions))
-    names = {name for name in chain(*series.lists.values()) if patch_name(name) not in dropped}
-    if not all(names & set(listed_names) for listed_names in series.lists.values()):
+    lists = series.lists.values()
+    names = {name for name in chain(*lists) if patch_name(name) not in dropped}
+    if not all(names & set(listed_names) for listed_names in lists):
         hint = Message("remove {folder}, or the [[variant]] for them", folder=outcome.folder)
         raise SitepatchError("these releases have every patch of it", hint)
     targets = {
@@ -305,7 +306,7 @@ def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str, events: Event
     """What was edited in the copies.
 
     Raises:
-        SitepatchError: nothing.
+        SitepatchError: nothing was.
     """
     from patcher.author.begun import without_marks  # with the engine
 

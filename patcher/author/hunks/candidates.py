@@ -10,7 +10,7 @@ from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference
 from patcher.author.hunks.excerpts import enclosed, tagged
 from patcher.author.hunks.insertions import Runs
-from patcher.author.hunks.spans import Text
+from patcher.engine.tree import Tree
 from patcher.message import Message
 
 _MOST = 8  # candidates that are loosened
@@ -19,7 +19,7 @@ _MOST = 8  # candidates that are loosened
 class Candidates:
     """Makes the candidates for the differences between two texts."""
 
-    def __init__(self, before: Text, after: Text) -> None:
+    def __init__(self, before: Tree, after: Tree) -> None:
         self.changes, self.runs = changes, runs = Changes(before, after), Runs(before, after)
         self.makers = {"change": changes.change, "header": changes.header, "clause": changes.clause, "run": runs.run}
         self.makers["text"] = changes.text

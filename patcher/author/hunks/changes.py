@@ -27,9 +27,8 @@ from patcher.author.hunks.excerpts import (
     verbatim,
 )
 from patcher.author.hunks.names import distinctive_words
-from patcher.author.hunks.spans import Text
 from patcher.author.hunks.strings import changed_part
-from patcher.engine.tree import Node, same
+from patcher.engine.tree import Node, Tree, same
 from patcher.message import Message
 from patcher.text.lines import common_ends, line_edits
 
@@ -37,7 +36,7 @@ from patcher.text.lines import common_ends, line_edits
 class Changes:
     """Makes the candidates for what changed inside a statement."""
 
-    def __init__(self, before: Text, after: Text) -> None:
+    def __init__(self, before: Tree, after: Tree) -> None:
         self.before, self.after = before, after
 
     def whole(self, old: Node, new: Node) -> Iterator[Candidate]:
@@ -138,7 +137,7 @@ class Changes:
                 lines += tagged(tag, shown if tag == "+" else on_one_line(uncommented(shown)))
         return tuple(lines)
 
-    def _sides(self, old: Node, new: Node, holes: Holes) -> Iterator[Tuple[str, Text, Node, List[Hole]]]:
+    def _sides(self, old: Node, new: Node, holes: Holes) -> Iterator[Tuple[str, Tree, Node, List[Hole]]]:
         """The tag, the text, the node and the holes before and after the edit."""
         yield "-", self.before, old, [one for one, _ in holes]
         yield "+", self.after, new, [other for _, other in holes]
@@ -246,7 +245,7 @@ def _before(owner: Node, part: Node) -> List[Node]:
     return [node for node in found if node.is_identity]
 
 
-def _returns(text: Text, node: Node) -> Hole:
+def _returns(text: Tree, node: Node) -> Hole:
     """The hole that leaves out the annotation of what a function returns."""
     returns = node.node("returns")
     return text.code_before(text.code_before(returns.outer_start) - len("->")), returns.outer_end, ""

@@ -9,8 +9,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVa
 
 from patcher.author.hunks.differences import BlockRange, scope_of
 from patcher.author.hunks.excerpts import Line, enclosed, excerpt, forms, tagged
-from patcher.author.hunks.spans import Text
-from patcher.engine.tree import Node
+from patcher.engine.tree import Node, Tree
 from patcher.message import Message
 
 _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
@@ -75,7 +74,7 @@ class Fragment(NamedTuple):
 
 
 def alone_and_around(
-    text: Text, place: BlockRange, fragments: Sequence[Fragment], *, little: bool = False
+    text: Tree, place: BlockRange, fragments: Sequence[Fragment], *, little: bool = False
 ) -> Iterator[Candidate]:
     """The lines of a change alone, and with more around them; alone last where they say too `little` of their place."""
     alone = [Candidate(place.scope, each.lines, each.form) for each in fragments]
@@ -85,7 +84,7 @@ def alone_and_around(
 
 
 def with_context(
-    text: Text, place: BlockRange, fragments: Sequence[Fragment], near: Sequence[Fragment] = ()
+    text: Tree, place: BlockRange, fragments: Sequence[Fragment], near: Sequence[Fragment] = ()
 ) -> Iterator[Candidate]:
     """The lines of a change with more around them: one neighbour, the header, both neighbours; `near` have a neighbour.
 
@@ -109,7 +108,7 @@ def with_context(
         yield from with_context(text, BlockRange.of(owner), ends(around)) if around else ()
 
 
-def _is_one_of_several(text: Text, node: Node) -> bool:
+def _is_one_of_several(text: Tree, node: Node) -> bool:
     """Whether a node is a definition, and the file has another one of its qualified name."""
     return node.is_definition and _definitions(text.root)[scope_of(node)] > 1
 
@@ -120,7 +119,7 @@ def _definitions(tree: Node) -> Counter[str]:
     return Counter(scope_of(node) for node in tree.walk() if node.is_definition)
 
 
-def _near(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
+def _near(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
     """The lines of a change beside a neighbour, in its most general and its most specific form."""
     higher, lower = (ends(forms(text, node)) if node is not None else [] for node in place.neighbours)
     for each in fragments:
@@ -132,7 +131,7 @@ def _near(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> Itera
             yield Fragment(lines, Message("{form}, beside the statement below", form=each.form), below=True)
 
 
-def in_headers(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
+def in_headers(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
     """The lines of a change inside the header of their block, and of the block around that."""
     for each in fragments:
         at, inner = place, _inside(text, place, each)
@@ -147,7 +146,7 @@ def in_headers(text: Text, place: BlockRange, fragments: Sequence[Fragment]) -> 
             inner = _inside(text, at, inner)
 
 
-def _inside(text: Text, place: BlockRange, fragment: Fragment) -> Optional[Fragment]:
+def _inside(text: Tree, place: BlockRange, fragment: Fragment) -> Optional[Fragment]:
     """Lines below the header of their block, with `...` for the rest of it; None where that is no place.
 
     Of several definitions of one name the decorators are a part of the header.

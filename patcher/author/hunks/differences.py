@@ -6,9 +6,9 @@ import re
 from difflib import SequenceMatcher
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.author.hunks.spans import Text, clause_gap, gap
+from patcher.author.hunks.spans import clause_gap, gap
 from patcher.author.hunks.strings import changed_lines
-from patcher.engine.tree import Node, same
+from patcher.engine.tree import Node, Tree, same
 from patcher.text.lines import best_pairs, line_edits
 
 Pair = Tuple[Node, Node]
@@ -94,13 +94,13 @@ def scope_of(node: Node) -> str:
     return ".".join(reversed(names)) or "<module>"
 
 
-def differences(before: Text, after: Text) -> List[Difference]:
+def differences(before: Tree, after: Tree) -> List[Difference]:
     """What differs between two texts of a file, in the order of the text; comments and layout are ignored."""
     return list(_Comparison(before, after).blocks(before.root, after.root))
 
 
 class _Comparison:
-    def __init__(self, before: Text, after: Text) -> None:
+    def __init__(self, before: Tree, after: Tree) -> None:
         self.before, self.after = before, after
         self.keys: Dict[int, str] = {}
 

@@ -7,9 +7,8 @@ from itertools import groupby
 from typing import AbstractSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.hunks.differences import Pair
-from patcher.author.hunks.spans import Text
 from patcher.engine.lex import lines_in_strings, tokens
-from patcher.engine.tree import Node, same
+from patcher.engine.tree import Node, Tree, same
 from patcher.message import Message
 
 Line = Tuple[str, str]
@@ -30,7 +29,7 @@ class Form(NamedTuple):
     words: str
 
 
-def excerpt(text: Text, start: int, end: int, holes: Sequence[Hole] = ()) -> List[str]:
+def excerpt(text: Tree, start: int, end: int, holes: Sequence[Hole] = ()) -> List[str]:
     """The lines of `[start, end)`, dedented, with the holes filled; what is inside strings keeps its indentation."""
     base = text.lines.indent(start)
     filled = [hole for hole in sorted(holes) if start <= hole[0] and hole[1] <= end]
@@ -183,7 +182,7 @@ def _runs(owner: Node, old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tup
 
 
 # statements -----------------------------------------------------------------------------------------------------------
-def header(text: Text, node: Node, general: bool = True) -> List[str]:
+def header(text: Tree, node: Node, general: bool = True) -> List[str]:
     """The header of a compound statement or clause; if `general`, only the name of a `def` or `class`."""
     if general and node.is_definition:
         name = str(node.node("name").fields["value"])
@@ -194,24 +193,24 @@ def header(text: Text, node: Node, general: bool = True) -> List[str]:
     return on_one_line(excerpt(text, node.start, text.header_end(node)))
 
 
-def opened(text: Text, node: Node) -> List[str]:
+def opened(text: Tree, node: Node) -> List[str]:
     """The header of a compound statement or clause, with `...` for its body."""
     return [*header(text, node), text.indent + "..."]
 
 
-def heads(text: Text, node: Node) -> List[List[str]]:
+def heads(text: Tree, node: Node) -> List[List[str]]:
     """The beginnings of a compound statement: its header with `...` for its body, then with the first statement of that."""
     first, *more = node.node("body").statements()
     begin = [text.indent + line for line in [*on_one_line(verbatim(text, first)), *(["..."] if more else [])]]
     return [opened(text, node), *([[*header(text, node), *begin]] if not first.is_compound else [])]
 
 
-def verbatim(text: Text, node: Node) -> List[str]:
+def verbatim(text: Tree, node: Node) -> List[str]:
     """All of a statement."""
     return excerpt(text, node.begin, node.outer_end)
 
 
-def forms(text: Text, node: Node, suffix: str = "", *, literals: bool = False) -> List[Form]:
+def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -> List[Form]:
     """The ways to write a statement, the most general first.
 
     Args:
@@ -250,7 +249,7 @@ def forms(text: Text, node: Node, suffix: str = "", *, literals: bool = False) -
     return found
 
 
-def enclosed(text: Text, block: Node, lines: Sequence[Line], above: bool, below: bool) -> Optional[List[Line]]:
+def enclosed(text: Tree, block: Node, lines: Sequence[Line], above: bool, below: bool) -> Optional[List[Line]]:
     """Lines of a hunk, indented below the header of the block that holds them; None where that header cannot be written.
 
     Args:

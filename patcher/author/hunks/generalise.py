@@ -14,10 +14,9 @@ from patcher.author.hunks.excerpts import tagged, uncommented
 from patcher.author.hunks.lines import line_file
 from patcher.author.hunks.names import carried_imports
 from patcher.author.hunks.renamed import renamed, under_other_name
-from patcher.author.hunks.spans import Text
 from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
-from patcher.engine.tree import SyntaxProblem
+from patcher.engine.tree import SyntaxProblem, Tree
 from patcher.errors import PatchError
 from patcher.message import Message, joined
 from patcher.model import SOURCE
@@ -74,7 +73,7 @@ def _file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
     if not edit.path.endswith(SOURCE):
         return line_file(edit, others)
     try:
-        before, after = Text(edit.before).whole(), Text(edit.after).whole()
+        before, after = Tree(edit.before).whole(), Tree(edit.after).whole()
     except SyntaxProblem as problem:
         why = Message("the file cannot be read as Python: {problem}", problem=problem.message)
         return DraftFile((edit.path,), (), (LeftOut(edit.path, problem.line or 1, "", why),))
@@ -84,7 +83,7 @@ def _file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
 class _Choice:
     """Chooses the hunks for one file."""
 
-    def __init__(self, edit: FileEdit, before: Text, after: Text, others: Sequence[Mapping[str, bytes]]) -> None:
+    def __init__(self, edit: FileEdit, before: Tree, after: Tree, others: Sequence[Mapping[str, bytes]]) -> None:
         self.edit, self.before, self.after, self.others = edit, before, after, others
         self.candidates, self.trial = Candidates(before, after), Trial(edit.path, before, others)
         self.left_out: List[LeftOut] = []
@@ -101,7 +100,7 @@ class _Choice:
     def carried(self, parts: Sequence[_Part], made: bytes) -> List[DraftHunk]:
         """A hunk with the imports that new code reads, where another release has need of it; it is none where they stand."""
         found = [difference for part in parts for difference in part.differences]
-        imports = carried_imports(self.before, self.after, found, self.trial.others)
+        imports = carried_imports(self.before, self.after, found, self.trial.others) if self.trial.others else []
         if not imports:
             return []
         words = Message("imports that the new code reads, for releases that do not have them")

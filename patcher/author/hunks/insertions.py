@@ -12,8 +12,7 @@ from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, 
 from patcher.author.hunks.differences import Difference, kept_in
 from patcher.author.hunks.excerpts import Form, Hole, excerpt, forms, tagged, uncommented, verbatim
 from patcher.author.hunks.names import distinctive_words, mentioned_during_import, names_bound, names_in, read_during_import
-from patcher.author.hunks.spans import Text
-from patcher.engine.tree import Node, same
+from patcher.engine.tree import Node, Tree, same
 from patcher.message import Message
 
 _STDLIB = frozenset(sys.builtin_module_names) | frozenset(
@@ -24,7 +23,7 @@ _STDLIB = frozenset(sys.builtin_module_names) | frozenset(
 class Runs:
     """Makes the candidates for statements of a block that are inserted, deleted or replaced."""
 
-    def __init__(self, before: Text, after: Text) -> None:
+    def __init__(self, before: Tree, after: Tree) -> None:
         self.before, self.after = before, after
 
     def run(self, difference: Difference) -> Iterator[Candidate]:
@@ -178,7 +177,7 @@ def _subject(node: Node) -> object:
     return value.fields.get("func") if node.has_lines and not node.is_clause and isinstance(value, Node) else None
 
 
-def _between(text: Text, start: int, end: int) -> List[str]:
+def _between(text: Tree, start: int, end: int) -> List[str]:
     """The comments (stripped) and blank lines between two pieces of code, without a comment on a line with code."""
     lines = [line.strip() for line in text.text[start:end].replace("\r\n", "\n").split("\n")]
     return lines[1 if start else 0 : -1]
@@ -192,7 +191,7 @@ def _hides(form: Form, node: Node, inserted: Sequence[Node]) -> bool:
     return bool(shared) and not shared & set(re.findall(r"\w+", " ".join(form.lines)))
 
 
-def _standard(text: Text, node: Node) -> bool:
+def _standard(text: Tree, node: Node) -> bool:
     """Whether an import is of the standard library alone."""
     try:
         made = ast.parse(text.text[node.start : node.end]).body[0]

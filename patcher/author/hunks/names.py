@@ -6,7 +6,6 @@ import re
 from typing import AbstractSet, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from patcher.author.hunks.differences import Difference, scope_of
-from patcher.author.hunks.spans import Text
 from patcher.engine.tree import Node, Tree, imported
 
 _COMMON = frozenset(
@@ -54,21 +53,21 @@ def distinctive_words(nodes: Sequence[Node], hidden: Sequence[Tuple[int, int]] =
     return found
 
 
-def carried_imports(before: Text, after: Text, found: Sequence[Difference], others: Sequence[Tree]) -> List[str]:
+def carried_imports(before: Tree, after: Tree, found: Sequence[Difference], others: Sequence[Tree]) -> List[str]:
     """The imports of a module, a line for each name, that new code reads and another release does not bind.
 
     Args:
         before: the text before the edit.
         after: the text after it.
         found: the differences.
-        others: the module in other releases.
+        others: the module in other releases, of which there is one at least.
     """
     kinds, hidden = ("Import", "ImportFrom"), after.text
     for node in (node for node in after.root.statements() if node.kind in kinds):
         blank = re.sub(r"[^\r\n]", " ", hidden[node.start : node.end])
         hidden = f"{hidden[: node.start]}pass{blank[len('pass') :]}{hidden[node.end :]}"
     ranges = [(each.start, each.start + len(each.text)) for each in found]
-    wanted = {item.name for item in Tree(after.encoded(hidden)).unbound(Tree(b""), ranges)} if others else set()
+    wanted = {item.name for item in Tree(after.encoded(hidden)).unbound(Tree(b""), ranges)}
     wanted = {name for name in wanted if not all(other.binds({name}) for other in others)}
     lines: Dict[str, str] = {}
     for node in (node for node in before.root.statements() if node.kind in kinds):

@@ -6,10 +6,8 @@ from typing import Sequence, Tuple
 
 from patcher.engine.tree import Node, Tree
 
-Text = Tree
 
-
-def gap(text: Text, nodes: Sequence[Node], at: Tuple[int, int]) -> Tuple[int, int]:
+def gap(text: Tree, nodes: Sequence[Node], at: Tuple[int, int]) -> Tuple[int, int]:
     """The range from the code above some statements of a block to the statement below them, or to the end of their line.
 
     Args:
@@ -24,7 +22,7 @@ def gap(text: Text, nodes: Sequence[Node], at: Tuple[int, int]) -> Tuple[int, in
     return start, nodes[last].begin if last < len(nodes) else _line_end(text, nodes[-1].outer_end)
 
 
-def clause_gap(text: Text, node: Node, at: Tuple[int, int]) -> Tuple[int, int]:
+def clause_gap(text: Tree, node: Node, at: Tuple[int, int]) -> Tuple[int, int]:
     """`gap` for the clauses of a statement."""
     clauses = node.items("clauses")
     start = clauses[at[0] - 1].outer_end if at[0] else node.node("body").statements()[-1].outer_end
@@ -32,7 +30,7 @@ def clause_gap(text: Text, node: Node, at: Tuple[int, int]) -> Tuple[int, int]:
     return start, clauses[at[1]].start if at[1] < len(clauses) else _line_end(text, last)
 
 
-def _line_end(text: Text, offset: int) -> int:
+def _line_end(text: Tree, offset: int) -> int:
     """The end of an offset's line, without its line break: what follows belongs to no statement."""
     end = text.lines.end(offset)
     return offset + len(text.text[offset:end].rstrip("\r\n"))

@@ -6,8 +6,7 @@ import re
 from itertools import accumulate
 from typing import List, Optional, Tuple
 
-from patcher.author.hunks.spans import Text
-from patcher.engine.tree import Node
+from patcher.engine.tree import Node, Tree
 from patcher.text.lines import common_ends, line_edits
 
 _LITERAL = re.compile(r"([A-Za-z]{0,3})('''|\"\"\"|'|\")(.*)\2\Z", re.DOTALL)
@@ -15,7 +14,7 @@ _MOST_ABOVE = 4  # lines above a change in a string
 _FEWEST = 2  # words of a line that name a place
 
 
-def changed_part(before: Text, after: Text, old: Node, new: Node) -> Optional[Tuple[List[str], List[str]]]:
+def changed_part(before: Tree, after: Tree, old: Node, new: Node) -> Optional[Tuple[List[str], List[str]]]:
     """The lines of a string that are replaced, and the lines that replace them.
 
     None where all of the string changed, several parts of it did, or it is no string.
@@ -44,7 +43,7 @@ def changed_part(before: Text, after: Text, old: Node, new: Node) -> Optional[Tu
     return _words(deleted[i1], inserted[j1]) if i2 - i1 == j2 - j1 == 1 else None  # a line that begins or ends at the quotes
 
 
-def changed_lines(before: Text, after: Text, old: Node, new: Node) -> List[Tuple[Tuple[int, int], str, int]]:
+def changed_lines(before: Tree, after: Tree, old: Node, new: Node) -> List[Tuple[Tuple[int, int], str, int]]:
     """The parts of a string that changed, each as lines that stand in it once: the span, what replaces it, and its start.
 
     None where it is one part, or they cannot be told apart.
@@ -87,7 +86,7 @@ def _words(old: str, new: str) -> Optional[Tuple[List[str], List[str]]]:
     return ["".join(left[head : len(left) - tail]).rstrip()], ["".join(right[head : len(right) - tail]).rstrip()]
 
 
-def _inside(text: Text, node: Node) -> Optional[Tuple[str, str]]:
+def _inside(text: Tree, node: Node) -> Optional[Tuple[str, str]]:
     """The prefix and quotes of a literal, and its text as it is written; "" for a piece of an f-string."""
     source = text.text[node.start : node.end]
     if node.kind == "FText":

@@ -11,7 +11,6 @@ from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, apply_differences, differences
 from patcher.author.hunks.excerpts import OPEN, is_one
-from patcher.author.hunks.spans import Text
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import Node, SyntaxProblem, Tree, proves_upstream
 from patcher.errors import PatchError
@@ -53,7 +52,7 @@ class Trial:
         others: of each other release the files by path.
     """
 
-    def __init__(self, path: str, before: Text, others: Sequence[Mapping[str, bytes]]) -> None:
+    def __init__(self, path: str, before: Tree, others: Sequence[Mapping[str, bytes]]) -> None:
         self.path, self.before = path, before
         self.hunks: Dict[str, HunkText] = {}
         self.others = [source for source in (readable(texts.get(path)) for texts in others) if source is not None]
@@ -114,7 +113,7 @@ def replaces_more(hunk: HunkText, source: Tree) -> bool:
     if not any(line.endswith(f"= {OPEN}") for line in lines):
         return False
     splices = source.answer(hunk, {}).splices
-    changed = differences(source, Text(apply_splices(source.data, splices))) if splices else []
+    changed = differences(source, Tree(apply_splices(source.data, splices))) if splices else []
     values = [node.fields.get("value") for each in changed for node in each.deleted]
     return not all(isinstance(value, Node) and is_one(value) for value in values)
 

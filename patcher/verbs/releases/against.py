@@ -18,14 +18,13 @@ from patcher.message import Message, joined, one_line
 from patcher.model import Located, Patchset, Plan, Requested, State
 from patcher.patchset.layers import is_series
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.places import BUILT_IN
+from patcher.patchset.places import BUILT_IN, fixtures_dir
 from patcher.patchset.removal import can_go, upstream_patch
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.planner.assignments import update_hint
 from patcher.planner.survey import make_plan
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import listed
-from patcher.verbs.demo import fixtures_dir
 from patcher.verbs.place import SILENT, Events
 from patcher.verbs.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
 from patcher.verbs.releases.outcome import (
@@ -278,8 +277,14 @@ def _with_patch(requested: Requested, release: Located) -> ReleaseOutcome:
     outcome, (series, name) = try_release(requested, release), upstream_patch(requested.patchset)
     if not series:
         return outcome
-    patches = try_release(Requested(load_patchset(fixtures_dir() / "upstream" / series, BUILT_IN), {}), release).patches
+    patches = try_release(_for_upstream(series), release).patches
     return outcome._replace(has_patch=(name, State.UPSTREAM.value) in [(patch.name, patch.word) for patch in patches])
+
+
+@lru_cache(maxsize=None)  # it is tried in each release
+def _for_upstream(series: str) -> Requested:
+    """A series of patches for upstream."""
+    return Requested(load_patchset(Path(fixtures_dir(), "upstream", series), BUILT_IN), {})
 
 
 def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[ReleaseOutcome]:
