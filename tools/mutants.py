@@ -31,7 +31,6 @@ import traceback
 from collections import Counter, defaultdict
 from pathlib import Path
 
-import coverage
 import libcst  # noqa: F401  (the forked processes need not import these again)
 import pytest
 
@@ -219,6 +218,8 @@ class Record:
         )
 
         def run():
+            import coverage  # the session of nox has it; the suite, which looks at mutants.txt, has not
+
             os.environ["COVERAGE_PROCESS_START"] = str(data / "rc")
             measured = coverage.Coverage(config_file=str(data / "rc"), messages=False)
             measured.start()
@@ -233,6 +234,8 @@ class Record:
         copy.start(run, 1500)
 
     def _done(self, name, copy, code):
+        import coverage
+
         data = copy.temporary.with_name("coverage")
         if not (data / "took").exists():
             raise SystemExit(f"{name} could not be recorded: {copy.out.read_text()[-3000:]}")
