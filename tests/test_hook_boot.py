@@ -1,9 +1,7 @@
 """What runs at every start of Python is small, runs once, and finds its way in odd places; nothing of it is in the main wheel."""
 
 import ast
-import base64
 import csv
-import hashlib
 import io
 import os
 import re
@@ -19,6 +17,7 @@ import patcher
 from patcher.hook import backend, boot
 from tests.command import ROOT, environ, tree
 from tests.hooks import Place
+from tests.records import digest
 
 PACKAGE = Path(patcher.__file__).parent
 
@@ -184,12 +183,11 @@ def test_the_wheel_has_the_same_bytes_wherever_it_is_made_and_a_record_of_all_of
     assert made[0] == made[1]
     with zipfile.ZipFile(io.BytesIO(made[0])) as archive:
         (record,) = [name for name in archive.namelist() if name.endswith("/RECORD")]
-        rows = {name: (digest, size) for name, digest, size in csv.reader(io.StringIO(archive.read(record).decode()))}
+        rows = {name: (told, size) for name, told, size in csv.reader(io.StringIO(archive.read(record).decode()))}
         assert set(rows) == set(archive.namelist())
-        for name, (digest, size) in rows.items():
+        for name, told in rows.items():
             data = archive.read(name)
-            told = "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-            assert (digest, size) == (("", "") if name == record else (told, str(len(data))))
+            assert told == (("", "") if name == record else (digest(data), str(len(data))))
         empty = {name.rpartition("/")[2] for name in rows if rows[name][1] == "0"}
     assert empty >= {"state", "state.tmp", "lock"}, "what is written later stands in RECORD, so that an uninstall removes it"
 

@@ -264,11 +264,6 @@ def loaded(site, *words, before="", **more):
     return set(out.read_text().split("\n"))
 
 
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7")
-
-
 @pytest.mark.parametrize(
     ("words", "never"),
     [
