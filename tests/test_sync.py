@@ -99,7 +99,8 @@ def test_a_second_sync_writes_nothing_and_needs_no_syntax_tree(site):
         "patcher.verbs.sync", "patcher.project.request", "patcher.project.lockfile", "shlex",
         "patcher.hook", "patcher.hook.boot", "patcher.hook.installed",  # what a hook would undo
     }  # fmt: skip
-    assert f"{DDP}: nothing to do, it is applied already" in done(site("sync")).out
+    assert done(site("sync")).out == "2 patchsets: nothing to do, they are applied already\n"
+    assert f"{DDP}: nothing to do, it is applied already" in done(site("sync", "-v")).out
     assert site.tree() == between
 
 
