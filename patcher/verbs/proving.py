@@ -1,16 +1,18 @@
-"""What a patchset, written already or not yet, does to further releases, and the ranges for which it is proven thereby."""
+"""What a patchset, written already or not yet, does to further releases, and the ranges that it fits."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple, Union
 
+from patcher.author.cases import AFTER, CaseResult
 from patcher.author.changed import python_files
 from patcher.author.folder import PackageRange
 from patcher.author.hunks.trial import readable, replaces_more, same_code
 from patcher.author.proof import Release, with_patches
-from patcher.author.ranges import overlapping, proven_range, widened
+from patcher.author.ranges import fitting_range, overlapping, widened
 from patcher.errors import SitepatchError, UsageError
+from patcher.facts import Wanted
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment, discover
 from patcher.installed.record import recorded_sources
@@ -20,12 +22,15 @@ from patcher.model import Located, Patchset, PatchsetSource, Requested, State, V
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import paths_of, pick_variants, resolve_options
+from patcher.planner.survey import make_plan
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
+from patcher.text.diffs import FileDiff, plan_diffs
+from patcher.verbs.check import run_cases
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.place import Events, Place
 from patcher.verbs.releases.against import NoRelease, distributions, named_releases, try_release
-from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, NEWEST, ReleaseOutcome
+from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, NEWEST, ReleaseOutcome, compared
 
 _MOST_EXPLAINED = 3  # releases of which every hunk is explained
 
@@ -118,11 +123,13 @@ def prove(
     folder: Path,
     files: Callable[[Sequence[PackageRange]], Dict[str, str]],
     homes: Sequence[Located],
+    made: Sequence[FileDiff],
     releases: Iterable[Tuple[Release, Mapping[str, bytes]]],
 ) -> Proof:
-    """Try a patchset, whose texts `files` gives for ranges, on further releases; its ranges are those for which it is proven.
+    """Try a patchset, whose texts `files` gives for ranges, on further releases; its ranges are those that it fits.
 
-    Each of `releases` comes with the files that the patchset must make there, by path, as far as they are known.
+    `made` is what it makes of `homes`; each of `releases` comes with the files that it must make there, by path, as far as
+    they are known.
 
     Raises:
         PatchError: it is invalid.
@@ -130,8 +137,12 @@ def prove(
     texts = files([PackageRange(home.package, home.distribution, "") for home in homes])
     trial = load_patchset(folder, PatchsetSource(str(folder)), {MANIFEST: "", **texts})
     packages = [home.package for home in homes]
-    outcomes = [_tried(trial, release, expected) for release, expected in releases if release.located.package in packages]
-    targets = tuple(_proven(home, outcomes) for home in homes)
+    outcomes = [
+        compared(_tried(trial, release, expected), made, expected)
+        for release, expected in releases
+        if release.located.package in packages
+    ]
+    targets = tuple(_fitting(home, outcomes) for home in homes)
     return Proof(tuple(outcomes), files(targets), targets)
 
 
@@ -147,12 +158,12 @@ def _tried(trial: Patchset, release: Release, expected: Mapping[str, bytes]) -> 
     return outcome
 
 
-def _proven(home: Located, outcomes: Sequence[ReleaseOutcome]) -> PackageRange:
-    """The installed package, with the range of releases for which the outcomes prove the patchset."""
+def _fitting(home: Located, outcomes: Sequence[ReleaseOutcome]) -> PackageRange:
+    """The installed package, with the range of releases that the patchset fits."""
     of_home = [outcome for outcome in outcomes if outcome.distribution == home.distribution]
-    proven = [outcome.version for outcome in of_home if outcome.word in HOLDS]
+    fitting = [outcome.version for outcome in of_home if outcome.word in HOLDS]
     failed = [outcome.version for outcome in of_home if outcome.word not in HOLDS]
-    return PackageRange(home.package, home.distribution, proven_range([home.version, *proven], failed))
+    return PackageRange(home.package, home.distribution, fitting_range([home.version, *fitting], failed))
 
 
 class TriedRelease(NamedTuple):
@@ -176,19 +187,20 @@ class TriedRelease(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the patchset is proven for the release."""
+        """Whether the patchset fits the release."""
         return self.outcome.word in HOLDS
 
 
 def try_on_releases(
-    place: Place, patchset: Patchset, to: Sequence[str], events: Events
+    place: Place, folder: Path, patchset: Patchset, to: Sequence[str], events: Events
 ) -> Tuple[List[TriedRelease], List[str]]:
     """What the patchset does to each requested release, and a message for each that cannot be fetched.
 
     Of the last few releases that it does not fit the failed hunks are explained.
 
     Args:
-        place: the environment, if the installed release is requested.
+        place: the environment, whose release is the home of the patchset if that is for it.
+        folder: its folder, which may have cases.
         patchset: the patchset.
         to: versions, ranges, `all` and `newest`; the installed release without any.
         events: reports what is fetched.
@@ -200,9 +212,40 @@ def try_on_releases(
     newest_versions = newest(release.version for release in releases) if NEWEST in to else ()
     named = {release.version for release in releases if not to or _named(release.version, to)}.union(newest_versions)
     tried = [_try(patchset, release, release.version in named) for release in releases]
+    tried = list(map(_Comparison(place, folder, patchset).compared, tried))
     unfit = [release for release in tried if release.outcome.failed][-_MOST_EXPLAINED:]
     explained = (release._replace(hunks=_explained(patchset, release)) if release in unfit else release for release in tried)
     return list(explained), problems
+
+
+class _Comparison:
+    """Compares what a patchset makes of releases with what it makes of the installed one, and with its cases."""
+
+    def __init__(self, place: Place, folder: Path, patchset: Patchset) -> None:
+        self.place, self.folder, self.patchset = place, folder, patchset
+        self.homes: Dict[int, Sequence[FileDiff]] = {}  # by variant, as are the cases
+        self.cases: Dict[int, Sequence[CaseResult]] = {}
+
+    def compared(self, tried: TriedRelease) -> TriedRelease:
+        number = tried.variant
+        if not tried.holds:
+            return tried
+        if number not in self.homes:
+            requested = _requested(self.patchset, number)
+            self.homes[number] = self.made_here(requested, self.patchset.variants[number])
+            self.cases[number] = run_cases(requested.patchset, self.folder)
+        passed = (result for result in self.cases[number] if result.case.expected == AFTER and not result.problem)
+        sure = {result.path for result in passed if _named(tried.located.version, result.case.head[1:])}
+        return tried._replace(outcome=compared(tried.outcome, self.homes[number], sure))
+
+    def made_here(self, requested: Requested, variant: Variant) -> Sequence[FileDiff]:
+        """What a variant makes of what is installed; nothing where it is not for that."""
+        try:
+            env = self.place.environment()
+            version = locate(env, variant.package, paths_of([variant])).version
+        except SitepatchError:
+            return ()
+        return plan_diffs(make_plan(env, Wanted((requested,), fresh=True))) if accepts(variant.versions, version) else ()
 
 
 def _installed(place: Place, patchset: Patchset, events: Events) -> List[Located]:

@@ -1,4 +1,4 @@
-"""`update`: a patchset for further releases: its range is widened to those it is proven for, or a variant is added."""
+"""`update`: a patchset for further releases: its range is widened to those that it fits, or a variant is added."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from patcher.author.folder import (
     write_folder,
 )
 from patcher.author.manifest import with_patch_files, with_variant, with_versions
-from patcher.author.ranges import ended, overlapping, proven_range, widened
+from patcher.author.ranges import ended, fitting_range, overlapping, widened
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.environment import locate
@@ -36,7 +36,16 @@ from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.console import Console
-from patcher.verbs.drafts import edit_copies, hunks_json, left_json, left_rows, release_json, release_rows, show_hunks
+from patcher.verbs.drafts import (
+    edit_copies,
+    hunks_json,
+    left_json,
+    left_rows,
+    release_json,
+    release_rows,
+    show_hunks,
+    show_unlike,
+)
 from patcher.verbs.explained import explanation_row, hunk_json
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, SILENT, Events, Place
@@ -94,7 +103,7 @@ def update(
     drop_upstream: bool = False,
     events: Events = SILENT,
 ) -> UpdateOutcome:
-    """Try a patchset on releases and widen its range to those that it is proven for, or add a variant for one.
+    """Try a patchset on releases and widen its range to those that it fits, or add a variant for one.
 
     Args:
         name: of a patchset.
@@ -143,26 +152,26 @@ def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> Update
 
     check_against(to, "--to")
     folder, patchset = own_folder(name, place.patch_dirs)
-    releases, problems = try_on_releases(place, patchset, to, events)
+    releases, problems = try_on_releases(place, folder, patchset, to, events)
     return UpdateOutcome(folder, patchset, tuple(releases), problems=tuple(problems))
 
 
 # a wider range --------------------------------------------------------------------------------------------------------
 def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
-    """Widen the ranges to what was proven, and write them."""
+    """Widen the ranges to what they fit, and write them."""
     variants, notes = list(outcome.patchset.variants), []
     failed = [tried.located.version for tried in outcome.releases if tried.outcome.failed]
     for number, variant in enumerate(variants):
         package = variant.package
-        proven = [tried.located.version for tried in outcome.releases if tried.variant == number and tried.holds]
-        wide = widened(variant.versions, proven, [] if variant.versions == "" else failed)
+        fitting = [tried.located.version for tried in outcome.releases if tried.variant == number and tried.holds]
+        wide = widened(variant.versions, fitting, [] if variant.versions == "" else failed)
         overlaps = overlapping(variants, number, wide) if wide != variant.versions else []
         if overlaps:
-            note = "{package} {wide} is proven, and not written: it has releases of {versions}"
+            note = "{package} {wide} fits, and is not written: it has releases of {versions}"
             notes.append(Message(note, package=package, wide=wide, versions=overlaps[0].versions))
             continue
         variants[number] = variant._replace(versions=wide)
-        if not _all_tried(variant.versions, proven, to):
+        if not _all_tried(variant.versions, fitting, to):
             note = "{package} {wide}: of the releases that came in, only those above were tried; all of them with --to {range}"
             notes.append(Message(note, package=package, wide=wide, range=quote(wide)))
     return _written(outcome._replace(notes=tuple(notes)), variants, {})
@@ -193,7 +202,7 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
         hint = Message("remove {folder}, or the [[variant]] for them", folder=outcome.folder)
         raise SitepatchError("these releases have every patch of it", hint)
     targets = {
-        number: PackageRange(old.variants[number].package, "", proven_range(proven)) for number, proven in versions.items()
+        number: PackageRange(old.variants[number].package, "", fitting_range(held)) for number, held in versions.items()
     }
     texts = more_series_files(series, {name: text for name, text in old.files.items() if name in names}, (), targets)
     patchset = write_folder(outcome.folder, texts, replace=True)
@@ -206,9 +215,9 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
     )
 
 
-def _all_tried(versions: str, proven: Sequence[str], to: Sequence[str]) -> bool:
+def _all_tried(versions: str, fitting: Sequence[str], to: Sequence[str]) -> bool:
     """Whether what is asked for has every release from a range to those that it is widened to."""
-    new = [version for version in proven if not accepts(versions, version)]
+    new = [version for version in fitting if not accepts(versions, version)]
     ranges = ["" if request == ALL else request for request in to if request == ALL or is_range(request)]
     return not new or any(
         overlap(request, versions) and all(accepts(request, version) for version in new) for request in ranges
@@ -444,6 +453,7 @@ def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutco
     draft, name = outcome.draft, outcome.patchset.name
     shown = [tried.outcome._replace(problem="") if tried.hunks else tried.outcome for tried in outcome.releases]
     console.rows(release_rows([release for release in shown if release.failed or not console.quiet]))
+    show_unlike(console, shown)
     for tried in outcome.releases if not copy else ():
         console.rows(list(map(explanation_row, tried.hunks)))
     show_hunks(console, draft, explain=False)

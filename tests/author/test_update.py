@@ -7,6 +7,7 @@ import shlex
 import sys
 from contextlib import closing
 
+import click
 import pytest
 
 from patcher.author.ranges import ended, widened
@@ -96,6 +97,30 @@ def test_the_opposite_check_of_a_later_release_is_not_taken_for_the_one_that_was
         told = world("update", "newer", "--to", "2.0", **online(world, index))
     assert told.code == 1 and "not found  demo 2.0" in told.out
     assert 'versions = "==1.0"' in (world.cwd / "patchsets/newer/patchset.toml").read_text()
+
+
+def test_what_is_made_of_code_that_differs_is_shown_once_and_only_fits_until_a_case_proves_it(world):
+    loose = M.replace("strict=True", "strict=False")
+    with closing(Index()) as index:
+        for version, text in (("1.1", LATER), ("1.4", loose), ("1.5", f"# later\n{loose}"), ("1.6", M.replace("    if", "    print(model)\n    if", 1))):
+            index.add("demo", version, {**FILES, "demo/m.py": text})
+        requested = [word for version in ("1.1", "1.4", "1.5", "1.6") for word in ("--to", version)]
+        piped = done(world("update", "mine", *requested, **online(world, index))).out
+        (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST)
+        told = done(world("update", "mine", *requested, "--color", **online(world, index))).out
+        (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST)
+        for name in ("before", "after"):
+            case = (world.cwd / f"patchsets/mine/cases/a.{name}.py").read_text().replace("m.py 1.0", "m.py 1.5")
+            (world.cwd / f"patchsets/mine/cases/b.{name}.py").write_text(case.replace("strict=True", "strict=False"))
+        data = json.loads(done(world("update", "mine", *requested, "--json", **online(world, index))).out)
+    rows = dict(re.findall(r"(demo 1\.\d)(?:  (\w+))?\n", piped))
+    assert rows == {"demo 1.1": "proven", "demo 1.4": "fits", "demo 1.5": "fits", "demo 1.6": ""} and "+++" not in piped
+    assert told.count("+++") == 1 and "in demo 1.4 and demo 1.5, whose code differs" in told
+    assert " def load(path, strict=False):\n     model = build(path)\n+    print(model)\n" in click.unstyle(told)
+    releases = {release["version"]: release for release in data["releases"]}
+    assert {version for version, release in releases.items() if release["proven"]} == {"1.1", "1.5", "1.6"}
+    assert [bool(release["diff"]) for release in releases.values()] == [False, True, True, False]
+    assert "+    print(model)\n" in releases["1.4"]["diff"]
 
 
 def test_a_release_whose_old_value_is_a_list_is_not_overwritten(world, tmp_path):
