@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -396,9 +395,8 @@ def report_copies(console: Console, outcome: CaptureOutcome, *, explain: bool) -
 
 def _agreed(console: Console) -> bool:
     """Ask on a terminal whether the patchset is to take the place of the edit."""
-    if console.as_json or console.quiet or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    return console.confirm(Message("put the files back and apply the patchset in the place of the edit?"))
+    question = Message("put the files back and apply the patchset in the place of the edit?")
+    return console.asks and console.confirm(question)
 
 
 def _show(console: Console, outcome: CaptureOutcome, *, explain: bool) -> None:

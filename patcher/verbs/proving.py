@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple, Union
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from patcher.author.cases import AFTER, CaseResult
 from patcher.author.changed import python_files
@@ -11,7 +11,8 @@ from patcher.author.folder import PackageRange
 from patcher.author.hunks.trial import readable, replaces_more, same_code
 from patcher.author.proof import Release, with_patches
 from patcher.author.ranges import fitting_range, overlapping, widened
-from patcher.errors import SitepatchError, UsageError
+from patcher.author.revise import with_form, with_place
+from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment, discover
@@ -191,6 +192,59 @@ class TriedRelease(NamedTuple):
         return self.outcome.word in HOLDS
 
 
+class Proposal(NamedTuple):
+    """Where a release has what a patchset changes, so that it would hold there: nobody knows whether it is meant.
+
+    Attributes:
+        release: the distribution and the version.
+        places: of each place what is said of it, and how it is written into the patchset.
+        texts: the files of the patchset that have these as further forms, by name.
+        diffs: what becomes of the release.
+    """
+
+    release: str
+    places: Tuple[Tuple[str, str], ...]
+    texts: Mapping[str, str]
+    diffs: Tuple[FileDiff, ...]
+
+
+def proposal(folder: Path, patchset: Patchset, tried: TriedRelease) -> Optional[Proposal]:
+    """The one other file that has the scopes of a file that is gone, the one other scope that has the code of one that is."""
+    homes: Dict[str, Set[str]] = {}  # of a file that is gone: where all its scopes are
+    texts, places = dict(patchset.files), []
+    hunks = {(hunk.origin, hunk.line): hunk for patch in patchset.variants[tried.variant].patches for hunk in patch.hunks}
+    for explained in sorted(
+        tried.hunks, key=lambda explained: -explained.answer.written[1]
+    ):  # lines above stay where they are
+        answer, explanation = explained.answer, explained.explanation
+        if explanation is None and explained.elsewhere:
+            paths = {place.path for place in explained.elsewhere}
+            homes[answer.path] = homes.get(answer.path, paths) & paths
+        elif explanation is not None and not explanation.scopes and len(explanation.elsewhere) == 1:
+            scope, name = explanation.elsewhere[0].scope, Path(answer.written[0]).relative_to(folder).as_posix()
+            texts[name] = with_form(texts[name], hunks[answer.written], scope)
+            where = Message(
+                "`{scope}` in {path} has what is changed in `{old}`", scope=scope, path=answer.path, old=answer.scope
+            )
+            how = Message(
+                "`@@ or {scope} @@` and the lines of that hunk once more, below it in {file}", scope=scope, file=name
+            )
+            places.append((where, how))
+    for path, others in homes.items():
+        for other in others if len(others) == 1 else ():
+            texts.update((name, with_place(text, path, other)) for name, text in texts.items() if name.endswith(".spatch"))
+            where = Message("{other} has what is changed in {path}", other=other, path=path)
+            places.append((where, Message("`--- {other}` below `--- {path}`", other=other, path=path)))
+    changed = {name: text for name, text in texts.items() if text != patchset.files[name]}
+    try:
+        wide = load_patchset(folder, patchset.source, texts) if changed else patchset
+    except PatchError:  # a scope that cannot be written as one
+        return None
+    outcome = try_release(_requested(wide, tried.variant), tried.located)
+    name = f"{tried.located.distribution} {tried.located.version}"
+    return Proposal(name, tuple(places), changed, outcome.diffs) if outcome.word == APPLICABLE else None
+
+
 def try_on_releases(
     place: Place, folder: Path, patchset: Patchset, to: Sequence[str], events: Events
 ) -> Tuple[List[TriedRelease], List[str]]:
@@ -214,8 +268,7 @@ def try_on_releases(
     tried = [_try(patchset, release, release.version in named) for release in releases]
     tried = list(map(_Comparison(place, folder, patchset).compared, tried))
     unfit = [release for release in tried if release.outcome.failed][-_MOST_EXPLAINED:]
-    explained = (release._replace(hunks=_explained(patchset, release)) if release in unfit else release for release in tried)
-    return list(explained), problems
+    return [_explained(patchset, release, events) if release in unfit else release for release in tried], problems
 
 
 class _Comparison:
@@ -335,6 +388,17 @@ def _requested(patchset: Patchset, number: int) -> Requested:
     return Requested(patchset._replace(variants=(variant,)), resolve_options(patchset, {}))
 
 
-def _explained(patchset: Patchset, release: TriedRelease) -> Tuple[HunkExplanation, ...]:
-    hunks, _ = explanations(Environment.alone(release.located.site), _requested(patchset, release.variant))
-    return tuple(hunk for hunk in hunks if hunk.answer.state.failed)
+def _explained(patchset: Patchset, release: TriedRelease, events: Events) -> TriedRelease:
+    """A release with the hunks that fail explained; with all files of the package where one is gone that has hunks."""
+    variant, located = patchset.variants[release.variant], release.located
+    there = [any(Path(located.site, path).is_file() for path in patch.paths) or patch.adds for patch in variant.patches]
+    if not all(there):
+        located = whole(located, paths_of([variant]), events)
+    hunks, _ = explanations(Environment.alone(located.site), _requested(patchset, release.variant))
+    return release._replace(located=located, hunks=tuple(hunk for hunk in hunks if hunk.answer.state.failed))
+
+
+def whole(located: Located, paths: Sequence[str], events: Events) -> Located:
+    """A release with all files of the package, also where it is one of the index of which only some were kept."""
+    folder = whole_package(located, set(paths), events) if located.dist_info == "" else None
+    return located._replace(site=str(folder)) if isinstance(folder, Path) else located
