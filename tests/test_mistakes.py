@@ -60,6 +60,8 @@ PATCHSETS = {
     "key": HUNK,
     "toml": HUNK,
     "missing": HUNK,
+    "opened": HUNK.replace("-timeout = 30", "-timeout = max((1, 30)"),
+    "closed": HUNK.replace("+timeout = $level", "+timeout = $level)"),
 }
 
 
@@ -78,6 +80,7 @@ def world(tmp_path_factory):
     key.write_text(key.read_text().replace("summary", "sumary"))
     toml.write_text(toml.read_text().replace('version = "1.0"', "version = 1.0.2"))
     (home / "patchsets/missing/fix.spatch").unlink()
+    (home / "loose").mkdir()
     (home / "fix.diff").write_text(DIFF)
     (home / "notes.txt").write_text("remember the milk\n")
     (home / "fine.log").write_text("Epoch 1\nEpoch 2\ndone\n")
@@ -128,6 +131,21 @@ MISTAKES = [
     ("diagnose nosuch.log", 2, "no such file", "nosuch.log", "name|log"),
 ]
 
+# of a second list; `loose` is a folder without a manifest
+FURTHER = [
+    ("apply", 2, "NAME.* is missing", "sitepatch apply", "sitepatch list"),
+    ("uninstall good", 2, 'no command "uninstall"', "uninstall", "`sitepatch restore`"),
+    ("hook enable", 2, 'no command "enable"', "sitepatch hook", "expected init, remove, status or wheel"),
+    ("apply ./loose", 2, "a folder without patchset.toml", r"\./loose", "sitepatch edit PACKAGE --name NAME"),
+    ("restore requests/sessions.py", 2, "it is a Python file", "requests/sessions.py", "sitepatch diff --edited requests/sessions.py"),
+    ("capture", 2, "--name is missing", "sitepatch capture", "sitepatch capture --help"),
+    ("edit requests sessions.py", 2, "--name is missing", "edit requests sessions.py", "sitepatch edit requests sessions.py --name NAME"),
+    ("edit requests", 2, "it is a package", "requests", "sitepatch edit requests --name NAME"),
+    ("check opened", 2, r"this `\(` is never closed", r"fix\.spatch:3", r"\^"),
+    ("check closed", 2, r"this `\)` closes nothing", r"fix\.spatch:4", r"\^"),
+    ("diagnose nosuch.log", 2, "no such file", "nosuch.log", "directories of logs, or -"),
+]
+
 
 def answered(world, command):
     environment = () if "--target" in command or "--python" in command else ("--target", world / "site")
@@ -153,3 +171,10 @@ def test_of_forty_mistakes_all_are_told_what_is_wrong_where_and_what_comes_next(
         assert len((ended.out + ended.err).splitlines()) <= 16, (command, ended)
     assert len(bad) <= 2, "\n".join(f"{command}\n  {lacking}\n{out}{err}" for command, (lacking, out, err) in bad.items())
     assert not Site(world).path.joinpath(".sitepatch").exists()
+
+
+@pytest.mark.parametrize("mistake", FURTHER, ids=[command for command, *_ in FURTHER])
+def test_a_mistake_of_the_second_list_is_told_what_is_wrong_where_and_what_comes_next(world, mistake):
+    command, *asked = mistake
+    ended = answered(world, command)
+    assert lacks(ended, *asked) == [] and "Traceback" not in ended.err, ended

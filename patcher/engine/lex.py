@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 )
 LAYOUT = ("space", "newline", "comment")
 """The kinds of tokens that are no code."""
-_OPEN = {"(": ")", "[": "]", "{": "}"}
+BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _MAX_NESTED = 150  # f-strings in f-strings; CPython reads no deeper nesting either
 _F_STRING = re.compile(r"([fFtT][rR]?|[rR][fFtT])('''|\"\"\"|'|\")")
 
@@ -250,4 +250,4 @@ def logical_lines(code: str) -> List[LogicalLine]:
 
 def depth_of(token: Token) -> int:
     """By how much a token changes the depth of brackets: 1, -1 or 0."""
-    return (token.text in _OPEN) - (token.kind == "op" and token.text in _OPEN.values())
+    return (token.text in BRACKETS) - (token.kind == "op" and token.text in BRACKETS.values())

@@ -80,7 +80,7 @@ def unknown_patchset(name: str, names_known: Iterable[str], patch_dirs: Sequence
     """The error for a name that no place has: what it is, or the nearest name; else all names, and where was searched."""
     names_known = sorted(names_known)
     places, broken = search_places(patch_dirs, cwd)
-    near, (problem, hint) = suggest(name, names_known), _meant(name, patch_dirs, cwd)
+    near, (problem, hint) = "" if "/" in name else suggest(name, names_known), _meant(name, patch_dirs, cwd)
     hints = [hint, *(error.message for error in broken.values())]
     if near or problem:
         hints.append(Message("all patchsets: sitepatch list"))
@@ -115,9 +115,15 @@ def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[str,
         words = " ".join(inside) if named else f"{' '.join(inside)} --patch-dir {shlex.quote(str(folder))}"
         single, multiple = Message("it is the folder of a patchset"), Message("it is a folder of patchsets")
         return single if len(inside) == 1 else multiple, Message("write its name: {words}", words=words)
+    if path.suffix == ".py":
+        how = Message("what was edited in it by hand: sitepatch diff --edited {file}", file=shlex.quote(name))
+        return Message("it is a Python file"), how
     if Path(cwd, name).is_file():
         kind = Message("it is a diff" if path.suffix in (".diff", ".patch") else "it is a file")
         return kind, Message("a diff becomes a patchset with: sitepatch import {file} --name NAME", file=shlex.quote(name))
+    if Path(cwd, name).is_dir() and "/" in name:
+        how = Message("a folder with one is made with: sitepatch edit PACKAGE --name NAME")
+        return Message("it is a folder without {manifest}", manifest=MANIFEST), how
     if "/" in name:
         return Message("there is no such folder"), Message("name a patchset, and its directory with --patch-dir")
     sources, _ = find_patchsets(patch_dirs, cwd)

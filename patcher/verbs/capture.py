@@ -26,7 +26,7 @@ from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
 from patcher.text.diffs import FileDiff, diff_texts
-from patcher.text.listed import Texts, listed, one_or_more, shortened
+from patcher.text.listed import Texts, count, listed, one_or_more, shortened
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
 from patcher.verbs.console import Console
 from patcher.verbs.differences import show_diffs
@@ -300,8 +300,8 @@ def _edited(env: Environment, words: Sequence[str], pristine: str, events: Event
     files = [EditedFile(file, original) for file, original in zip(search.files, texts) if file.data != original.data]
     if not files:
         problem = Message(
-            "nothing was edited; Python files: {search.looked}, each as it was installed or as a patchset made it",
-            search=search,
+            "nothing was edited: {files}, each as it was installed or as a patchset made it",
+            files=count(search.looked, "Python file"),
         )
         raise SitepatchError(joined("\n", [problem, *search.notes]), "to edit a copy: sitepatch edit PACKAGE --name NAME")
     notes: List[str] = [Message("{one.file.path}: compared with {one.before.where}", one=edited) for edited in files]

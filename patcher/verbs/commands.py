@@ -7,7 +7,7 @@ from typing import Iterable, List, Mapping, Optional, Tuple
 import click
 
 from patcher.message import Message
-from patcher.text.listed import suggest
+from patcher.text.listed import listed, suggest
 
 SECTIONS = {
     "Start here": {
@@ -53,6 +53,18 @@ FORMER = {
     "verify": ("status", "--verify", "import"),
 }
 """What took the place of a command that was renamed before the first release."""
+USUAL = {
+    "apply": ("install", "patch"),
+    "capture": ("commit", "record"),
+    "check": ("validate",),
+    "edit": ("add", "create", "init"),
+    "list": ("ls", "search"),
+    "restore": ("remove", "reset", "revert", "rm", "undo", "unapply", "uninstall", "unpatch"),
+    "show": ("info",),
+    "update": ("upgrade",),
+}
+"""By command: what other tools call it."""
+_FEW = 5  # commands of a group that a message lists
 
 
 class Group(click.Group):
@@ -63,18 +75,23 @@ class Group(click.Group):
     def resolve_command(self, ctx: click.Context, args: List[str]) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
         """Find the command that `args` begin with."""
         if args[0][:1] != "-" and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            words = FORMER.get(args[0]) if ctx.parent is None else None
-            meant = (
-                Message("; it is now `sitepatch {command}`", command=" ".join(words))
-                if words
-                else suggest(args[0], self.list_commands(ctx))
-            )
-            message = Message('there is no command "{args}"{meant}', args=args[0], meant=meant)
+            message = Message('there is no command "{args}"{meant}', args=args[0], meant=self._meant(ctx, args[0]))
             raise click.UsageError(message, ctx)
         name, command, left = super().resolve_command(ctx, args)
         if command:
             command.context_class, command.allow_extra_args = self.context_class, True  # `common_options` refuses them
         return name, command, left
+
+    def _meant(self, ctx: click.Context, word: str) -> str:
+        """How a message about an unknown command goes on: with the one that is meant, or with all of a few."""
+        usual = [name for name, words in USUAL.items() if word in words and ctx.parent is None]
+        if word in FORMER and ctx.parent is None:
+            return Message("; it is now `sitepatch {command}`", command=" ".join(FORMER[word]))
+        if usual:
+            return Message("; that is `sitepatch {command}`", command=usual[0])
+        names = self.list_commands(ctx)
+        few = Message("; expected {names}", names=listed(names, "or")) if len(names) <= _FEW else ""
+        return suggest(word, names) or few
 
     def summary(self, ctx: click.Context, name: str) -> str:
         """The first sentence of a command's help."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from pathlib import Path
+from typing import Any, Optional, Sequence
 
 import click
 
@@ -10,7 +11,7 @@ from patcher.author.copies import Copies, check_clean, copy_out, laid_out
 from patcher.author.folder import output_folder, own_folder
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
-from patcher.message import Message
+from patcher.message import Message, joined
 from patcher.model import Requested
 from patcher.patchset.sources import resolve_options
 from patcher.planner.survey import make_plan, read_facts
@@ -61,6 +62,16 @@ def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) ->
     return laid_out(first, {file.path: file.after for file in plan.files}, installed)
 
 
+def _own_folder(name: str, patch_dirs: Sequence[str]) -> Path:
+    """The folder of the patchset that is to be edited; of an unknown name the error says how a package is edited, too."""
+    try:
+        return own_folder(name, patch_dirs)[0]
+    except UsageError as error:
+        how = Message("to edit the files of a package, name the new patchset: sitepatch edit {name} --name NAME", name=name)
+        error.hint = joined("\n", (how, error.hint))
+        raise
+
+
 @click.command(
     "edit",
     epilog="\b\nExamples:\n  sitepatch edit mmengine runner/runner.py --name runner-debug\n"
@@ -85,9 +96,10 @@ def command(
         output_folder(name, output)  # fails before an hour of editing
         copies = edit(package, file, place=console.place, events=console)
     elif file or output:
-        raise UsageError("found no --name, as which the patchset is captured", "--name NAME")
+        words = " ".join(filter(None, (package, file)))
+        raise UsageError("--name is missing: a new patchset needs a name", f"sitepatch edit {words} --name NAME")
     else:
-        name, output = package, str(own_folder(package, console.place.patch_dirs)[0])
+        name, output = package, str(_own_folder(package, console.place.patch_dirs))
         copies = edit_patchset(package, place=console.place, events=console)
     more = ["--output", output] if output else []
     more += [word for release in options["also"] for word in ("--also", release)]

@@ -59,7 +59,8 @@ def problem(error: click.ClickException) -> str:
         return Message("there is no option {option}{meant}", option=error.option_name, meant=meant)
     if isinstance(error, click.MissingParameter) and error.param:
         name = error.param.get_error_hint(error.ctx).strip("'")
-        return Message("{name} is missing", name=name)
+        known = Message("; those that can be named: sitepatch list") if name.startswith("NAME") else ""
+        return Message("{name} is missing{known}", name=name, known=known)
     if isinstance(error, click.BadParameter) and error.param and isinstance(error.message, Message):
         name = error.param.get_error_hint(error.ctx).strip("'")
         return Message("{name}: {problem}", name=name, problem=error.message)

@@ -125,9 +125,9 @@ RULE_3 = {
     "a comma of Chinese": Refused("-old($X)\n+max($X\uff0c 0)\n", "case.spatch:4: found U+FF0C (fullwidth comma), expected `,`", "\uff0c"),
     "a blank of no width": Refused("-old\u200b($X)\n+max($X)\n", "found U+200B (zero width space), which is no code", "\u200b"),
     "all of that in a string or a comment": inside("x = a.b('\u201c\u00a0')", "-a.b('\u201c\u00a0')\n+a.c('\u2019')\n", "x = a.c('\u2019')"),
-    "a side that does not parse": Refused("-old($X\n+max($X)\n", "the before side does not parse", "old"),
+    "a side that does not parse": Refused("-old($X\n+max($X)\n", "the before side does not parse: this `(` is never closed", "($X"),
     "a clause that does not parse": Refused("-else:\n-    x = = 1\n-    y = 1\n+else:\n+    x = 1\n", "case.spatch:4: the before side does not parse", "1"),
-    "an after side that does not parse": Refused("-old($X)\n+max($X))\n", "the after side does not parse"),
+    "an after side that does not parse": Refused("-old($X)\n+max($X))\n", "the after side does not parse: this `)` closes nothing", ")"),
     "an expression": inside("x = a.b", "-a.b\n+a.c\n", "x = a.c"),
     "statements": inside("x = a\n    a = b", "-x = a\n+x = b\n a = b\n", "x = b\n    a = b"),
     "a condition is changed": Changed(

@@ -57,6 +57,7 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     except notation.NotationError as error:
         raise_marked(hunk, side, error.message, error.start, error.end)
     except SyntaxProblem as error:
+        _check_brackets(hunk, side, side_name)
         number = min(max(error.line, 1), len(numbers))
         line = code.split("\n")[number - 1]
         reject(
@@ -110,6 +111,23 @@ def _check_tokens(hunk: HunkText, side: Side, logical: Sequence[lex.LogicalLine]
         if token.kind == "space" and token.text[0] == "\\" and (index < 0 or logical[index].end <= token.start):
             message = Message("this `\\` joins no code with the line below it: leave it out")
             raise_marked(hunk, side, message, token.start, token.start + 1)
+
+
+def _check_brackets(hunk: HunkText, side: Side, side_name: str) -> None:
+    """Name the bracket where the code of a side does not parse because of one."""
+    opened: List[lex.Token] = []
+    template = "the {what} side does not parse: {message}"
+    for token in (token for token in lex.tokens(side.text) if token.kind == "op"):
+        if token.text in lex.BRACKETS:
+            opened.append(token)
+        elif opened and token.text == lex.BRACKETS[opened[-1].text]:
+            opened.pop()
+        elif token.text in lex.BRACKETS.values():
+            message = Message("this `{bracket}` closes nothing", bracket=token.text)
+            raise_marked(hunk, side, Message(template, what=side_name, message=message), token.start, token.end)
+    if opened:
+        message = Message("this `{bracket}` is never closed", bracket=opened[-1].text)
+        raise_marked(hunk, side, Message(template, what=side_name, message=message), opened[-1].start, opened[-1].end)
 
 
 def _check_indentation(hunk: HunkText, side: Side, side_name: str, logical: Sequence[lex.LogicalLine]) -> None:

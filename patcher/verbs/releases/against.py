@@ -153,7 +153,7 @@ def named_releases(
                 taken = _taken(word, versions, versions)
                 keys.update(((name, version), None) for version in taken)
                 if not taken:
-                    releases[name, word] = NoRelease(Message("the index has no such release for macOS or Linux"))
+                    releases[name, word] = NoRelease(_no_such(versions))
         releases.update(fetch_all(fetcher, list(keys), listings, paths))
         return releases
 
@@ -187,6 +187,12 @@ def _taken(word: str, versions: Sequence[str], inside: Sequence[str]) -> List[st
     if is_version(word):
         return matching_versions(word, versions)
     return list(inside) if word == ALL else [version for version in versions if accepts(word, version)]
+
+
+def _no_such(versions: Sequence[str]) -> Message:
+    """That a release is not among those of the index, and which is the newest one."""
+    newest_version = Message("; the newest is {version}", version=oldest_first(versions)[-1]) if versions else ""
+    return Message("the index has no such release for macOS or Linux{newest}", newest=newest_version)
 
 
 def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
@@ -327,10 +333,9 @@ def _nothing_found(
     versions, inside = [pick.key[1] for pick in picks], [pick.key[1] for pick in picks if pick.inside]
     for word in against:
         if not _taken(word, versions, inside):
-            problem = Message("the index has none in {ranges}", ranges=ranges)
-            if is_version(word):
-                problem = Message("the index has no such release for macOS or Linux")
-            if not any(listing.versions for listing in indexes):
+            offers = [version for listing in indexes for version in listing.versions]
+            problem = _no_such(offers) if is_version(word) else Message("the index has none in {ranges}", ranges=ranges)
+            if not offers:
                 problem = Message("pip found no release at all of that name")
             yield ReleaseOutcome(listed(list(names), "or"), word, NO_RELEASE, problem=problem)
 
