@@ -159,6 +159,24 @@ EDITS = {  # what is edited -> the hunks
              link = $V
         -    link.greet("hello", mode=1)
         """),
+    "a statement that goes and leaves two blank lines": ('    log.info("connected to %s", address)\n', "\n", """
+        @@ connect @@
+         for each in link.parts:
+             ...
+        -log.info("connected to %s", address)
+        +
+        """),
+    "a method that goes and leaves the blank lines around it": (HOME[HOME.index("    def take") : HOME.index("\n    def grow")], "", """
+        @@ Pool @@
+         size = 4
+        -def take(self):
+        -    try:
+        -        return self.free.pop()
+        -    except IndexError:
+        -        self.grow(1)
+        -        return self.free.pop()
+        +
+        """),
     "a statement that is wrapped": ("            self.grow(1)\n", "            if self.open:\n                self.grow(1)\n", """
         @@ Pool.take @@
          except IndexError:

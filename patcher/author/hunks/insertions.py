@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from itertools import takewhile
 from pathlib import Path
 from typing import Iterator, List, Sequence, Tuple
 
@@ -35,11 +36,21 @@ class Runs:
             inserted = self.inserted(difference, below=True)
             bare = [line for line in uncommented(inserted) if line]  # a comment inside changed code may have no place
             new = [inserted] if bare == inserted else [inserted, bare]
+            new = [[""] * blank for blank in sorted({self._blank(difference), 0}, reverse=True)] if not inserted else new
             whole = [Fragment((*tagged("-", deleted), *tagged("+", lines)), Message("the code that goes")) for lines in new]
             little = len(distinctive_words(difference.deleted)) < 2
             yield from alone_and_around(self.before, difference.place, whole, little=little)
         else:
             yield from self._insertion(difference)
+
+    def _blank(self, difference: Difference) -> int:
+        """How many more blank lines are left in the place of deleted statements than the engine leaves (format rule 19)."""
+        first, last = difference.deleted[0].begin, difference.deleted[-1].outer_end
+        above = _between(self.before, self.before.code_before(first), first)
+        below = _between(self.before, last, self.before.code_from(last))
+        left = _between(self.after, self.after.code_before(difference.start), self.after.code_from(difference.start))
+        shorter = min(len([*takewhile(lambda line: not line, lines)]) for lines in (above[::-1], below))
+        return max(0, left.count("") - above.count("") - below.count("") + shorter)
 
     def inserted(self, difference: Difference, *, below: bool, bare: bool = False) -> List[str]:
         """The lines of the inserted statements with their comments; with the blank lines around them, unless `bare`.

@@ -180,7 +180,16 @@ def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
         block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
         end = lines_end(edits.lines, code)
         stop = len(edits.text[:end].rstrip("\r\n")) if code.is_compound else code.end
-        edits.add(edits.lines.start(code.begin), end, "", Removed(code.begin, stop, block))
+        blank = edits.lines.newline * _blank_rows(edits, gap) if code is codes[-1] else ""
+        edits.add(edits.lines.start(code.begin), end, blank, Removed(code.begin, stop, block))
+
+
+def _blank_rows(edits: Edits, gap: Gap) -> int:
+    """How many blank `+` lines are where statements go (rule 19)."""
+    side = edits.hunk.after
+    if gap.above is not None:
+        return len(_loose(edits, side.lines.number(max(gap.above[1].begin, gap.above[1].end - 1)) - 1, 1))
+    return len(_loose(edits, side.lines.number(gap.below[1].begin) - 1, -1)) if gap.below is not None else 0
 
 
 def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
