@@ -36,6 +36,6 @@ for place, wrap in places.items():
         except Exception as error:  # there is no process group: DDP refuses, after the report
             refused = f"{type(error).__name__}: {error}"
     reports = [json.loads(line[14:]) for line in said.getvalue().splitlines() if line.startswith("sitepatch-ddp ")]
-    if [report["site"] for report in reports] != [place] or reports[0]["parameters"]["total"] != 2:
+    if [report["site"] for report in reports] != [place] or reports[0]["parameters"] != {"cpu": 2}:
         sys.exit(f"no report from {place}; it raised {refused}")
 print("a report from " + ", ".join(places))

@@ -111,6 +111,21 @@ def test_what_musa_needs_beside_torchrun_and_fp32(musa):
     assert len({words[0] for (way, _), words in found.items() if way != "direct+full"}) == 1, found
 
 
+@slow
+def test_mpi_slurm_and_a_second_node_start_the_card_of_each_rank(carded):
+    """Of four ranks on two nodes each of the last two has the card of the same number as one of the first two."""
+    ways = ["direct+mpi", "direct+slurm"]
+    found, _ = train(carded, *ways)
+    assert set(found.values()) == {"AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"}
+    apply(carded, NAME)
+    found, _ = train(carded, "direct", *ways)
+    assert_trained_on_the_card(found, "direct", *ways)
+    assert len({words[0] for words in found.values()}) == 1, found
+    found, _ = train(carded, "direct", nodes=2)
+    assert len({words[0] for words in found.values()}) == 1
+    assert sorted(words[1:] for words in found.values()) == [[f"gcu:{card}", BOTH, f"[{card}]"] for card in (0, 0, 1, 1)]
+
+
 def test_instances_are_indexed_by_a_mask_and_by_numbers_on_the_card(carded):
     asked = [carded.python, "-c", INDEX]
     assert run(asked, cwd=carded.cwd).out.splitlines()[-3:] == ["refused"] * 3

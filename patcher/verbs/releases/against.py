@@ -279,7 +279,7 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
 
 
 def _with_patch(requested: Requested, release: Located) -> ReleaseOutcome:
-    """The outcome for a release, and whether that has the patch for upstream, or the series, which `remove_when` names."""
+    """The outcome for a release, and whether that has the patch for upstream, or the whole series, of `remove_when`."""
     outcome, (series, name) = try_release(requested, release), upstream_patch(requested.patchset)
     if not series:
         return outcome
