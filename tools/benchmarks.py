@@ -167,6 +167,8 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
 
     found = [
         Row("bare interpreter", [*python, "-c", "pass"], nothing, work),
+        Row("import click", [*python, "-c", "import click"], nothing, work),
+        Row("import libcst", [*python, "-c", "import libcst"], nothing, work),
         Row("sitepatch --help", [*ours, "--help"], nothing, work),
         Row("sitepatch --help, in Chinese", ["env", "SITEPATCH_LANG=zh", *ours, "--help"], nothing, work),
         Row("sitepatch status, 12 files", [*ours, "status", "--target", str(sites / "twelve")], nothing, work),
@@ -184,6 +186,10 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
         Row("sitepatch restore, 1,000 files", thousands, patched_thousand, work),
         Row("a script with libcst", [*python, "-c", LIBCST, str(work / "script.py")], lambda: shutil.copyfile(str(pristine), str(work / "script.py")), work),
     ]  # fmt: skip
+    if not offline:
+        check = ["env", f"SITEPATCH_CACHE={work / 'fetched'}", *ours, "check", "mmengine-ddp-debug", "--against", "all"]
+        quiet(check)
+        found.append(Row("sitepatch check --against all, fetched before", check, nothing, work))
     return [*found, *peers(work, environ, offline)]
 
 

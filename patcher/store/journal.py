@@ -10,7 +10,7 @@ meanwhile, say), recovery rolls back: until the receipts are in place, each old 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, StoreError
 from patcher.message import Message
@@ -124,6 +124,13 @@ def undo(site: Folder, entries: Sequence[JournalEntry]) -> None:
         with folder:
             folder.remove(temporary(entry.path))
             folder.remove(backup(entry.path))
+    sync_holders(site, [entry.path for entry in entries])
+
+
+def sync_holders(site: Folder, paths: Iterable[str]) -> None:
+    """Wait until the names beside the targets `paths` are on the disk: each directory once, those that are there."""
+    for directory in dict.fromkeys(path.rpartition("/")[0] for path in paths):
+        with suppress(FileNotFoundError), site.holder(f"{directory}/." if directory else ".") as folder:
             folder.sync()
 
 

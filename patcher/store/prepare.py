@@ -11,7 +11,7 @@ from patcher.message import Message, joined
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
 from patcher.store.folder import SPARE, Folder, Meta
-from patcher.store.journal import FORGET, LINK, PUT, REMOVE, WRITE, JournalEntry, backup, staged, temporary
+from patcher.store.journal import FORGET, LINK, PUT, REMOVE, WRITE, JournalEntry, backup, staged, sync_holders, temporary
 from patcher.system.decode import is_sha256
 
 # xfs asks for 200 KB of room before it makes a file, even an empty one.
@@ -241,8 +241,8 @@ def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mappin
             if work.entry.action != FORGET:
                 with site.holder(work.entry.path, work.entry.folder) as folder:
                     _prepare_file(site, folder, pristine, work)
-                    folder.sync()
                 bytecode.purge(site, work.entry.path)  # now, while it can fail without harm, and again after the rename
+        sync_holders(site, [work.entry.path for work in works if work.entry.action != FORGET])
         spare = _spare_size(len(receipts.names()))
         if any(work.text for work in works) and (not home.has(SPARE) or len(home.own(SPARE)) < spare):
             home.put(SPARE, bytes(spare))
