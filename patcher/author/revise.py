@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.author.changed import InstalledFile
 from patcher.author.draft import Draft, DraftFile, FileEdit, added_file
@@ -13,13 +13,14 @@ from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
 from patcher.author.manifest import with_version
 from patcher.author.pristine import EditedFile, Original
-from patcher.engine.engine import rewrite
+from patcher.engine.engine import explain, rewrite
 from patcher.engine.spatch.hunk import parse_spatch
+from patcher.engine.tree import Tree
 from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.facts import Assignment, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
-from patcher.model import HunkText, PatchsetSource, Requested
+from patcher.model import HunkText, OptionValue, PatchsetSource, Requested, State
 from patcher.patchset.layers import is_series
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
@@ -29,6 +30,11 @@ from patcher.store.status import read_installed, statuses
 from patcher.store.store import Store
 from patcher.text.diffs import diff_texts
 
+if TYPE_CHECKING:
+    from patcher.engine.explain import Explanation
+
+_MARK = b"# sitepatch:"
+_HEAD = "this hunk is missing here: change the code below, lines that begin so are taken out again"
 _FileKey = Tuple[str, str]
 """A site directory, and a path below it."""
 
@@ -267,6 +273,42 @@ def with_form(text: str, hunk: HunkText, scope: str) -> str:
     flags = lines[hunk.line - 1].rpartition("@@")[2].replace(" when-present", "")
     form = [" ".join(("@@", "or", scope, f"@@{flags}")), *lines[hunk.line : hunk.lines[-1][2]]]
     return "\n".join([*lines[:end], *form, *lines[end:]])
+
+
+# a release that it does not fit ---------------------------------------------------------------------------------------
+def begun(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> bytes:
+    """A file with each hunk that fits by itself, and the others as comments at the closest code."""
+    if any(hunk.plain for hunk in hunks):
+        states = [(hunk, rewrite(text, [hunk], options).answers[0].state) for hunk in hunks]
+    else:
+        tree = Tree(text)
+        states = [(hunk, tree.answer(hunk, options).state) for hunk in hunks]
+    fitting = [hunk for hunk, state in states if state is State.APPLICABLE]
+    data = rewrite(text, fitting, options).data if fitting else text
+    missing = [hunk for hunk, state in states if state.failed and hunk not in fitting]
+    marks = [_mark_place(*explain(data, [hunk], options)) for hunk in missing]
+    lines = data.split(b"\n")
+    for line, hunk in sorted(marks, key=lambda mark: -mark[0]):
+        below = lines[line - 1]
+        indent = below[: len(below) - len(below.lstrip())]
+        lines[line - 1 : line - 1] = [indent + _MARK + b" " + written.encode("utf-8") for written in _written(hunk)]
+    return b"\n".join(lines)
+
+
+def without_marks(data: bytes) -> bytes:
+    """A file without the marks."""
+    return b"\n".join(line for line in data.split(b"\n") if not line.lstrip().startswith(_MARK))
+
+
+def _mark_place(explanation: Explanation) -> Tuple[int, HunkText]:
+    """The 1-based line above which a hunk is marked: the closest code, else its scope, else the first of the file."""
+    if explanation.closest:
+        return explanation.closest.line, explanation.hunk
+    return (explanation.scopes[0].first if explanation.scopes else 1), explanation.hunk
+
+
+def _written(hunk: HunkText) -> List[str]:
+    return [_HEAD, f"@@ {hunk.scope} @@", *(f"{tag}{line}".rstrip() for tag, line, _ in hunk.lines)]
 
 
 def raised(version: str) -> str:

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.model import Plan
-from patcher.text.lines import LineEdit, line_edits
+from patcher.text.lines import LineEdit, grouped, line_edits
 from patcher.text.listed import release_name
 
 CONTEXT = 3
@@ -50,7 +50,7 @@ def diff_texts(site: str, path: str, before: Optional[bytes], after: bytes, patc
     if edits:
         name = path.encode("utf-8", "surrogateescape") + (b"\t" if " " in path else b"")  # ends a name with spaces
         out = [b"--- /dev/null\n" if before is None else b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
-    for group in _groups(edits):
+    for group in grouped(edits, 2 * CONTEXT):
         out += _hunk(old, new, group)
     added, removed = sum(j2 - j1 for _, _, j1, j2 in edits), sum(i2 - i1 for i1, i2, _, _ in edits)
     hashes = "" if before is None else sha256(before).hexdigest(), sha256(after).hexdigest()
@@ -61,16 +61,6 @@ def _lines(data: bytes) -> List[bytes]:
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
-
-
-def _groups(edits: Sequence[LineEdit]) -> List[List[LineEdit]]:
-    groups: List[List[LineEdit]] = []
-    for edit in edits:
-        if groups and edit[0] - groups[-1][-1][1] <= 2 * CONTEXT:
-            groups[-1].append(edit)
-        else:
-            groups.append([edit])
-    return groups
 
 
 def _hunk(old: Sequence[bytes], new: Sequence[bytes], edits: Sequence[LineEdit]) -> List[bytes]:

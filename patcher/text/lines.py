@@ -22,6 +22,17 @@ def line_edits(old: Sequence[_T], new: Sequence[_T]) -> List[LineEdit]:
     return [(i1 + head, i2 + head, j1 + head, j2 + head) for kind, i1, i2, j1, j2 in matcher.get_opcodes() if kind != "equal"]
 
 
+def grouped(edits: Sequence[LineEdit], near: int) -> List[List[LineEdit]]:
+    """Edits in groups: between those of one there are at most so many lines."""
+    groups: List[List[LineEdit]] = []
+    for edit in edits:
+        if groups and edit[0] - groups[-1][-1][1] <= near:
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+    return groups
+
+
 def common_ends(old: Sequence[_T], new: Sequence[_T]) -> Tuple[int, int]:
     """How many items two sequences have in common at their beginning, and how many of the others at their end."""
     shorter = min(len(old), len(new))

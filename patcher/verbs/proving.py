@@ -389,16 +389,11 @@ def _requested(patchset: Patchset, number: int) -> Requested:
 
 
 def _explained(patchset: Patchset, release: TriedRelease, events: Events) -> TriedRelease:
-    """A release with the hunks that fail explained; with all files of the package where one is gone that has hunks."""
+    """A release with the hunks that fail explained, and with all files of the package where one of the patchset is gone."""
     variant, located = patchset.variants[release.variant], release.located
-    there = [any(Path(located.site, path).is_file() for path in patch.paths) or patch.adds for patch in variant.patches]
-    if not all(there):
-        located = whole(located, paths_of([variant]), events)
+    files = [[Path(located.site, path).is_file() for path in patch.paths] for patch in variant.patches if not patch.adds]
+    if not all(map(any, files)):
+        folder = whole_package(located, set(paths_of([variant])), events) if located.dist_info == "" else None
+        located = located._replace(site=str(folder)) if isinstance(folder, Path) else located
     hunks, _ = explanations(Environment.alone(located.site), _requested(patchset, release.variant))
     return release._replace(located=located, hunks=tuple(hunk for hunk in hunks if hunk.answer.state.failed))
-
-
-def whole(located: Located, paths: Sequence[str], events: Events) -> Located:
-    """A release with all files of the package, also where it is one of the index of which only some were kept."""
-    folder = whole_package(located, set(paths), events) if located.dist_info == "" else None
-    return located._replace(site=str(folder)) if isinstance(folder, Path) else located

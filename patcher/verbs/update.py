@@ -134,7 +134,7 @@ def update(
         return _without_upstream(outcome)
     if not copy:
         return _wider(outcome, releases)
-    outcome = _with_variant(outcome, os.fspath(copy), releases, place, events)
+    outcome = _with_variant(outcome, os.fspath(copy), releases, place)
     if outcome.added and is_series(outcome.patchset):
         retried = _tried(name, releases, place, events).releases
         outcome = outcome._replace(left=next(filter(None, (_drifted(tried) for tried in retried if tried.outcome.failed)), ""))
@@ -151,7 +151,7 @@ def copy_release(name: str, to: Texts = (), *, place: Place = HERE, events: Even
     """
     outcome = _tried(name, one_or_more(to), place, events)
     tried = _unfit(outcome.releases)
-    return laid_out(tried.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, tried, events).items()})
+    return laid_out(tried.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, tried).items()})
 
 
 def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
@@ -264,14 +264,13 @@ def _unfit(tried: Sequence[TriedRelease]) -> TriedRelease:
     return unfit[0]
 
 
-def _texts(patchset: Patchset, tried: TriedRelease, events: Events) -> Dict[str, Tuple[bytes, bytes]]:
+def _texts(patchset: Patchset, tried: TriedRelease) -> Dict[str, Tuple[bytes, bytes]]:
     """The files of a release that the patchset is for: path -> its text, and that with each hunk that fits by itself.
 
     Of a file that is not there any more it is the one that has the scopes of its hunks.
     """
-    from patcher.author.begun import begun  # with the engine
     from patcher.author.proof import with_patches
-    from patcher.verbs.proving import whole
+    from patcher.author.revise import begun  # with the engine
 
     options, located = resolve_options(patchset, {}), tried.located
     before, patches = _layer(patchset.variants[tried.variant], _drifted(tried))
@@ -279,8 +278,7 @@ def _texts(patchset: Patchset, tried: TriedRelease, events: Events) -> Dict[str,
     for patch in patches:
         paths = [path for path in patch.paths if Path(located.site, path).is_file()]
         if not paths and not patch.adds:
-            located = whole(located, list(hunks), events)
-            paths = _moved(located.site, patch)
+            paths = _moved(tried, patch)
         for path in paths:
             hunks[path] = (*hunks.get(path, ()), *patch.hunks)
     data = ((path, read_installed(located.site, path)) for path in hunks if hunks[path] or not _drifted(tried))
@@ -306,26 +304,24 @@ def _layer(variant: Variant, name: str) -> Tuple[List[FilePatch], List[FilePatch
     return before, [patch for patch in variant.patches if patch.hunks[0].layer == layers[0]]
 
 
-def _moved(site: str, patch: FilePatch) -> List[str]:
+def _moved(tried: TriedRelease, patch: FilePatch) -> List[str]:
     """The file that has most of the scopes of a patch whose own file is not there."""
-    from patcher.verbs.explanations import scope_elsewhere  # with the engine
-
-    scopes = dict.fromkeys(hunk.scope for hunk in patch.hunks)
-    paths = [place.path for scope in scopes for place in scope_elsewhere(site, patch.paths[0], scope)]
+    hunks = (explained for explained in tried.hunks if explained.answer.path in patch.paths)
+    paths = [place.path for explained in hunks for place in explained.elsewhere]
     return [max(paths, key=paths.count)] if paths else []
 
 
-def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str, events: Events) -> List[FileEdit]:
+def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str) -> List[FileEdit]:
     """What was edited in the copies.
 
     Raises:
         SitepatchError: nothing was.
     """
-    from patcher.author.begun import without_marks  # with the engine
+    from patcher.author.revise import without_marks  # with the engine
 
     edits: List[FileEdit] = []
     is_saved = False
-    for path, (original, begun) in _texts(outcome.patchset, tried, events).items():
+    for path, (original, begun) in _texts(outcome.patchset, tried).items():
         saved = read_installed(copy, path)
         is_saved = is_saved or saved not in (begun, None)
         edits += [FileEdit(path, original, without_marks(saved))] if saved is not None else []
@@ -334,13 +330,13 @@ def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str, events: Event
     return [edit for edit in edits if edit.before != edit.after]
 
 
-def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
+def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place) -> UpdateOutcome:
     """Add a variant made of the edited copies; of a series one with the edited patch in the place of the one that drifted."""
     from patcher.author.hunks.generalise import generalise  # with the engine
     from patcher.author.proof import check_edit
 
     tried, patchset = _unfit(outcome.releases), outcome.patchset
-    edits = _edits(outcome, tried, copy, events)
+    edits = _edits(outcome, tried, copy)
     outcome = outcome._replace(draft=generalise(edits))
     if not outcome.draft.complete or not any(file.hunks for file in outcome.draft.files):
         return outcome

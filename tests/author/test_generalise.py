@@ -159,24 +159,6 @@ EDITS = {  # what is edited -> the hunks
              link = $V
         -    link.greet("hello", mode=1)
         """),
-    "a statement that goes and leaves two blank lines": ('    log.info("connected to %s", address)\n', "\n", """
-        @@ connect @@
-         for each in link.parts:
-             ...
-        -log.info("connected to %s", address)
-        +
-        """),
-    "a method that goes and leaves the blank lines around it": (HOME[HOME.index("    def take") : HOME.index("\n    def grow")], "", """
-        @@ Pool @@
-         size = 4
-        -def take(self):
-        -    try:
-        -        return self.free.pop()
-        -    except IndexError:
-        -        self.grow(1)
-        -        return self.free.pop()
-        +
-        """),
     "a statement that is wrapped": ("            self.grow(1)\n", "            if self.open:\n                self.grow(1)\n", """
         @@ Pool.take @@
          except IndexError:
@@ -235,6 +217,20 @@ def test_the_same_change_everywhere_in_a_scope_is_one_hunk():
     draft = generalise([FileEdit("pkg/net.py", HOME.encode(), after.encode())])
     assert draft.spatch().split("\n")[1:] == ["@@ Pool.take @@ count=all", "-self.free.pop()", "+self.free.pop(0)", ""]
     assert applied(draft, HOME).data.decode() == after
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "above"),
+    [
+        ('    log.info("connected to %s", address)\n', "\n", " for each in link.parts:\n     ...\n"),
+        (HOME[HOME.index("    def take") : HOME.index("\n    def grow")], "", " size = 4\n"),
+    ],
+)
+def test_code_that_goes_and_leaves_two_blank_lines_is_made_byte_for_byte(old, new, above):
+    after, draft = drafted(old, new)
+    deleted = "".join(f"-{line}\n" for line in textwrap.dedent(old).splitlines())
+    assert draft.files[0].hunks[0].text.partition("\n")[2] == f"{above}{deleted}+\n"
+    assert (applied(draft, HOME).data.decode(), draft.files[0].difference) == (after, "")
 
 
 def test_changes_that_no_two_hunks_can_share_become_one_for_the_statement_around_them():

@@ -6,7 +6,6 @@ import re
 from difflib import SequenceMatcher
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.author.hunks.spans import clause_gap, gap
 from patcher.author.hunks.strings import changed_lines
 from patcher.engine.tree import Node, Tree, same
 from patcher.text.lines import best_pairs, line_edits
@@ -184,7 +183,7 @@ class _Comparison:
         one, other = pair[0].items("clauses"), pair[1].items("clauses")
         for i1, i2, j1, j2 in line_edits([self.key(clause) for clause in one], [self.key(clause) for clause in other]):
             if i2 - i1 != j2 - j1 or any(a.kind != b.kind for a, b in zip(one[i1:i2], other[j1:j2])):
-                spans = clause_gap(self.before, pair[0], (i1, i2)), clause_gap(self.after, pair[1], (j1, j2))
+                spans = _clause_gap(self.before, pair[0], (i1, i2)), _clause_gap(self.after, pair[1], (j1, j2))
                 yield self.replaced("clause", blocks, ((i, i + 1), (j, j + 1)), spans, (pair,))
                 continue
             for clause in zip(one[i1:i2], other[j1:j2]):
@@ -201,7 +200,7 @@ class _Comparison:
         return self.replaced("change", blocks, ((i, i + 1), (j, j + 1)), spans, pairs)
 
     def run(self, blocks: Pair, old: Range, new: Range) -> Difference:
-        spans = gap(self.before, blocks[0].statements(), old), gap(self.after, blocks[1].statements(), new)
+        spans = _gap(self.before, blocks[0].statements(), old), _gap(self.after, blocks[1].statements(), new)
         return self.replaced("run", blocks, (old, new), spans, ())
 
     def replaced(
@@ -264,3 +263,33 @@ def _only(old: object, new: object) -> Optional[Pair]:
         differing = [pair for pair in zip(old, new) if not same(*pair)]
         return differing[0] if len(differing) == 1 else None
     return None
+
+
+# which part of the text belongs to statements and clauses --------------------------------------------------------------
+def _gap(text: Tree, nodes: Sequence[Node], at: Range) -> Range:
+    """The range from the code above some statements of a block to the statement below them, or to the end of their line.
+
+    Args:
+        text: the text of the file.
+        nodes: all statements of the block.
+        at: which of them, as a half-open range; an empty one is a place between two.
+    """
+    first, last = at
+    if not nodes:
+        return 0, len(text.text)
+    start = nodes[first - 1].outer_end if first else text.code_before(nodes[0].begin)
+    return start, nodes[last].begin if last < len(nodes) else _line_end(text, nodes[-1].outer_end)
+
+
+def _clause_gap(text: Tree, node: Node, at: Range) -> Range:
+    """`_gap` for the clauses of a statement."""
+    clauses = node.items("clauses")
+    start = clauses[at[0] - 1].outer_end if at[0] else node.node("body").statements()[-1].outer_end
+    last = clauses[-1].outer_end if clauses else start
+    return start, clauses[at[1]].start if at[1] < len(clauses) else _line_end(text, last)
+
+
+def _line_end(text: Tree, offset: int) -> int:
+    """The end of an offset's line, without its line break: what follows belongs to no statement."""
+    end = text.lines.end(offset)
+    return offset + len(text.text[offset:end].rstrip("\r\n"))

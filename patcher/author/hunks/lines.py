@@ -10,7 +10,7 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.message import Message
 from patcher.model import TEXT, HunkText, State, apply_splices
-from patcher.text.lines import LineEdit, line_edits
+from patcher.text.lines import LineEdit, grouped, line_edits
 
 _NEAR = 3  # lines between two changes, up to which they are one hunk
 _MOST = 30  # lines around a change
@@ -22,7 +22,7 @@ def line_file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFil
     texts = [release[edit.path] for release in others if edit.path in release]
     hunks: List[DraftHunk] = []
     left_out: List[LeftOut] = []
-    for group in _groups(line_edits(old, new)):
+    for group in grouped(line_edits(old, new), _NEAR):
         line, expected = group[0][2] + 1, _applied(old, new, group)
         forms = [form for form in _forms(edit.path, old, new, group) if _made(edit.before, form[1]) == expected]
         best = next(
@@ -34,16 +34,6 @@ def line_file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFil
             text = "".join(f"+{_decoded(row)}\n" for row in new[group[0][2] : group[-1][3]])
             left_out.append(LeftOut(edit.path, line, text, Message("no lines around it make the place the only one")))
     return DraftFile((edit.path,), tuple(hunks), tuple(left_out))
-
-
-def _groups(edits: Sequence[LineEdit]) -> List[List[LineEdit]]:
-    groups: List[List[LineEdit]] = []
-    for edit in edits:
-        if groups and edit[0] - groups[-1][-1][1] <= _NEAR:
-            groups[-1].append(edit)
-        else:
-            groups.append([edit])
-    return groups
 
 
 def _forms(path: str, old: Sequence[bytes], new: Sequence[bytes], group: Sequence[LineEdit]) -> Iterator[Tuple[str, HunkText]]:
