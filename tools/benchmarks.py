@@ -89,11 +89,11 @@ def patchset(folder: Path, name: str, package: str, text: str) -> None:
 
 
 def package(site: Path, name: str, files: int) -> None:
-    """Write a package of so many modules; each defines `f`, which `MANY` changes."""
+    """Write a package of so many modules, no two of them alike; each defines `f`, which `many` changes."""
     (site / name).mkdir(parents=True)
     (site / name / "__init__.py").write_text("")
     for number in range(files):
-        (site / name / f"m{number}.py").write_text("def f(a):\n    return old(a)\n\n\ndef old(a): return a\n")
+        (site / name / f"m{number}.py").write_text(f"def f(a):\n    return old(a)\n\n\ndef old(a): return a + {number}\n")
     info = site / f"{name}-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
