@@ -15,13 +15,9 @@ from tests.test_imports import loaded
 from tests.test_verify import Venv
 
 pytestmark = pytest.mark.once
+STAND_INS = ("mmengine-0.10.7", "torch-2.7.1-musa")
 
 UTILS = "mmengine/dist/utils.py"
-
-
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
 
 
 @pytest.fixture

@@ -39,6 +39,7 @@ from patcher.verbs.drafts import (
     release_rows,
     show_how_to_apply,
     show_hunks,
+    show_unlike,
     show_written,
 )
 from patcher.verbs.options import common_options
@@ -198,7 +199,7 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
         summary = Message("A series of patches on {packages}", packages=packages)
         return series_files(Head(head.name, summary), importer.patches, changed, targets)
 
-    proof = prove(outcome.folder, files, homes, importer.expected)
+    proof = prove(outcome.folder, files, homes, outcome.files, importer.expected)
     outcome = outcome._replace(releases=proof.releases)
     if series is None:
         return outcome._replace(patchset=write_folder(outcome.folder, proof.texts))
@@ -250,7 +251,7 @@ def command(console: Console, patches: Tuple[str, ...], explain: bool, **options
     FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt series; URL
     is that of a diff, over http or https (of a pull request: with .diff at its end). The subject, prose and DEP-3 header of a
     patch become those of the patchset, its changes hunks that are matched by syntax. They are proven on what is installed,
-    and on each release of --also. The environment is not touched.
+    and tried on each release of --also. The environment is not touched.
 
     Of several patches each becomes a .spatch of its own, which is read after those before it. One that cannot be imported is
     named, and the others are; the same command, once it is mended, imports what is not in the patchset yet.
@@ -267,6 +268,7 @@ def command(console: Console, patches: Tuple[str, ...], explain: bool, **options
     if outcome.single or console.verbose or explain:
         show_hunks(console, outcome.draft, explain=explain)
     console.rows([*_rows(console, outcome), *([] if outcome.single else release_rows(outcome.releases))])
+    show_unlike(console, outcome.releases)
     console.hints(match.hint for match in outcome.problems)
     _show_end(console, outcome)
     return console.answer(outcome.ok, _json(outcome, explain=explain))
