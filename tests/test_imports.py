@@ -347,13 +347,15 @@ def test_many_files_of_one_package_are_looked_at_once_each(tmp_path, monkeypatch
     benchmarks.package(site.path, "demo", many)
     benchmarks.patchset(tmp_path / "patchsets", "many", "demo", benchmarks.many("demo", many))
     counts, listed, written, decode = collections.Counter(), environment.compiled_modules, results._written, receipt.decode
+    check = results.check_hunks
+    monkeypatch.setattr(results, "check_hunks", lambda *words: counts.update(["checked"]) or check(*words))
     monkeypatch.setattr("patcher.planner.assignments.compiled_modules", lambda folder: counts.update(["listed"]) or listed(folder))
     monkeypatch.setattr(results, "_written", lambda hunk: counts.update(["written"]) or written(hunk))
     monkeypatch.setattr(receipt, "decode", lambda data, where: counts.update(["decoded"]) or decode(data, where))
     requested = choose(["many"], [], [str(tmp_path / "patchsets")])[0]
     env = discover(None, str(site.path))
     assert len(plan_apply(env, requested).files) == many
-    assert counts == {"listed": 1, "written": 2 * many}  # as the hunks of their file, and in the list of all
+    assert counts == {"listed": 1, "checked": 1, "written": 2 * many}  # as the hunks of their file, and in the list of all
     site("apply", "many", "--verify", "none")
     counts.clear()
     plan_apply(env, requested)

@@ -135,7 +135,7 @@ MISTAKES = [
 FURTHER = [
     ("apply", 2, "NAME.* is missing", "sitepatch apply", "sitepatch list"),
     ("uninstall good", 2, 'no command "uninstall"', "uninstall", "`sitepatch restore`"),
-    ("hook enable", 2, 'no command "enable"', "sitepatch hook", "expected init, remove, status or wheel"),
+    ("hook enable", 2, 'no command "enable"', "sitepatch hook", "expected init or status"),
     ("apply ./loose", 2, "a folder without patchset.toml", r"\./loose", "sitepatch edit PACKAGE --name NAME"),
     ("restore requests/sessions.py", 2, "it is a Python file", "requests/sessions.py", "sitepatch diff --edited requests/sessions.py"),
     ("capture", 2, "--name is missing", "sitepatch capture", "sitepatch capture --help"),

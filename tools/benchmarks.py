@@ -88,8 +88,8 @@ def patchset(folder: Path, name: str, package: str, text: str) -> None:
 
 
 def package(site: Path, name: str, files: int) -> None:
-    """Write a package of so many modules; each defines `f`, which `MANY` changes."""
-    files = {f"{name}/m{number}.py": "def f(a):\n    return old(a)\n\n\ndef old(a): return a\n" for number in range(files)}
+    """Write a package of so many modules, no two of them alike; each defines `f`, which `many` changes."""
+    files = {f"{name}/m{number}.py": f"def f(a):\n    return old(a)\n\n\ndef old(a): return a + {number}\n" for number in range(files)}
     write_files(site, with_record(name, "1", {f"{name}/__init__.py": "", **files}))
 
 

@@ -23,7 +23,7 @@ from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
 from patcher import __version__
 from patcher.engine.engine import check_hunks, rewrite
@@ -137,8 +137,17 @@ def _in_layers(data: bytes, request: Request, make: Callable[[bytes, Request], R
     return rewrite_layers(data, request.hunks, of_layer)
 
 
+@_once
+def _right_with(hunks: Sequence[HunkText]) -> Set[Tuple[Tuple[str, OptionValue], ...]]:
+    """The values of options with which these hunks have been checked: not for each file again, they may be a thousand."""
+    return set()
+
+
 def _computed(data: bytes, request: Request) -> Rewrite:
-    check_hunks(request.every, request.options)  # those for absent files too
+    options = tuple(sorted(request.options.items()))
+    if options not in _right_with(request.every):
+        check_hunks(request.every, request.options)  # those for absent files too
+        _right_with(request.every).add(options)
     return rewrite(data, request.hunks, request.options, request.names)
 
 
