@@ -43,8 +43,9 @@ class ReleaseOutcome(NamedTuple):
     `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are the
     files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one line.
     `answers` are those about each hunk, none where the release was not looked at; `patches` what each patch of a series is.
-    `has_patch`: whether it has the patch for upstream that the patchset's `remove_when` names. `unlike` are the diffs of what
-    reads otherwise than in the home release; `proven` is whether the code or a case says that the patchset is right there.
+    `has_patch`: whether it has the patch for upstream, or all of the series, that the patchset's `remove_when` names. `unlike`
+    are the diffs of what reads otherwise than in the home release; `proven` is whether the code or a case says that the
+    patchset is right there.
     """
 
     distribution: str
@@ -63,8 +64,8 @@ class ReleaseOutcome(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether this outcome makes the command end with exit code 1."""
-        return self.word not in _GOOD
+        """Whether this outcome makes the command end with exit code 1; not where the patchset can go."""
+        return self.word not in _GOOD and not self.has_patch
 
 
 def compared(outcome: ReleaseOutcome, home: Iterable[FileDiff], sure: Collection[str] = ()) -> ReleaseOutcome:
