@@ -191,7 +191,8 @@ def _blank_rows(edits: Edits, gap: Gap) -> int:
         rows = _loose(edits, side.lines.number(max(gap.above[1].begin, gap.above[1].end - 1)) - 1, 1)
     else:
         rows = _loose(edits, len(side.numbers) if gap.below is None else side.lines.number(gap.below[1].begin) - 1, -1)
-    return sum(side.numbers[row] != edits.hunk.text.line for row in rows)  # which is that of a side without a line
+    written = {number for tag, _, number in edits.hunk.text.lines if tag == "+"}  # a side without a line has that of its hunk
+    return sum(side.numbers[row] in written for row in rows)
 
 
 def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
