@@ -17,7 +17,6 @@ from patcher.author.patches import GivenPatch
 from patcher.author.proof import Release, by_package, with_patches
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
-from patcher.installed.interpreter import Environment
 from patcher.installed.versions import is_version, says_nothing
 from patcher.message import Message, joined
 from patcher.model import FilePatch, Located, Progress
@@ -116,9 +115,8 @@ class Importer:
     """Imports patch after patch.
 
     Args:
-        env: the environment.
+        sources: the installed files, then as the diffs make them: these may differ from `texts` in comments and layout.
         series: the patches that are there already, None for none.
-        fuzz: how many lines of context may differ.
         leave_out: names the parts that cannot be put into a hunk and need not be.
         releases: those that the hunks should hold for as well.
 
@@ -132,14 +130,12 @@ class Importer:
 
     def __init__(
         self,
-        env: Environment,
+        sources: InstalledSources,
         series: Optional[SeriesFolder],
-        fuzz: int,
         leave_out: Sequence[str],
         releases: Sequence[Release],
     ) -> None:
-        self.env, self.series, self.leave_out, self.single = env, series, leave_out, False
-        self.sources = InstalledSources(env, fuzz)  # as the diffs make them: may differ from `texts` in comments and layout
+        self.sources, self.series, self.leave_out, self.single = sources, series, leave_out, False
         self.pristine: Dict[str, Tuple[Located, bytes]] = {}
         self.texts: Dict[str, bytes] = {}
         self.partial: Set[str] = set()  # files of which a part was left out
@@ -290,7 +286,7 @@ class Importer:
             self.sources.patched = dict(before)
             return [self.sources.find(section) for section in given.patch.sections]
 
-        return settled(self.env, look)
+        return settled(self.sources.env, look)
 
     def _paths_of(self, patches: Sequence[FilePatch]) -> List[str]:
         """The installed files of patches."""
@@ -319,7 +315,7 @@ class Importer:
         if adds and path in self.sources.patched:
             return self.sources.patched[path][0], b""
         if adds:
-            located = home_of(self.env, path)
+            located = home_of(self.sources.env, path)
             return located, b""
         patched, self.sources.patched = self.sources.patched, {}
         try:

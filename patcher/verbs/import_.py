@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import click
 
@@ -50,7 +50,6 @@ from patcher.verbs.usage import Whole
 if TYPE_CHECKING:
     from patcher.author.proof import Release
     from patcher.author.series import Importer, PatchResult
-    from patcher.installed.interpreter import Environment
     from patcher.patchset.places import AnyPath
     from patcher.verbs.releases.outcome import ReleaseOutcome
 
@@ -118,6 +117,7 @@ def import_(
     leave_out: Texts = (),
     fuzz: int = FUZZ,
     digest: str = "",
+    moved: Mapping[str, str] = {},
     events: Events = SILENT,
 ) -> ImportOutcome:
     """Make a patchset of a patch, or a series of several; one that is there already gets the patches that it lacks.
@@ -132,6 +132,7 @@ def import_(
         leave_out: the parts that cannot be put into a hunk and need not be: `PATH:LINE`, or the path of a whole file.
         fuzz: how many lines of context may differ.
         digest: the hash of what is at the one URL, `sha256:HEX`, "" for any.
+        moved: where files are that the diffs name otherwise.
         events: takes what is done.
 
     Raises:
@@ -149,8 +150,8 @@ def import_(
     env = place.environment()
     events.started(env)
     series = series.installed(env) if series else None
-    releases, problems = _further(env, inputs, further, fuzz, events) if further else ([], [])
-    importer = Importer(env, series, fuzz, one_or_more(leave_out), releases)
+    releases, problems = _further(inputs, further, InstalledSources(env, fuzz, moved), events) if further else ([], [])
+    importer = Importer(InstalledSources(env, fuzz, moved), series, one_or_more(leave_out), releases)
     importer.notes.update(dict.fromkeys(problems))
     outcome = ImportOutcome(folder, importer.results(inputs, events.progress), importer.single)
     outcome = outcome._replace(files=importer.diffs(name), notes=tuple(importer.notes))
@@ -165,13 +166,12 @@ def import_(
 
 
 def _further(
-    env: Environment, inputs: Sequence[GivenPatch], also: Sequence[str], fuzz: int, events: Events
+    inputs: Sequence[GivenPatch], also: Sequence[str], sources: InstalledSources, events: Events
 ) -> Tuple[List[Release], List[str]]:
     """The further releases of the packages that the patches change, and a message for each that cannot be fetched."""
     from patcher.author.series import packages_of  # with the engine
     from patcher.verbs.proving import further_releases
 
-    sources = InstalledSources(env, fuzz)
     matches = [sources.find(section) for patch in inputs for section in patch.patch.sections]
     return further_releases(also, packages_of(matches), events)
 
@@ -264,6 +264,9 @@ def command(console: Console, patches: Tuple[str, ...], explain: bool, **options
             raise UsageError("standard input is closed", "name a file")
         data, patches = sys.stdin.buffer.read(), (Message("standard input"),)
     outcome = import_(patches, place=console.place, data=data, events=console, **options)
+    moved = {match.section.path: match.candidate for match in outcome.problems if match.candidate}
+    if moved and console.asks and _agreed(console, moved):
+        outcome = import_(patches, place=console.place, data=data, moved=moved, events=console, **options)
     console.notes(outcome.notes)
     if outcome.single or console.verbose or explain:
         show_hunks(console, outcome.draft, explain=explain)
@@ -272,6 +275,13 @@ def command(console: Console, patches: Tuple[str, ...], explain: bool, **options
     console.hints(match.hint for match in outcome.problems)
     _show_end(console, outcome)
     return console.answer(outcome.ok, _json(outcome, explain=explain))
+
+
+def _agreed(console: Console, moved: Mapping[str, str]) -> bool:
+    """Ask whether other files are those that a diff names."""
+    rows = [Row("not found", (path, Message("{path} alone has its lines", path=other))) for path, other in moved.items()]
+    console.rows(rows)
+    return console.confirm(Message("is that the file?"))
 
 
 def _show_end(console: Console, outcome: ImportOutcome) -> None:

@@ -350,6 +350,20 @@ def test_the_name_the_folder_and_the_releases_are_looked_at_first(world):
             run(world, "no diff either", **more)
 
 
+@pytest.mark.parametrize("twice", [False, True])
+def test_the_only_other_file_that_has_the_lines_is_named_and_taken_only_where_somebody_says_so(tmp_path, twice):
+    world = World(tmp_path, {"demo/__init__.py": "", "demo/core.py": M, **({"demo/old.py": M} if twice else {})})
+    (world.cwd / "fix.patch").write_text(diff())
+    spatch, words = world.cwd / "patchsets/mine/mine.spatch", ("import", "fix.patch", "--name", "mine")
+    told = done(world(*words), 1)
+    assert ("of its package demo/core.py alone has the lines" in told.out) != twice
+    assert ("write its path into the diff: demo/core.py" in told.err) != twice
+    for answer, good in (("n", False), ("y", not twice)):
+        code, shown = world.asked(*words, answer=answer)
+        assert (code, spatch.is_file(), "is that the file?" in shown) == (int(not good), good, not twice), shown
+    assert twice or spatch.read_text().count("--- demo/core.py\n") == 1
+
+
 # further releases -----------------------------------------------------------------------------------------------------
 @pytest.fixture
 def index():

@@ -81,6 +81,7 @@ RULE_19 = {
     "what stands twice has its comment once": inside("A(\n        a +  # why\n        b\n    )", "-A($X)\n+A($X, $X)\n", "A(\n        a +  # why\n        b,\n        (a +\n        b)\n    )"),
     "blank `+` lines are inserted": beside(" x = a\n+\n+print(x)\n", "# trailing\n", "# trailing\n\n    print(x)\n"),
     "also where a statement goes": Changed("def f(a):\n    x = 1\n\n    y = 2\n\n    return a\n", " x = 1\n-y = 2\n+\n return a\n", "def f(a):\n    x = 1\n\n\n    return a\n"),
+    "where nothing else is named": Changed("def f(a):\n    x = 1\n\n    y = 2\n\n    return a\n", "-y = 2\n+\n", "def f(a):\n    x = 1\n\n\n    return a\n"),
     "below the first of a block": Changed("def f(a):\n    x = 1\n    y = 2\n    return a\n", "-x = 1\n+\n y = 2\n-return a\n", "def f(a):\n\n    y = 2\n"),
     "above the end of one, in CRLF": Changed("def f(a):\r\n    x = 1\r\n    y = 2\r\n\r\nb = 3\r\n", " x = 1\n-y = 2\n+\n", "def f(a):\r\n    x = 1\r\n\r\n\r\nb = 3\r\n"),
     "other blank lines are not looked at": beside(" x = a\n-\n-y = b\n", "    y = b\n", ""),

@@ -6,7 +6,7 @@ import io
 import re
 import tokenize
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from patcher.author.diffs.apply import DiffResult, apply_hunks
 from patcher.author.diffs.unified import Section, UnifiedHunk
@@ -34,6 +34,7 @@ class FileMatch(NamedTuple):
 
     Else `left_out` says why it is no change of an installed Python file, with `shipped` whether the package has the file, or
     the folder of one that comes; or `problem` and `hint` say why it cannot be applied. With `adds` the file is a new one.
+    `candidate` is the one other file of the package to which the hunks apply where the one that is named is not there.
     """
 
     section: Section
@@ -47,6 +48,7 @@ class FileMatch(NamedTuple):
     problem: str = ""
     hint: str = ""
     adds: bool = False
+    candidate: str = ""
 
 
 class _Candidate(NamedTuple):
@@ -59,10 +61,13 @@ class _Candidate(NamedTuple):
 
 
 class InstalledSources:
-    """The Python files of an environment; a section that was found a file is applied to it for the sections that follow."""
+    """The Python files of an environment; a section that was found a file is applied to it for the sections that follow.
 
-    def __init__(self, env: Environment, fuzz: int = 0) -> None:
-        self.env, self.fuzz = env, fuzz
+    `moved` has other paths for those that diffs name.
+    """
+
+    def __init__(self, env: Environment, fuzz: int = 0, moved: Mapping[str, str] = {}) -> None:
+        self.env, self.fuzz, self.moved = env, fuzz, moved
         self.patched: Dict[str, Tuple[Located, bytes]] = {}
         self._names: Dict[str, Dict[str, List[str]]] = {}
         self._receipts: Dict[str, Dict[str, Receipt]] = {}
@@ -74,7 +79,8 @@ class InstalledSources:
         Raises:
             StoreError: a receipt is invalid.
         """
-        parts = [part for part in section.path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+        path = self.moved.get(section.path, section.path)
+        parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
         added = self._added(section, parts)
         if added:
             return added
@@ -144,7 +150,7 @@ class InstalledSources:
         direct = ["/".join(parts[at:]) for at in range(len(parts))]
         for site in self.env.sites:
             found_here = [each for each in direct if self._is_there(site, each)]
-            for path in dict.fromkeys([*found_here, *self._named(site, parts[-1])]):
+            for path in dict.fromkeys([*found_here, *self._sources(site).get(parts[-1], [])]):
                 located = self._package(path)
                 if isinstance(located, Located) and located.site == site and self._is_there(site, path):
                     theirs = path.split("/")
@@ -157,14 +163,14 @@ class InstalledSources:
         """Whether a file is installed, or an earlier section adds it."""
         return Path(site, path).is_file() or (path in self.patched and self.patched[path][0].site == site)
 
-    def _named(self, site: str, name: str) -> List[str]:
-        """The Python files of this name that the RECORD files of a site directory list."""
+    def _sources(self, site: str) -> Mapping[str, List[str]]:
+        """The Python files that the RECORD files of a site directory list, by their name without the folders."""
         if site not in self._names:
             names = self._names[site] = {}
             rows = (row for info in sorted(Path(site).glob("*.dist-info")) for row in recorded_sources(info))
             for row in (each for each in rows if not each.path.startswith(("/", "../"))):
                 names.setdefault(row.path.rpartition("/")[2], []).append(row.path)
-        return self._names[site].get(name, [])
+        return self._names[site]
 
     def _package(self, path: str) -> Union[Located, SitepatchError, None]:
         """Where the package of a file is installed, or why it cannot be patched."""
@@ -215,12 +221,29 @@ class InstalledSources:
         self.patched[one.path] = located, made.after
         return match._replace(notes=(*made.notes, *(found.notes if found else ())))
 
+    def _other(self, section: Section, parts: Sequence[str]) -> str:
+        """The only file of the package of a file that is not installed to which a section applies, "" for none."""
+        homes = (self._package("/".join(parts[at:])) for at in range(len(parts) - 1))
+        located = next((home for home in homes if isinstance(home, Located)), None)
+        if located is None or not section.path.endswith(".py") or not _is_distinctive(section.hunks):
+            return ""
+        paths = (path for paths in self._sources(located.site).values() for path in paths)
+        inside = (path for path in paths if path.startswith(f"{located.package}/") and self._is_there(located.site, path))
+        files = (_Candidate(path, located, 0, whole=True) for path in inside)
+        found = [file.path for file in files if not apply_hunks(self._text(file), section.hunks).problems]
+        return found[0] if len(found) == 1 else ""
+
     def _missing(self, section: Section, parts: Sequence[str], found: Sequence[_Candidate]) -> FileMatch:
         """The answer where a section applies to none of the files that it may be for."""
         if not found or _is_beside(parts):
             error = None if _is_beside(parts) else self._refused(_first(parts))
             if error:
                 return FileMatch(section, problem=error.message, hint=error.hint)
+            path = "" if _is_beside(parts) else self._other(section, parts)
+            if path:
+                problem = Message("it is not installed; of its package {path} alone has the lines", path=path)
+                hint = Message("if that is the file, write its path into the diff: {path}", path=path)
+                return FileMatch(section, problem=problem, hint=hint, candidate=path)
             return FileMatch(section, left_out=Message("no installed file"), shipped=self._is_shipped(section, parts))
         most = max(each.common for each in found)
         nearest = [each for each in found if each.common == most]

@@ -188,8 +188,11 @@ def _blank_rows(edits: Edits, gap: Gap) -> int:
     """How many blank `+` lines are where statements go (rule 19)."""
     side = edits.hunk.after
     if gap.above is not None:
-        return len(_loose(edits, side.lines.number(max(gap.above[1].begin, gap.above[1].end - 1)) - 1, 1))
-    return len(_loose(edits, side.lines.number(gap.below[1].begin) - 1, -1)) if gap.below is not None else 0
+        rows = _loose(edits, side.lines.number(max(gap.above[1].begin, gap.above[1].end - 1)) - 1, 1)
+    else:
+        rows = _loose(edits, len(side.numbers) if gap.below is None else side.lines.number(gap.below[1].begin) - 1, -1)
+    written = {number for tag, _, number in edits.hunk.text.lines if tag == "+"}  # a side without a line has that of its hunk
+    return sum(side.numbers[row] in written for row in rows)
 
 
 def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
