@@ -130,7 +130,7 @@ def check_releases(
 
 
 def named_releases(
-    paths: Mapping[str, Set[str]], against: Sequence[str], events: Events
+    paths: Mapping[str, Set[str]], against: Sequence[str], events: Events, *, ends: bool = False
 ) -> Dict[Key, Union[Path, SitepatchError]]:
     """The kept files `paths` of distributions in each release that is asked for, by (distribution, version), or why not.
 
@@ -138,6 +138,7 @@ def named_releases(
         paths: the files, by distribution.
         against: as `check_against` lets them pass.
         events: takes the progress.
+        ends: of each of `against` only the oldest and the newest release.
 
     Raises:
         NoPip: pip is not there or too old.
@@ -150,10 +151,11 @@ def named_releases(
         for name, listing in listings.items():
             versions = offered(listing, against)
             for word in against:
-                taken = _taken(word, versions, versions)
-                keys.update(((name, version), None) for version in taken)
+                taken = oldest_first(_taken(word, versions, versions))
+                keys.update(((name, version), None) for version in ({*taken[:1], *taken[-1:]} if ends else taken))
                 if not taken:
-                    releases[name, word] = NoRelease(Message("the index has no such release for macOS or Linux"))
+                    none = NoRelease(Message("the index has no such release for macOS or Linux"))
+                    releases[name, word] = none if isinstance(listing, Listing) else listing
         releases.update(fetch_all(fetcher, list(keys), listings, paths))
         return releases
 
