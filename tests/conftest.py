@@ -88,6 +88,14 @@ def heard():
 
 
 @pytest.fixture
+def site(tmp_path, request):
+    """A `--target` directory with the stand-ins that STAND_INS of the module names; with that of MMEngine without."""
+    from tests.command import Site
+
+    return Site(tmp_path, *getattr(request.module, "STAND_INS", ("mmengine-0.10.7",)))
+
+
+@pytest.fixture
 def counted(request):
     """Call `counted(what, number)` with the points that a test has tried; their sums stand at the end of the run."""
     tried = request.config.stash.setdefault(_TRIED, {})

@@ -9,6 +9,7 @@ from pathlib import Path
 import libcst
 
 import patcher
+from patcher.hook.backend import hook_wheel
 from tests.command import ROOT, Ended, done, environ, sitepatch
 from tests.places import FILES, patchset, venv, wheel
 
@@ -25,6 +26,14 @@ def pip(python, *words, code=0, cwd=None, **more):
         command, env=environ(**variables), stdin=subprocess.DEVNULL, capture_output=True, timeout=180, cwd=cwd and str(cwd)
     )  # fmt: skip
     return done(Ended(ended), code)
+
+
+def packed(directory, out):
+    """The wheel of a hook's directory, in a folder, as pip makes it."""
+    made = hook_wheel(directory)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / made.name).write_bytes(made.pack())
+    return out / made.name
 
 
 def engine_wheel(folder):
@@ -71,19 +80,23 @@ class Place:
     def init(self, *words, code=0, names=("two",)):
         return self.sitepatch("hook", "init", "patches", *names, "--patch-dir", "mine", *words, code=code)
 
-    def wheel(self):
-        """The line for requirements.txt."""
-        return self.sitepatch("hook", "wheel", "patches").out.strip()
+    def wheel(self, directory="patches"):
+        """The path of the hook's wheel."""
+        return packed(self.path / directory, self.path / "dist")
 
     def install(self, *words):
         """A hook, made and installed without running anything in the environment."""
         self.init(*words)
         self.put(self.wheel())
 
-    def put(self, line):
-        """Unpack the wheel that a line of requirements.txt names."""
-        with zipfile.ZipFile(str(self.path / line.split(" ")[0])) as archive:
+    def put(self, path):
+        """Unpack a wheel."""
+        with zipfile.ZipFile(str(self.path / path)) as archive:
             archive.extractall(str(self.site))
+
+    def remove(self):
+        """Take the hook out, as pip does."""
+        pip(self.python, "uninstall", "-q", "-y", self.folder.name[1:].replace("_", "-"))
 
     @property
     def folder(self):

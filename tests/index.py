@@ -1,7 +1,6 @@
 """A package index of our own on localhost, as PEP 503 has it, with wheels made of a few lines: what the real pip asks."""
 
 import base64
-import hashlib
 import io
 import tarfile
 import threading
@@ -9,18 +8,15 @@ import zipfile
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.records import digest, with_record
+
 
 def wheel(distribution, version, files, spoil=()):
     """The bytes of a wheel; of the paths `spoil` RECORD tells another hash."""
-    info = f"{distribution.replace('-', '_')}-{version}.dist-info"
-    members = {path: text.encode() for path, text in files.items()}
-    members[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode()
-    members[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    rows = []
-    for path, data in members.items():
-        digest = hashlib.sha256(data + (b"?" if path in spoil else b"")).digest()
-        rows.append(f"{path},sha256={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()},{len(data)}\n")
-    members[f"{info}/RECORD"] = "".join([*rows, f"{info}/RECORD,,\n"]).encode()
+    members = with_record(distribution, version, files)
+    record = next(path for path in members if path.endswith("/RECORD"))
+    for path in spoil:
+        members[record] = members[record].replace(digest(members[path]).encode(), digest(members[path] + b"?").encode())
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for path, data in members.items():

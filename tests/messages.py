@@ -80,6 +80,7 @@ _LONG = 4  # lines, from which on a text is a file or a program
 _STATES = {"checks", "doctor", "fit", "fleet", "lint", "patchsets", "trying", "verdict"}  # modules that name some in a tuple
 _FIRST, _SECOND = slice(1), slice(1, 2)
 _SPOKEN = {
+    "Message": _FIRST,
     "Row": _FIRST,
     "Check": _FIRST,
     "part": _FIRST,
@@ -192,7 +193,7 @@ def words():
                 found |= {each.value for each in node.value.elts if told and _is_text(each)}
             elif isinstance(node, ast.ClassDef) and node.name in ("State", "Condition"):
                 found |= {each.value.value for each in node.body if isinstance(each, ast.Assign)}
-    return {text for text in found if re.fullmatch("[a-z -]+", text)}
+    return {text.strip() for text in found if re.fullmatch("[a-z -]+", text)}
 
 
 def _is_text(node):

@@ -6,11 +6,10 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
-from base64 import urlsafe_b64encode
-from hashlib import sha256
 from pathlib import Path
 
 from tests.command import environ, sitepatch, tree
+from tests.records import with_record
 
 FILES = {"demo/__init__.py": "", "demo/m.py": "VALUE = 1\n", "demo/n.py": "VALUE = 1\n"}
 VERSION = f"python{sys.version_info[0]}.{sys.version_info[1]}"
@@ -18,21 +17,11 @@ VERSION = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 
 def wheel(folder, name="demo", version="1.0", files=FILES, needs=()):
     """A pure wheel, written by hand: building one needs a backend, which needs a network."""
-    info = f"{name}-{version}.dist-info"
-    texts = {
-        **files,
-        f"{info}/METADATA": "".join(
-            [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", *(f"Requires-Dist: {each}\n" for each in needs)]
-        ),
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    digests = {path: urlsafe_b64encode(sha256(text.encode()).digest()).rstrip(b"=").decode() for path, text in texts.items()}
-    rows = [f"{path},sha256={digest},{len(texts[path])}" for path, digest in digests.items()]
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
-        for path_inside, text in {**texts, f"{info}/RECORD": "\n".join([*rows, f"{info}/RECORD,,", ""])}.items():
-            archive.writestr(path_inside, text)
+        for path_inside, data in with_record(name, version, files, needs).items():
+            archive.writestr(path_inside, data)
     return path
 
 

@@ -77,7 +77,7 @@ def test_every_command_takes_the_shared_options_and_has_an_example():
 WRONG = {  # a run of each command that fails after its words were read
     "apply": ["no-such"], "check": ["no-such"], "diagnose": ["no-such"], "diff": ["no-such"],
     "show": ["no-such"], "restore": ["no-such"], "lock": [], "sync": [], "hook init": ["h"],
-    "hook wheel": ["h"], "hook remove": ["h"], "hook status": ["--python", "no-such"], "status": ["--python", "no-such"],
+    "hook status": ["--python", "no-such"], "status": ["--python", "no-such"],
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
     "capture": ["no-such", "--name", "mine"], "edit": ["no-such", "--name", "mine"],
     "import": ["no-such", "--name", "mine"], "export": ["no-such"],
@@ -89,7 +89,7 @@ WRONG = {  # a run of each command that fails after its words were read
 def test_with_json_an_error_is_json_too(tmp_path, command, words):
     site = Site(tmp_path)
     site.path.mkdir()
-    target = ["--target", site.path] if command not in ("show", "list", "hook init", "hook wheel") and "--python" not in words else []
+    target = ["--target", site.path] if command not in ("show", "list", "hook init") and "--python" not in words else []
     behind = ["--", "true"] if command == "run" else []
     done = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)
     answer = json.loads(done.err if command == "run" else done.out)  # stdout of `run` is that of the command it becomes

@@ -35,16 +35,12 @@ from tests.command import (
     tree,
 )
 from tests.pages import whole
+from tests.records import rerecord
 from tests.test_round_trip import CHANGED, changed
 
 pytestmark = pytest.mark.once
 
 ALL = (DDP, GUARD, DYNAMO)
-
-
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7")
 
 
 @pytest.fixture
@@ -218,15 +214,8 @@ def test_what_is_fixed_upstream_is_reported_and_is_no_failure(musa):
 
 def ship(site, path, data):
     """Make `data` what the package's RECORD says that it installed."""
-    import base64
-
     site.file(path).write_bytes(data)
-    (record,) = site.path.glob(path.split("/")[0] + "-*.dist-info/RECORD")
-    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-    lines = record.read_text().splitlines()
-    assert sum(line.startswith(path + ",") for line in lines) == 1
-    lines = [f"{path},sha256={digest},{len(data)}" if line.startswith(path + ",") else line for line in lines]
-    record.write_text("\n".join(lines) + "\n")
+    rerecord(site.path, path, data)
 
 
 # bad input ------------------------------------------------------------------------------------------------------------

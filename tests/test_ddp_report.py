@@ -26,7 +26,7 @@ from patcher.text.terminal import width
 from patcher.verbs.diagnose import diagnose
 from patcher.verbs.place import Place
 from tests.command import environ, sitepatch
-from tests.test_ddp_helper import Lazy, Model, Tensor, helper
+from tests.test_ddp_helper import Model, Tensor, helper
 
 pytestmark = pytest.mark.once
 
@@ -37,7 +37,7 @@ def model(device, parameters=3, buffers=1, buffers_on=None):
     return Model(*[Tensor(device)] * parameters, buffers=[Tensor(buffers_on or device)] * buffers)
 
 
-def report(rank, model, device_ids, /, world=2, local=None, site="Runner.wrap_model", **facts):
+def report(rank, model, device_ids, /, world=2, local=None, site="Runner.wrap_model", visible=None, **facts):
     """What the helper prints on a rank, for people and for programs, with some facts of its last line replaced."""
     env = {"RANK": rank, "LOCAL_RANK": rank % 8 if local is None else local, "WORLD_SIZE": world, "MASTER_PORT": 29500}
     before = dict(os.environ)
@@ -51,8 +51,10 @@ def report(rank, model, device_ids, /, world=2, local=None, site="Runner.wrap_mo
         os.environ.update(before)
     text, _, line = out.getvalue().rpartition("sitepatch-ddp ")
     made = json.loads(line)
-    made.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda", "visible": {}})
+    made.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda"})
     made.update(facts)
+    own = {name: text for name, text in made["env"].items() if not name.endswith("_VISIBLE_DEVICES")}
+    made["env"] = {**own, **(visible or {})}
     return text + "sitepatch-ddp " + json.dumps(made) + "\n"
 
 
@@ -332,7 +334,7 @@ def test_missing_ranks_are_named():
     ("make", "ids", "code"),
     [
         (lambda: Model(Tensor("cuda:0", requires_grad=False)), [0], "no-trainable-parameters"),
-        (lambda: Model(Lazy()), None, "not-materialised"),
+        (lambda: Model(Tensor("meta")), None, "not-materialised"),
         (lambda: object(), None, "model-unreadable"),
     ],
 )
@@ -430,9 +432,11 @@ def test_our_name_in_other_text_is_no_report(text):
 @pytest.mark.parametrize(
     "line",
     [
-        'sitepatch-ddp {"schema": 6}',
-        'sitepatch-ddp {"schema": 6, "parameters": [], "buffers": {}}',
+        'sitepatch-ddp {"schema": 7}',
+        'sitepatch-ddp {"schema": 7, "parameters": [], "buffers": {}}',
+        'sitepatch-ddp {"schema": 7, "parameters": {"cpu": "x"}, "buffers": {}}',
         'sitepatch-ddp {"schema": 6, "parameters": {"devices": {"cpu": "x"}}, "buffers": {"devices": {}}}',
+        'sitepatch-ddp {"schema": 7, "event": "trains", "devices": 1}',
         'sitepatch-ddp {"schema": ' + "[" * 100000,
     ],
 )
@@ -458,6 +462,48 @@ def test_a_time_that_is_none_is_left_out():
     for time in ("NaN", "Infinity", "-1", "1e300", '"now"'):
         (log,) = read(lines(1)[0].replace("1700000000.0", time))
         assert [one.time for one in log.reports] == [None]
+
+
+OLDER = {  # what was written in another way, up to schema 6
+    "rank": 1,
+    "world_size": 2,
+    "env": {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"},
+    "run": "29500 night",
+    "visible": {"MUSA_VISIBLE_DEVICES": "1"},
+    "parameters": {"total": 3, "devices": {"musa:1": 3}, "complete": True},
+    "buffers": {"total": 1, "devices": {"musa:1": 1}, "complete": True},
+    "before": None,
+    "unmaterialised": 0,
+    "backend": "gloo",
+}
+
+
+@pytest.mark.parametrize("schema", range(1, 7))
+def test_the_lines_of_older_patchsets_are_read(schema):
+    """The fields that came with a schema are missing before it."""
+    new = json.loads(ours(report(1, model("musa:1"), [1])).partition(" ")[2])
+    later = {2: {"host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device"},
+             3: {"before", "places", "ids_from", "patchsets", "torch"}, 4: {"deepspeed"}, 5: {"bases", "unmaterialised", "backend"}}  # fmt: skip
+    missing = set().union(*(names for since, names in later.items() if since > schema))
+    facts = {name: fact for name, fact in {**new, **OLDER, "schema": schema}.items() if name not in missing}
+    row, known = (read(f"sitepatch-ddp {json.dumps(each)}\n")[0].reports[0] for each in (facts, new))
+    assert row[2:5] == known[2:5] == (1, 1, 2), "rank, local rank, world size"
+    assert (row.parameters, row.buffers, row.device_ids) == (known.parameters, known.buffers, known.device_ids)
+    assert (row.is_complete, row.knows_ids, row.before) == (True, True, ())
+    assert (row.run, row.visible) == (("29500 night", (("MUSA_VISIBLE_DEVICES", "1"),)) if schema > 1 else ("", ()))
+    broken = {**facts, "parameters": {"total": 0, "devices": {}, "complete": False}}
+    assert not read(f"sitepatch-ddp {json.dumps(broken)}\n")[0].reports[0].is_complete
+
+
+def test_where_a_rank_trains_is_read_as_it_was_written_up_to_schema_5():
+    facts = {"schema": 5, "event": "trains", "site": "Runner.wrap_model", "patchsets": ["mmengine-device"], "host": "n", "pid": 7, "rank": "1",
+             "env": {"LOCAL_RANK": "1", "WORLD_SIZE": "2"}, "idle": ["gcu"], "visible": {"GCU_VISIBLE_DEVICES": "1"},
+             "before": {"gcu:1": 2}, "devices": {"cpu": 2}}  # fmt: skip
+    now = {name: fact for name, fact in facts.items() if name not in ("rank", "visible", "devices")}
+    now.update(schema=7, env={**facts["env"], "RANK": "1", **facts["visible"]}, parameters=facts["devices"])
+    rows = [read(f"sitepatch-ddp {json.dumps(each)}\n")[0].reports[0] for each in (facts, now)]
+    assert rows[0] == rows[1] and (rows[0].rank, rows[0].parameters, rows[0].visible) == (1, (("cpu", 2),), (("GCU_VISIBLE_DEVICES", "1"),))
+    assert codes(f"sitepatch-ddp {json.dumps(now)}\n")[0] == ("moved-back", "1")
 
 
 # which run, which wrapping --------------------------------------------------------------------------------------------
@@ -486,7 +532,7 @@ def test_a_rank_whose_first_report_is_lost_is_not_taken_into_the_older_run():
 
 
 def test_runs_that_meet_at_other_ports_are_different():
-    assert shape(lines(2)[0], lines(2, run="29501")[1]) == [[[0]], [[1]]]
+    assert shape(lines(2)[0], lines(2, env={"LOCAL_RANK": "1", "MASTER_PORT": "29501"})[1]) == [[[0]], [[1]]]
 
 
 def test_several_models_of_one_process_are_wrappings_of_one_run():
@@ -668,16 +714,16 @@ def test_json_has_what_the_module_says(tmp_path):
 
 
 def test_numbers_that_no_rank_can_have_are_of_no_report():
-    huge = report(0, model("cpu"), [0], parameters={"devices": {"cpu": 10**4000}})
+    huge = report(0, model("cpu"), [0], parameters={"cpu": 10**4000})
     (log,) = read(ours(huge) + ours(report(0, model("cpu"), [0])))
     assert ([each.line for each in log.reports], log.cut) == ([2], (1,))
 
 
 def test_what_a_log_holds_does_not_steer_the_terminal(tmp_path):
     bad = "\x1b[2J\r\udcff"
-    facts = dict.fromkeys(("host", "run", "site", "wrapper", "model", "mmengine", "get_device"), bad)
-    facts.update(parameters={"devices": {bad: 1}}, buffers={"devices": {bad: 1}}, device_ids=[bad])
-    facts.update(current={bad: 0}, visible={bad: bad})
+    facts = dict.fromkeys(("host", "site", "wrapper", "model", "mmengine", "get_device"), bad)
+    facts.update(parameters={bad: 1}, buffers={bad: 1}, device_ids=[bad])
+    facts.update(current={bad: 0}, env={"LOCAL_RANK": bad, "MASTER_PORT": bad}, visible={bad + "_VISIBLE_DEVICES": bad})
     (tmp_path / "log").write_text(report(0, model("cpu"), [0]) + report(1, model("cpu"), [1], **facts))
     done = sitepatch("diagnose", "log", cwd=tmp_path)
     assert done.code == 1

@@ -332,10 +332,12 @@ def test_each_place_gives_ddp_the_device_of_the_parameters_and_says_where_it_tra
     getattr(getattr(scope, {"runner": "Runner", "strategy": "DDPStrategy"}[case]), method)(SimpleNamespace(model_wrapper={}), *args, there)
     assert [given["device_ids"] for given in wrapped] == [[1]]
     line = json.loads(capfd.readouterr().out.partition(" ")[2])
-    assert (line["event"], line["devices"], line["before"], line["idle"]) == ("trains", *[{str(there.parameters()[0].device): 2}] * 2, [])
+    assert (line["event"], line["parameters"], line["before"], line["idle"]) == ("trains", *[{str(there.parameters()[0].device): 2}] * 2, [])
 
 
 def test_a_rank_that_leaves_its_card_for_the_cpu_warns_and_one_that_is_told_to_does_not(module, monkeypatch, capfd):
+    for name in [name for name in os.environ if name.endswith(("RANK", "WORLD_SIZE", "_VISIBLE_DEVICES")) and name != "LOCAL_RANK"]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("GCU_VISIBLE_DEVICES", "1")
     there = model(("cpu",))
     there.parameters = lambda: [parameter for _, parameter in there.named_parameters()]
@@ -345,7 +347,7 @@ def test_a_rank_that_leaves_its_card_for_the_cpu_warns_and_one_that_is_told_to_d
         with pytest.warns(UserWarning, match=f"{idle[0]} stands idle; import .*--set device={idle[0]}") if idle else contextlib.nullcontext():
             made.tell(there, before, "Here")
         line = json.loads(capfd.readouterr().out.partition(" ")[2])
-        assert (line["idle"], line["visible"]) == (idle, {"GCU_VISIBLE_DEVICES": "1"})
+        assert (line["idle"], line["env"]) == (idle, {"LOCAL_RANK": "0", "GCU_VISIBLE_DEVICES": "1"})
 
 
 @pytest.mark.parametrize(("movable", "meta", "moved"), [(False, False, True), (True, False, False), (False, True, False)])

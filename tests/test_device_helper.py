@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from patcher.diagnosis.report import read_report
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.sources import resolve_options
@@ -136,7 +137,7 @@ print(out.getvalue().partition(" ")[2].strip(), [str(warning.message) for warnin
 """
 MOVES = "models.BaseModel.to = lambda self, device: ([setattr(tensor, 'device', torch.Device('cpu')) for tensor in self.parameters()], self)[1]"
 STANDS_IDLE = "torch.gcu = type(torch)('gcu'); torch.gcu.set_device, torch.gcu.is_available = None, lambda: True"
-OF_ANOTHER = "sys.modules['mmengine._sitepatch_device'] = types.ModuleType('mmengine._sitepatch_device')"
+OF_ANOTHER = "import mmengine.dist.utils; mmengine.dist.utils._sitepatch_device = None"
 
 
 @pytest.mark.parametrize(("version", "code"), [place for place in PLACES if "type=" not in place[1]])
@@ -145,9 +146,12 @@ def test_a_rank_that_trains_beside_its_card_says_so(version, code, tmp_path):
     for more, device, idle in ((MOVES, "musa:1", ["musa"]), (STANDS_IDLE, "cpu", ["gcu"]), ("", "cpu", []), ("", "musa:1", [])):
         said = device_ids(tmp_path, LEAVES.format(code=code, more=more), device, device, after="", GCU_VISIBLE_DEVICES="1")
         facts, _, warned = said.partition(" | ")
-        expected = {"before": {device: 2}, "devices": {"cpu" if idle else device: 2}, "idle": idle, "rank": "3", "event": "trains",
-                    "env": {"LOCAL_RANK": "1", "WORLD_SIZE": None}, "visible": {"GCU_VISIBLE_DEVICES": "1"}}  # fmt: skip
-        assert expected.items() <= json.loads(facts).items()
+        expected = {"before": {device: 2}, "parameters": {"cpu" if idle else device: 2}, "idle": idle, "event": "trains"}
+        line = json.loads(facts)
+        assert expected.items() <= line.items()
+        assert {"RANK": "3", "LOCAL_RANK": "1", "GCU_VISIBLE_DEVICES": "1"}.items() <= line["env"].items()
+        row = read_report(1, line)
+        assert (row.rank, row.local_rank, row.parameters, row.before) == (3, 1, (("cpu" if idle else device, 2),), ((device, 2),))
         cure = "this rank trains on the CPU, and {0} stands idle; to train there: sitepatch apply mmengine-device --set device={0}"
         assert warned == str([f"{DEVICE}: {cure.format(*idle)}"] if idle else [])
     assert device_ids(tmp_path, LEAVES.format(code=code, more=OF_ANOTHER), "cpu", "cpu", after="") == " | []", "it says it itself"

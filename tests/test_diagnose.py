@@ -20,16 +20,17 @@ import pytest
 from patcher.diagnosis import files, signs
 from patcher.diagnosis.failures import Failure, FailureReader, Traceback, with_tracebacks
 from patcher.diagnosis.files import log_files, read_log
-from patcher.diagnosis.log import LogReader
+from patcher.diagnosis.log import _OWN, LogReader
 from patcher.diagnosis.words import wording
 from patcher.errors import UsageError
 from patcher.text.listed import ranks
 from patcher.verbs import diagnose as verb
 from patcher.verbs import findings
 from patcher.verbs.findings import KnownSymptoms
-from patcher.verbs.fit import APPLICABLE, Fit
+from patcher.verbs.fit import ABSENT, APPLICABLE, APPLIED, MISFIT, Fit
 from patcher.verbs.place import Place
 from tests.command import DDP, Site, environ, sitepatch
+from tests.test_language import entries
 
 pytestmark = pytest.mark.once
 
@@ -729,6 +730,17 @@ def test_a_line_that_was_seen_before_goes_on_with_the_next_block(known):
     for block in ("INFO of the machine: GPU has fallen off\n" * 9, "INFO of the machine: GPU has fallen off\n" * 9, "the bus\n"):
         reader.feed(block.encode())
     assert [(each.line, each.number) for each in reader.log().sightings] == [(18, 1)]
+
+
+@pytest.mark.parametrize("word", _OWN)
+def test_what_diagnose_has_written_is_no_log(known, word):
+    told = f"{word}  set-device-without-cuda  train.log:4\n        AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
+    assert not found(known, told)
+
+
+def test_each_word_of_an_answer_is_known_in_both_languages():
+    words = {APPLICABLE, APPLIED, ABSENT, str(MISFIT), "unknown", "upstream", "not needed", "advice", "follows", "not known", "failed", "waited", "late"}
+    assert set(_OWN) == words | {entries()[word][1] for word in words}
 
 
 def test_an_error_that_a_text_merely_speaks_of_is_mentioned_and_nothing_is_wrong(tmp_path):

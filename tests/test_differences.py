@@ -13,7 +13,9 @@ from patcher.text.highlight import highlight
 from patcher.text.view import View
 from patcher.text.words import word_edits
 from patcher.verbs.differences import highlighted_diff
-from tests.command import GUARD, Site, environ
+from tests.command import GUARD, environ
+
+STAND_INS = ("torch-2.7.1-musa",)
 
 SGR = re.compile("\x1b\\[[0-9;]*m")
 OLD = b"""\
@@ -107,11 +109,6 @@ def test_ten_thousand_lines_that_differ_are_shown_within_seconds():
 
 
 # the command ----------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "torch-2.7.1-musa")
-
-
 def on_a_terminal(site, *words, **more):
     leader, follower = pytest.importorskip("pty").openpty()
     env = environ(**{"TERM": "xterm", "COLUMNS": "120", "PYTHONIOENCODING": "utf-8", "HOME": str(site.cwd), **more})

@@ -88,7 +88,8 @@ class World:
         for name in () if real else ("mmengine-0.10.7", "torch-2.9.0"):
             lay_out(name, self.site)
         engine = f"{ROOT}\\n{os.path.dirname(os.path.dirname(libcst.__file__))}"
-        wheel = f"python -m zipfile -e dist/*.whl {self.site} && printf '{engine}\\n' > {self.site}/checkout.pth && python -c pass"
+        build = "python -c \"import sys; sys.path.append('patches'); import os, backend; os.chdir('patches'); backend.build_wheel('..')\""
+        wheel = f"{build} && python -m zipfile -e sitepatch_hook*.whl {self.site} && printf '{engine}\\n' > {self.site}/checkout.pth && python -c pass"
         own = {"sitepatch": f'PYTHONPATH={ROOT} exec {sys.executable} -m patcher "$@"', "install-hook": wheel}
         for name, body in {**STUBS, **own, **stubs}.items():
             (self.bin / name).write_text(f"#!/bin/sh\n{body}\n")

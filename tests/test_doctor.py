@@ -26,15 +26,11 @@ from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, done, environ, 
 from tests.test_races import held, site_of, told, venv_of
 
 pytestmark = pytest.mark.once
+STAND_INS = ("mmengine-0.10.7", "torch-2.9.0")
 
 UTILS = "mmengine/dist/utils.py"
 FILES = ["mmengine/_strategy/distributed.py", UTILS, RUNNER]
 TARGETS = [*FILES, "mmengine/utils/package_utils.py"]  # of all built-in patchsets
-
-
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7", "torch-2.9.0")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ from patcher.installed.distribution import reinstall_command
 from patcher.installed.environment import blocker, find_file, locate
 from patcher.installed.interpreter import Environment, discover
 from patcher.installed.record import recorded_hash
+from tests.records import row
 
 TAG = f"cpython-{sys.version_info[0]}{sys.version_info[1]}-x86_64-linux-gnu"
 
@@ -55,9 +55,7 @@ def install(site: Path, files: dict, name: str = "demo", version: str = "1.0", r
     for path, text in files.items():
         (site / path).parent.mkdir(parents=True, exist_ok=True)
         (site / path).write_text(text)
-        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-        quoted = f'"{path}"' if "," in path else path
-        rows.append(f"{quoted},sha256={digest},{len(text)}\n")
+        rows.append(row(path, text.encode()))
     info = site / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n\nVersion: 9 in prose\n")

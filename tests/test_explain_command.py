@@ -18,11 +18,6 @@ REDUCTIONS = "torch/multiprocessing/reductions.py"
 
 
 @pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7")
-
-
-@pytest.fixture
 def musa(tmp_path):
     return Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
 

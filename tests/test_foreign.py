@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
@@ -11,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import venv
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -21,17 +19,13 @@ from patcher.planner.merge import parses
 from patcher.store.status import recover_all
 from patcher.store.store import Store
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
+from tests.places import wheel as pure_wheel
 from tests.test_plan import FIX, TITLE, patchset
 from tests.test_store import as_somebody_else
 
 pytestmark = pytest.mark.once
 
 MINE = b"# mine\n"
-
-
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7")
 
 
 def edit(site, old, new, path=RUNNER):
@@ -321,21 +315,8 @@ SPATCH = "Why.\n\n--- shop/core.py\n@@ area @@\n-return $X * $Y\n+return abs($X 
 
 
 def wheel(folder, version, code, name="shop"):
-    """Build a wheel of one package with a module; returns its path."""
-    info = f"{name}-{version}.dist-info"
-    files = {
-        "shop/__init__.py": "",
-        "shop/core.py": code,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    digests = {path: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()) for path, text in files.items()}
-    rows = [f"{path},sha256={digests[path].decode().rstrip('=')},{len(text)}\n" for path, text in files.items()]
-    path = folder / f"{name}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for inside, text in {**files, f"{info}/RECORD": "".join([*rows, f"{info}/RECORD,,\n"])}.items():
-            archive.writestr(inside, text)
-    return path
+    """A wheel of one package with a module; returns its path."""
+    return pure_wheel(folder, name, version, {"shop/__init__.py": "", "shop/core.py": code})
 
 
 class Shop:

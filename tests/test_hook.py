@@ -1,6 +1,7 @@
 """The hook keeps patches applied: whatever an installer does, the next start of Python makes it good, once."""
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -104,7 +105,9 @@ def test_uv_builds_and_installs_the_directory_offline_with_an_empty_cache(place)
 
 def test_a_prebuilt_wheel_installs_with_require_hashes_and_leaves_nothing_when_it_goes(place):
     place.init()
-    (place.path / "requirements.txt").write_text(place.wheel() + "\n")
+    wheel = place.wheel()
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (place.path / "requirements.txt").write_text(f"./dist/{wheel.name} --hash=sha256:{digest}\n")
     before = tree(place.site)
     pip(place.python, "install", "-q", "--no-index", "--require-hashes", "-r", "requirements.txt", cwd=place.path)
     assert place.start().err == APPLIED
@@ -271,7 +274,7 @@ def test_two_hooks_in_one_environment_do_not_clash(place):
     place.install("--name", "sitepatch-hook-one")
     patchset(place.path, "demo/n.py", 44, "three")
     place.sitepatch("hook", "init", "more", "three", "--patch-dir", "mine", "--name", "sitepatch-hook-x")
-    place.put(place.sitepatch("hook", "wheel", "more").out)
+    place.put(place.wheel("more"))
     said = place.start("-c", "import demo.m, demo.n; print(demo.m.VALUE + demo.n.VALUE)")
     assert value(said) == 66
     assert quiet(place) == 22
@@ -533,7 +536,7 @@ def test_a_damaged_hook_breaks_no_start(place, name, gone):
 
 
 # the commands ---------------------------------------------------------------------------------------------------------
-def test_status_reports_what_the_next_start_would_do_and_remove_removes_all_of_it(place):
+def test_status_reports_what_the_next_start_would_do(place):
     before = tree(place.site)
     assert "there is no hook" in place.sitepatch("hook", "status", "--python", place.python).out
     place.install()
@@ -545,18 +548,10 @@ def test_status_reports_what_the_next_start_would_do_and_remove_removes_all_of_i
     back = place.sitepatch("restore", "--python", place.python)
     assert "the next start of Python applies them again" in back.err
     assert place.start().err == APPLIED
-    place.sitepatch("hook", "remove", "--restore", "--python", place.python)
+    place.remove()
+    place.sitepatch("restore", "--python", place.python)
     shutil.rmtree(place.site / "demo/__pycache__")
     assert tree(place.site) == before
-    place.sitepatch("hook", "remove", "--python", place.python, code=2)
-
-
-def test_remove_alone_says_that_the_files_stay_patched(place):
-    place.install()
-    place.start("-c", "0")
-    said = place.sitepatch("hook", "remove", "--python", place.python)
-    assert "its files stay patched; restore them with: sitepatch restore two" in said.out
-    assert value(place.start()) == 22
 
 
 def test_sync_refuses_what_the_hook_would_undo_and_does_what_it_would_not(place):
@@ -589,6 +584,6 @@ def test_sync_refuses_what_the_hook_would_undo_and_does_what_it_would_not(place)
     sync('"two number=8"', 0)
     (folder / "p.spatch").write_text((folder / "p.spatch").read_text().replace("Why.", "Because."))
     assert "in another version than the project asks for" in sync('"two number=8"', 1)
-    place.sitepatch("hook", "remove", "--python", place.python)
+    place.remove()
     sync("", 0)
     assert value(place.start()) == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.errors import BusyError, FormatError, OutdatedError, SitepatchError, StoreError, UsageError
+from patcher.errors import BusyError, FormatError, OutdatedError
 from patcher.hook import boot, installed
 from patcher.hook.backend import hook_wheel
 from patcher.hook.directory import write_directory
@@ -21,7 +21,6 @@ from patcher.patchset.manifest import load_patchset
 from patcher.store.store import Store
 from patcher.verbs import hook as hooks
 from patcher.verbs import keep
-from patcher.verbs.place import Place
 from tests.places import patchset, wheel
 from tests.users import ROOT_ONLY, open_descriptors
 
@@ -588,36 +587,10 @@ def test_only_what_sitepatch_wrote_is_a_hook(site, files, counts):
         assert (str(folder) in installed.hook_folders(Environment.alone(str(site)))) is counted
 
 
-def test_a_hook_is_found_and_removed(site):
-    before = sorted(path.relative_to(site.path).as_posix() for path in site.path.rglob("*"))
+def test_a_hook_is_found(site):
     folder = site.put("two")
-    (site.path / "sitepatch_hook_x-1.dist-info").mkdir()
     env = Environment.alone(str(site))._replace(sites=("/nowhere", str(site)))
     assert installed.hook_folders(env) == [folder]
     assert installed.hooks_for(env, ["one", "two"]) == ["sitepatch-hook-x"] and installed.hooks_for(env, ["one"]) == []
     hook = installed.load_hook(folder)
     assert (hook.name, hook.mode, hook.names, hook.site) == ("sitepatch-hook-x", "repair", ("two",), str(site))
-    (site.path / "sitepatch_hook_x.start").unlink()
-    installed.remove_hook_files(folder)
-    assert installed.hook_folders(env) == []
-    assert sorted(path.relative_to(site.path).as_posix() for path in site.path.rglob("*")) == before
-
-
-def test_a_damaged_hook_does_not_keep_another_from_being_removed(site):
-    folder = site.put("two")
-    shutil.copytree(folder, f"{site}/_sitepatch_hook_a_b")
-    (site.path / "_sitepatch_hook_a_b/hook.json").write_text("{")
-    place = Place(target=str(site))
-    with pytest.raises(StoreError, match=r"_sitepatch_hook_a_b/hook\.json: is not the JSON that sitepatch writes"):
-        hooks.remove_hook(place, "sitepatch-hook-a-b")
-    with pytest.raises(UsageError, match="found 2 hooks"):
-        hooks.remove_hook(place, None)
-    assert [hook.folder for hook in hooks.remove_hook(place, "sitepatch-hook-x")] == [folder]
-    assert installed.hook_folders(Environment.alone(str(site))) == [f"{site}/_sitepatch_hook_a_b"]
-
-
-def test_a_hook_that_cannot_be_removed_says_why(site, monkeypatch):
-    folder = site.put("two")
-    monkeypatch.setattr(shutil, "rmtree", lambda path: (_ for _ in ()).throw(PermissionError(13, "Permission denied", str(path))))
-    with pytest.raises(SitepatchError, match=r"^sitepatch-hook-x could not be removed: .*Permission denied"):
-        installed.remove_hook_files(folder)

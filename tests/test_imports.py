@@ -204,7 +204,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
     **dict.fromkeys(["hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
-    **dict.fromkeys(["verbs/keep.py", "hook/installed.py"], "the hook's own lock, and its files where it is removed"),
+    "verbs/keep.py": "the hook's own lock",
     **dict.fromkeys(["verify/run.py", "verify/namespace.py", "verify/child.py", "diagnosis/ranks.py", "diagnosis/child.py"], "a directory of their own, for what the child reports"),
 }
 OWN_FILES = ("verbs/keep.py",)  # of the hook's state: put there as the store puts files
@@ -262,11 +262,6 @@ def loaded(site, *words, before="", **more):
     )
     assert done.returncode == 0, done.stderr
     return set(out.read_text().split("\n"))
-
-
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7")
 
 
 @pytest.mark.parametrize(

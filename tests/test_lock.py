@@ -1,6 +1,5 @@
 """`lock` writes down what `sync` makes, and `--locked` does nothing where anything differs: the real command, and the file."""
 
-import base64
 import errno
 import hashlib
 import json
@@ -19,9 +18,11 @@ from patcher.verbs.demo import lay_out
 from patcher.verbs.lock import lock as write_lock
 from patcher.verbs.place import Place
 from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
+from tests.records import rerecord
 from tests.test_sync import UTILS, asks, standing
 
 pytestmark = pytest.mark.once
+STAND_INS = ("mmengine-0.10.7", "torch-2.7.1-musa")
 
 ZERO, ONE = "0" * 64, "1" * 64
 GOOD = f"""\
@@ -40,11 +41,6 @@ path = "pkg/m.py"
 before = "{ZERO}"
 after = "{ONE}"
 """
-
-
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
 
 
 @pytest.fixture
@@ -235,7 +231,7 @@ def test_another_build_of_the_same_release_is_refused(site, lock):
     path = site.file(UTILS)
     was = sha256(path)
     path.write_bytes(path.read_bytes() + b"# of a vendor\n")
-    record(site, UTILS, path.read_bytes())
+    rerecord(site.path, UTILS, path.read_bytes())
     assert refused(site) == [f"mmengine 0.10.7: {UTILS}: found sha256 {sha256(path)} before patching, the lock has {was}"]
 
 
@@ -244,7 +240,7 @@ def test_builds_of_one_release_stand_side_by_side_and_each_is_held_to_its_own(tm
     vendor.cwd = stock.cwd
     path = vendor.file(UTILS)
     path.write_bytes(b"# of a vendor\n" + path.read_bytes())
-    record(vendor, UTILS, path.read_bytes())
+    rerecord(vendor.path, UTILS, path.read_bytes())
     asks(stock, DDP)
     done(stock("lock"))
     first = (stock.cwd / "sitepatch.lock").read_text()
@@ -259,7 +255,7 @@ def test_builds_of_one_release_stand_side_by_side_and_each_is_held_to_its_own(tm
     for name in (UTILS, RUNNER):  # one file of each build, or nearly so: that is neither of them
         source = vendor.file(name) if name == UTILS else stock.file(name)
         other.file(name).write_bytes(source.read_bytes() + b"# of another\n" * (name == RUNNER))
-        record(other, name, other.file(name).read_bytes())
+        rerecord(other.path, name, other.file(name).read_bytes())
     (line,) = refused(other)
     assert line.startswith(f"mmengine 0.10.7: {RUNNER}: found sha256 ")
     for site in (stock, vendor):
@@ -277,14 +273,6 @@ def test_an_interrupted_run_is_recovered_before_the_environment_is_held_against_
     assert "an interrupted run was finished: 4 files" in told.err
     assert ("found params = 8" in told.err) is (options == "params=8")
     assert not (site.path / ".sitepatch/journal.json").exists()
-
-
-def record(site, path, data):
-    """Let RECORD say that a file was installed with these bytes."""
-    (file,) = site.path.glob(f"{path.split('/')[0]}-*.dist-info/RECORD")
-    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-    lines = [f"{path},sha256={digest},{len(data)}" if line.startswith(path + ",") else line for line in file.read_text().split("\n")]
-    file.write_text("\n".join(lines))
 
 
 def test_a_file_that_only_the_lock_has_is_reported(site, lock):

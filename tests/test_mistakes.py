@@ -1,12 +1,11 @@
 """Forty mistakes that people make, each as it is typed: what is wrong, where, and what to do next. The list came before the texts."""
 
-import base64
-import hashlib
 import re
 
 import pytest
 
 from tests.command import Site, sitepatch
+from tests.records import with_record, write_files
 
 pytestmark = pytest.mark.once
 SESSIONS = """class Session:
@@ -68,16 +67,7 @@ PATCHSETS = {
 def world(tmp_path_factory):
     """A site with requests 2.31, patchsets good and bad, a diff, a log and a note; nothing is applied."""
     home = tmp_path_factory.mktemp("mistakes")
-    package, info = home / "site" / "requests", home / "site" / "requests-2.31.0.dist-info"
-    package.mkdir(parents=True)
-    info.mkdir()
-    files = {package / "__init__.py": "", package / "sessions.py": SESSIONS, info / "METADATA": "Metadata-Version: 2.1\nName: requests\nVersion: 2.31.0\n"}
-    record = ""
-    for path, text in files.items():
-        path.write_text(text)
-        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-        record += f"{path.relative_to(home / 'site').as_posix()},sha256={digest},{len(text)}\n"
-    (info / "RECORD").write_text(f"{record}{info.name}/RECORD,,\n")
+    write_files(home / "site", with_record("requests", "2.31.0", {"requests/__init__.py": "", "requests/sessions.py": SESSIONS}))
     for name, hunk in PATCHSETS.items():
         folder = home / "patchsets" / name
         folder.mkdir(parents=True)

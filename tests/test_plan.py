@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 import os
 import re
@@ -25,6 +24,7 @@ from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 from tests.plans import plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync
+from tests.records import row
 from tests.stores import commit_plan
 
 FIX = """Ask for the device instead of believing LOCAL_RANK.
@@ -423,9 +423,8 @@ class World:
     def record(self, path: str, text: Optional[str]) -> None:
         """Say in RECORD that a file of the release has this text; None: say nothing of it."""
         (record,) = self.site.glob("*.dist-info/RECORD")
-        rows = [row for row in record.read_text().splitlines(True) if not row.startswith(f"{path},")]
-        digest = base64.urlsafe_b64encode(sha256((text or "").encode()).digest()).decode().rstrip("=")
-        record.write_text("".join([*rows, f"{path},sha256={digest},{len(text)}\n" if text is not None else f"{path},,\n"]))
+        rows = [line for line in record.read_text().splitlines(True) if not line.startswith(f"{path},")]
+        record.write_text("".join([*rows, f"{path},,\n" if text is None else row(path, text.encode())]))
 
     def env(self) -> Environment:
         return discover(None, str(self.site))

@@ -6,16 +6,11 @@ import sys
 
 import pytest
 
-from tests.command import DDP, Site, done, environ, sitepatch
+from tests.command import DDP, done, environ, sitepatch
 
 pty = pytest.importorskip("pty")
 pytestmark = pytest.mark.once
 RUNNING = "processes that are running keep the code"
-
-
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7")
 
 
 def on_terminal(site, *words, columns=200):

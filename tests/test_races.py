@@ -55,11 +55,6 @@ with Folder.open(sys.argv[1]) as site, locked(site):
 """
 
 
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7")
-
-
 def texts(site):
     return [site.file(path).read_bytes() for path in FILES]
 

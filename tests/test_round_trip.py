@@ -12,11 +12,6 @@ from tests.test_ddp_helper import warnings
 CHANGED = {"mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}
 
 
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7")
-
-
 def changed(before, after):
     return {name for name in before if before[name] != after.get(name)}
 

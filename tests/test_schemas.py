@@ -52,7 +52,7 @@ def test_every_golden_file_is_as_the_schema_of_its_command_says():
 
 
 def test_a_report_of_which_little_is_known_is_as_the_schema_says():
-    line = b'sitepatch-ddp {"schema": 6, "parameters": {"devices": {"cpu": 1}}, "buffers": {"devices": {}}, "device_ids": null}'
+    line = b'sitepatch-ddp {"schema": 7, "parameters": {"cpu": 1}, "buffers": {}, "device_ids": null}'
     (run,) = find_runs([read_log("log", io.BytesIO(line))])
     shown = {**EVERY, "anyOf": [{"$ref": "#/$defs/run_shown"}]}
     found = jsonschema.Draft202012Validator(shown).iter_errors(json.loads(json.dumps(run_json(run))))

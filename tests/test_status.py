@@ -1,6 +1,5 @@
 """What has become of a patched file: each condition by the file, its receipt, and what RECORD and METADATA say now."""
 
-import base64
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ from patcher.store.lock import locked
 from patcher.store.receipt import encode_receipt, file_name
 from patcher.store.status import classify, damaged, read_installed
 from patcher.store.store import Store
+from tests.records import row
 
 FILE, HEX = "demo/sub/a.py", "0" * 64
 OLD = 1_600_000_000
@@ -38,8 +38,7 @@ def receipt(origin="recorded", distribution="de.mo", digest=HEX, path=FILE):
 def install(site, folder, recorded="", version=""):
     (site / folder).mkdir()
     if recorded:
-        digest = base64.urlsafe_b64encode(sha(recorded).digest()).rstrip(b"=").decode()
-        (site / folder / "RECORD").write_text(f"{FILE},sha256={digest},3\n")
+        (site / folder / "RECORD").write_text(row(FILE, recorded.encode()))
     if version:
         (site / folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: De.Mo\nversion: \t{version}\nVersion: 9\n")
 

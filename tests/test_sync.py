@@ -15,13 +15,9 @@ from tests.test_imports import loaded
 from tests.test_verify import Venv
 
 pytestmark = pytest.mark.once
+STAND_INS = ("mmengine-0.10.7", "torch-2.7.1-musa")
 
 UTILS = "mmengine/dist/utils.py"
-
-
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
 
 
 @pytest.fixture
@@ -103,7 +99,8 @@ def test_a_second_sync_writes_nothing_and_needs_no_syntax_tree(site):
         "patcher.verbs.sync", "patcher.project.request", "patcher.project.lockfile", "shlex",
         "patcher.hook", "patcher.hook.boot", "patcher.hook.installed",  # what a hook would undo
     }  # fmt: skip
-    assert f"{DDP}: nothing to do, it is applied already" in done(site("sync")).out
+    assert done(site("sync")).out == "2 patchsets: nothing to do, they are applied already\n"
+    assert f"{DDP}: nothing to do, it is applied already" in done(site("sync", "-v")).out
     assert site.tree() == between
 
 

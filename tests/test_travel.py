@@ -31,11 +31,6 @@ ENTRIES = [(0x01, 7, 0xFFFFFFFF), (0x02, 4, 1234), (0x04, 5, 0xFFFFFFFF), (0x10,
 ACL = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in ENTRIES)
 
 
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path, "mmengine-0.10.7")
-
-
 def refused(site, words, *texts, code=1, also=None):
     """The command is refused, says why, and nothing changed: in the directory, and in `also`, a directory beside it."""
 

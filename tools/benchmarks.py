@@ -12,8 +12,6 @@ third one is what a hook costs at each start of every interpreter that is here (
 from __future__ import annotations
 
 import argparse
-import base64
-import hashlib
 import os
 import shutil
 import statistics
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from patcher.verbs.demo import lay_out
+from tests.records import with_record, write_files
 from tools import scaling
 
 LIMITS = {
@@ -90,16 +89,8 @@ def patchset(folder: Path, name: str, package: str, text: str) -> None:
 
 def package(site: Path, name: str, files: int) -> None:
     """Write a package of so many modules; each defines `f`, which `MANY` changes."""
-    (site / name).mkdir(parents=True)
-    (site / name / "__init__.py").write_text("")
-    for number in range(files):
-        (site / name / f"m{number}.py").write_text("def f(a):\n    return old(a)\n\n\ndef old(a): return a\n")
-    info = site / f"{name}-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-    digest = {path: base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).rstrip(b"=").decode() for path in (site / name).iterdir()}
-    rows = [f"{name}/{path.name},sha256={digest[path]},{path.stat().st_size}" for path in sorted(digest)]
-    (info / "RECORD").write_text("\n".join([*rows, f"{info.name}/METADATA,,", f"{info.name}/RECORD,,", ""]))
+    files = {f"{name}/m{number}.py": "def f(a):\n    return old(a)\n\n\ndef old(a): return a\n" for number in range(files)}
+    write_files(site, with_record(name, "1", {f"{name}/__init__.py": "", **files}))
 
 
 def many(name: str, files: int) -> str:

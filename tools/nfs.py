@@ -25,6 +25,7 @@ from typing import Callable, NamedTuple
 
 from patcher.store.store import Store
 from tests.command import ROOT, done, environ, sitepatch, tree
+from tests.hooks import packed
 from tests.places import patchset, venv, wheel
 
 TOOLS = ("linux.uml", "rpc.nfsd", "rpc.mountd", "rpc.statd", "exportfs", "rpcbind", "mount.nfs", "modprobe", "ip", "unshare", "mkfs.ext4", "losetup")
@@ -202,8 +203,7 @@ def lay_out():
         (folder / "mine" / name / "p.spatch").write_text("Why.\n\n" + "".join(hunks))
     (folder / "pyproject.toml").write_text('[tool.sitepatch]\npatchsets = ["two", "kept"]\npatch-dir = "mine"\n')
     done(sitepatch("hook", "init", "hook", "kept", "--patch-dir", "mine", cwd=folder))
-    hook = done(sitepatch("hook", "wheel", "hook", cwd=folder)).out.split(" ")[0]
-    with zipfile.ZipFile(folder / hook) as archive:
+    with zipfile.ZipFile(packed(folder / "hook", folder / "dist")) as archive:
         archive.extractall(site)
     return str(python)
 

@@ -22,6 +22,7 @@ import zipfile
 from pathlib import Path
 from typing import Dict, List, Sequence
 
+from tests.hooks import packed
 from tests.index import wheel
 from tools.benchmarks import cpu_seconds, patchset
 
@@ -86,8 +87,7 @@ def hook(work: Path, count: int) -> List[Path]:
     text = "".join(f"--- {name}/m{number}.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n" for number in range(count))
     patchset(project / "patchsets", f"patch-{count}", name, f"Change them all.\n\n{text}")
     sitepatch(project, "hook", "init", "patches", f"patch-{count}")
-    sitepatch(project, "hook", "wheel", "patches", "--out", "dist")
-    return [target, *(project / "dist").glob("*.whl")]
+    return [target, packed(project / "patches", project / "dist")]
 
 
 def environments(work: Path, python: str, wheels: Dict[int, List[Path]], environ: Dict[str, str]) -> Dict[str, Path]:

@@ -1,4 +1,4 @@
-"""The range of a variant, widened or ended by what was proven."""
+"""The range of a variant, widened or ended by what was tried."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from patcher.model import Variant
 _CLAUSE = r"(>=|<=|>|<|===|==|!=|~=)\s*(\S+)"
 
 
-def widened(versions: str, proven: Sequence[str], failed: Sequence[str] = ()) -> str:
+def widened(versions: str, fitting: Sequence[str], failed: Sequence[str] = ()) -> str:
     """A range (PEP 440) with further releases; as it is written where it has all of them.
 
     A bound that excludes one is moved to it. Releases that are known to fail and would be included thereby get a `!=`.
 
     Args:
         versions: the range, "" for any release.
-        proven: versions for which the patchset is proven; of a vendor's build (`2.7.1+cu128`) the release counts.
-        failed: versions for which it is proven not to hold.
+        fitting: versions that the patchset fits; of a vendor's build (`2.7.1+cu128`) the release counts.
+        failed: versions that it does not fit.
     """
-    wanted = oldest_first({each.split("+")[0] for each in proven})
+    wanted = oldest_first({each.split("+")[0] for each in fitting})
     outside = [each for each in wanted if not accepts(versions, each)]
     if not outside:
         return versions
@@ -36,13 +36,13 @@ def widened(versions: str, proven: Sequence[str], failed: Sequence[str] = ()) ->
     return ",".join([made, *(f"!={each}" for each in oldest_first(excluded) if accepts(made, each))])
 
 
-def proven_range(versions: Iterable[str], failed: Sequence[str] = ()) -> str:
-    """The narrowest range (PEP 440) from the lowest to the highest proven release, as `widened` writes it.
+def fitting_range(versions: Iterable[str], failed: Sequence[str] = ()) -> str:
+    """The narrowest range (PEP 440) from the lowest to the highest release that it fits, as `widened` writes it.
 
     Args:
-        versions: the releases for which it is proven; one that says nothing (`patcher.installed.versions.says_nothing`) is
+        versions: the releases that it fits; one that says nothing (`patcher.installed.versions.says_nothing`) is
             passed over.
-        failed: releases for which it is proven not to hold: left out by name where they lie in between.
+        failed: releases that it does not fit: left out by name where they lie in between.
 
     Returns:
         `==X`, `>=LOWEST,<=HIGHEST`, or "" (any version) where no release says which one it is.

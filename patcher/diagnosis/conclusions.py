@@ -30,7 +30,7 @@ VENDORS = {  # what a vendor's package adds: the kind of device, and the backend
     "intel_extension_for_pytorch": ("xpu", "xccl"),
 }
 NO_DEVICE = ("cpu", "meta", "?")
-_IN_EVERY_TORCH = ("cuda", "xpu")  # a module of these means nothing until it is initialised
+_IN_EVERY_TORCH = ("cuda", "xpu", "mtia")  # a module of these means nothing until it is initialised
 DDP, NONE, OTHER = "DDP", "none", "other-wrapper"
 _FAMILIES = (("FullySharded", "fsdp"), ("FSDP", "fsdp"), ("DeepSpeed", "deepspeed"), ("ColossalAI", "colossalai"))
 _OF_COLOSSALAI = ("cuda", "npu")  # else it takes the CPU (0.4.9: accelerator/api.py)
@@ -284,7 +284,7 @@ _REFUSED = (
 )
 _UNMATERIALISED = (
     Message("some parameters have no values yet"),
-    Message("a meta device or a lazy module: materialise it first"),
+    Message("they are on the meta device: materialise them first"),
 )
 _UNTRAINABLE = Message("no parameter asks for a gradient"), Message("DDP refuses such a model")
 _UNKNOWN_IDS = Message("device_ids could not be worked out"), Message("LOCAL_RANK is not set: start the ranks by torchrun")
@@ -307,7 +307,7 @@ _GRAVER: Tuple[_Check, ...] = (
     ("buffers-elsewhere", None, _buffers_elsewhere),
 )
 _LESSER: Tuple[_Check, ...] = (
-    ("not-materialised", DDP, lambda row: _UNMATERIALISED if row.unmaterialised else None),
+    ("not-materialised", DDP, lambda row: _UNMATERIALISED if "meta" in device_names(row.parameters) else None),
     ("no-trainable-parameters", DDP, lambda row: _UNTRAINABLE if row.is_complete and row.trainable == 0 else None),
     ("device-ids-unknown", None, lambda row: None if row.knows_ids else _UNKNOWN_IDS),
     ("model-unreadable", None, lambda row: None if row.is_complete else _UNREADABLE),

@@ -23,10 +23,12 @@ _FEW = 64  # shapes of the lines of a block that are kept
 _AGAIN = 3  # lines after an error in which it may be told that it was tried again
 _KEPT = 1000  # how many cut lines, refusals, errors and ranks of a sighting are kept; all but these are counted
 _SHOWN = 300  # columns of a line that is shown
-_OWN = (  # with which a finding begins that `diagnose` has written
-    *(b"applicable  ", b"applied  ", b"advice  ", b"follows  ", b"absent  ", b"not known  ", b"not needed  "),
-    *(b"does not fit  ", b"failed  ", b"waited  ", b"late  "),
+_OWN = (  # the words with which a finding begins that `diagnose` has written
+    *("applicable", "applied", "upstream", "not needed", "absent", "does not fit", "unknown"),
+    *("advice", "follows", "not known", "failed", "waited", "late"),
+    *("可应用", "已应用", "上游已有", "不需要", "未安装", "不适用", "未知", "建议", "连带", "失败", "等待", "未到"),
 )
+_OWN_BEGINS = tuple(f"{word}  ".encode() for word in _OWN)
 
 
 class Refusal(NamedTuple):
@@ -204,7 +206,7 @@ class LogReader:
     def _read(self, line: Line) -> None:
         if OURS in line.text:
             self._read_reports(line.number, line.text)
-        self._is_own = line.text.startswith(_OWN) or (self._is_own and line.text[:1] == b" ")
+        self._is_own = line.text.startswith(_OWN_BEGINS) or (self._is_own and line.text[:1] == b" ")
         if self._is_own:
             return
         if not self._paragraph.goes_on(line):

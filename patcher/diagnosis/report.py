@@ -43,7 +43,6 @@ class Report(NamedTuple):
     before: Devices
     places: Tuple[Tuple[str, Tuple[str, ...]], ...]
     trainable: Optional[int]
-    unmaterialised: Optional[int]
     is_complete: bool
     device_ids: Optional[Tuple[str, ...]]
     knows_ids: bool
@@ -84,44 +83,52 @@ def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
 
 def read_report(line: int, facts: Dict[str, Any], log: str = "") -> Optional[Report]:
     """The record of the facts of a line of a log; None if they are not such as we can have printed."""
-    env = facts.get("env")
-    env = env if isinstance(env, dict) else {}
+    env = dict(_pairs(facts.get("env")))
     trains = facts.get("event") == "trains"  # by a patchset that lets a run go on: a few facts, `sequence` is not one of them
     if trains:
         idle = dict.fromkeys(_texts(facts.get("idle")), _number(env.get("LOCAL_RANK")) or 0)
-        facts = {**facts, "parameters": facts, "buffers": {"devices": {}}, "current": idle}
-    parameters, buffers, ids = _devices(facts.get("parameters")), _devices(facts.get("buffers")), facts.get("device_ids")
+        facts = {"parameters": facts.get("devices", ""), "buffers": {}, **facts, "current": idle}  # up to schema 6: devices
+    tensors = [facts.get(kind, "") for kind in ("parameters", "buffers")]  # null: they could not be listed
+    parameters, buffers, ids = _devices(tensors[0]), _devices(tensors[1]), facts.get("device_ids")
     ids = None if ids == "?" else [ids] if isinstance(ids, int) else ids  # FSDP has one device_id
     if parameters is None or buffers is None or not isinstance(ids, (list, type(None))):
         return None
-    time, world_size, wrapper = facts.get("time"), _number(facts.get("world_size")), _text(facts.get("wrapper"))
-    texts = ("host", "run", "site", "model", "ids_from", "mmengine", "torch", "deepspeed", "get_device")
+    time, wrapper = facts.get("time"), _text(facts.get("wrapper"))
+    texts = ("host", "site", "model", "ids_from", "mmengine", "torch", "deepspeed", "get_device")
     same: Dict[str, Any] = {name: _text(facts.get(name)) for name in texts}
-    same.update((name, _number(facts.get(name))) for name in ("rank", "pid", "sequence", "trainable", "unmaterialised"))
+    same.update((name, _number(facts.get(name))) for name in ("pid", "sequence", "trainable"))
+    ranks = {name: _number(facts.get(name)) for name in ("rank", "world_size")}
+    same.update((name, _number(env.get(name.upper())) if number is None else number) for name, number in ranks.items())
     return Report(
         log=log,
         line=line,
         **same,
         local_rank=_number(env.get("LOCAL_RANK")),
-        world_size=_number(env.get("WORLD_SIZE")) if world_size is None else world_size,
+        run=_text(facts.get("run")) or _text(env.get("MASTER_PORT")),
         time=float(time) if isinstance(time, (int, float)) and 0 <= time < 1e11 else None,  # no NaN: runs are sorted by it
         wrapper=wrapper,
         is_ddp=trains or any(base.endswith("DistributedDataParallel") for base in (wrapper, *_texts(facts.get("bases")))),
         parameters=parameters,
         buffers=buffers,
-        before=_devices({"devices": facts.get("before")}) or (),
+        before=_devices(facts.get("before")) or (),
         places=tuple((device, _texts(names)) for device, names in _pairs(facts.get("places"))),
-        is_complete=not any(facts[kind].get("complete") is False for kind in ("parameters", "buffers")),
+        is_complete=all(counts is not None and counts.get("complete") is not False for counts in tensors),
         device_ids=None if ids is None else _texts(ids),
         knows_ids=facts.get("device_ids") != "?",
         patchsets=_texts(facts.get("patchsets")),
         current=tuple((kind, _number(index)) for kind, index in _pairs(facts.get("current"))),
-        visible=tuple((name, _text(value)) for name, value in _pairs(facts.get("visible"))),
+        visible=tuple(
+            (name, _text(value))
+            for name, value in (*env.items(), *_pairs(facts.get("visible")))
+            if name.endswith("_VISIBLE_DEVICES")
+        ),
     )
 
 
 def _devices(counts: object) -> Optional[Devices]:
-    devices = counts.get("devices") if isinstance(counts, dict) else None
+    """How many tensors are on which device: nothing where they could not be listed, None where it is no such table."""
+    counts = {} if counts is None else counts
+    devices = counts.get("devices", counts) if isinstance(counts, dict) else None  # up to schema 6 beside other facts of them
     if not isinstance(devices, dict):
         return None
     numbers = [(_text(device), number) for device, count in devices.items() if (number := _number(count)) is not None]

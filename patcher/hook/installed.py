@@ -1,10 +1,9 @@
-"""The hooks in an environment: where they lie, which patchsets each keeps applied, and how one is removed."""
+"""The hooks in an environment: where they lie, and which patchsets each keeps applied."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import FormatError, SitepatchError, StoreError
@@ -117,26 +116,3 @@ def loaded_hooks(env: Environment) -> Tuple[List[Hook], Dict[str, StoreError]]:
         except StoreError as error:
             damaged[folder] = error
     return hooks, damaged
-
-
-def remove_hook_files(folder: str) -> None:
-    """Remove all files of a hook; the files that it has patched stay as they are.
-
-    Raises:
-        SitepatchError: a file cannot be removed.
-    """
-    import shutil  # not for who looks only
-
-    site, stem = Path(folder).parent, Path(folder).name[1:]
-    try:
-        for path in (site / f"{stem}.pth", site / f"{stem}.start"):  # first, so that no further start of Python uses the rest
-            if path.exists():
-                path.unlink()
-        for info in sorted(site.glob(f"{stem}-*.dist-info")):
-            shutil.rmtree(info)
-        shutil.rmtree(folder)
-    except OSError as error:
-        hint = Message("run this as the owner of that directory")
-        raise SitepatchError(
-            Message("{hook_name} could not be removed: {error}", hook_name=hook_name(folder), error=error), hint
-        ) from error

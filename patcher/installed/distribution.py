@@ -9,13 +9,13 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import SitepatchError
-from patcher.installed.record import count_patched, count_recorded, lists
+from patcher.installed.record import as_recorded, count_patched, lists
 from patcher.message import Message
 from patcher.model import Located
 from patcher.system.reading import read_file
 from patcher.text.listed import listed, normalized, untagged
 
-_LITERAL = re.compile(r"""^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""", re.MULTILINE)
+_LITERAL = r"""(?m)^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1"""
 
 
 class Owner(NamedTuple):
@@ -51,14 +51,14 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     near = [name for name in names if normalized(name).startswith(normalized(package))] if plain else names
     rows = plain or [f"{package}/"]  # of a namespace package any row counts
     owners = [site / name for name in near if lists(site / name, rows)]
-    samples = [*plain, f"{package}/version.py", f"{package}/_version.py", *files]
-    if not owners or (len(owners) == 1 and count_recorded(owners[0], samples)[1]):  # one of any name may have overwritten it
+    samples = [*files, *plain, f"{package}/version.py", f"{package}/_version.py"]
+    if not owners or (len(owners) == 1 and not all(as_recorded(owners[0], samples))):  # another one may have overwritten it
         owners += [site / name for name in names if name not in near and lists(site / name, rows)]
     if not owners:
         return _unrecorded(site, package, names)
     parts = [path for path in owners if len(owners) > 1 and lists(path, files)]
     owners = parts or owners
-    scores = {path: count_recorded(path, samples)[0] if len(owners) > 1 else 0 for path in owners}
+    scores = {path: sum(as_recorded(path, samples)) if len(owners) > 1 else 0 for path in owners}
     best = [path for path in owners if scores[path] == max(scores.values())]
     if len(best) > 1:
         kept = {path: count_patched(path, samples) for path in best}
@@ -156,7 +156,7 @@ def _unrecorded(site: Path, package: str, dist_infos: Sequence[str]) -> Owner:
         if version:
             return Owner(name or package, version, folder, note=note)
     for file in (site / package / "__init__.py", site / package / "version.py", site / f"{package}.py"):
-        literal = _LITERAL.search(_text(file))
+        literal = re.search(_LITERAL, _text(file))
         if literal:
             return Owner(package, literal.group(2), "", note=note)
     return Owner(package, "", "", note=Message("{note}; nothing tells its version", note=note))

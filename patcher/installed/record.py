@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import lru_cache
 from hashlib import sha256
@@ -82,7 +83,7 @@ def hashes_recorded(site: str, paths: Collection[str]) -> Dict[str, Set[str]]:
 
 
 def _dist_infos(site: str) -> List[Path]:
-    return sorted(Path(site).glob("*.dist-info"))
+    return [Path(site, name) for name in sorted(os.listdir(site)) if name.endswith(".dist-info")]  # noqa: PTH208 - ten times as quick
 
 
 def _after(record: bytes, path: str, end: bytes) -> Optional[int]:
@@ -122,14 +123,13 @@ def lists(folder: Path, rows: Sequence[str]) -> bool:
     return any(_after(record, row, b"" if row.endswith("/") else b",") is not None for row in rows)
 
 
-def count_recorded(folder: Path, files: Sequence[str]) -> Tuple[int, int]:
-    """How many of `files` have on disk the hash that RECORD has, and how many another one."""
-    record, counts = _record(folder), [0, 0]
+def as_recorded(folder: Path, files: Sequence[str]) -> Iterator[bool]:
+    """For each of `files` that is there and has a hash in RECORD: whether it has that one."""
+    record = _record(folder)
     for path in dict.fromkeys(files):
         recorded, file = recorded_in(record, path), folder.parent / path
         if recorded is not None and file.is_file():
-            counts[sha256(read_file(file)).hexdigest() != recorded] += 1
-    return counts[0], counts[1]
+            yield sha256(read_file(file)).hexdigest() == recorded
 
 
 def count_patched(folder: Path, files: Sequence[str]) -> int:

@@ -78,7 +78,7 @@ class _Reader(Reader):
 
     def __init__(self, folder: Path, texts: Optional[Mapping[str, str]] = None) -> None:
         super().__init__(folder / MANIFEST)
-        self.folder = folder
+        self.folder, self.real = folder, os.path.realpath(folder)
         self.texts = texts
 
     def text(self, name: str) -> str:
@@ -272,7 +272,6 @@ def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
     good = name.endswith(suffix) and "\\" not in name and name.isprintable() and len(name) < 256
     good = good and not {"", ".", ".."} & set(parts)
     if good:
-        top, path = os.path.realpath(reader.folder), os.path.realpath(reader.folder / name)
-        good = os.path.commonpath([top, path]) == top
+        good = os.path.realpath(reader.folder / name).startswith(f"{reader.real}/")
     reader.check(where, name, good, Message('the relative path of a {suffix} file inside the folder, with "/"', suffix=suffix))
     return good

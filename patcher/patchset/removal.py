@@ -8,7 +8,7 @@ from typing import Tuple
 from patcher.installed.versions import accepts, is_range, is_version
 from patcher.model import Patchset
 
-_PATCH = re.compile(r"upstream ([a-z0-9][a-z0-9-]*)/([A-Za-z0-9][A-Za-z0-9_-]*): .*", re.DOTALL)
+_PATCH = re.compile(r"upstream ([a-z0-9][a-z0-9-]*-upstream)(?:/([A-Za-z0-9][A-Za-z0-9_-]*))?: .*", re.DOTALL)
 _RELEASE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*([<>=!~][^:]*)(?::.*)?", re.DOTALL)
 
 
@@ -19,12 +19,12 @@ def when_upstream(patchset: Patchset) -> bool:
 
 
 def upstream_patch(patchset: Patchset) -> Tuple[str, str]:
-    """The series of `fixtures/upstream` and its patch with which a patchset can go; ("", "") where `remove_when` names none.
+    """The series of `fixtures/upstream` and its patch, "" for all, with which a patchset can go; ("", "") where there is none.
 
     For a patchset that inserts helpers of its own: no release will have those, so its hunks never answer *upstream*.
     """
     named = _PATCH.fullmatch(patchset.provenance.get("remove_when", ""))
-    return (named.group(1), named.group(2)) if named else ("", "")
+    return (named.group(1), named.group(2) or "") if named else ("", "")
 
 
 def when_released(patchset: Patchset) -> str:

@@ -73,7 +73,10 @@ def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileSt
         for assignment in assignments_of(env, requested, answers, notes):
             key = (assignment.located.site, assignment.path)
             assignments[key] = (*assignments.get(key, ()), assignment)
-    receipts = {site: Store(site).receipts() for site in {site for site, _ in assignments}}
+    receipts: Dict[str, Dict[str, Receipt]] = {}
+    for site in {site for site, _ in assignments}:
+        known = {item.receipt.path: item.receipt for item in items or () if item.site == site}
+        receipts[site] = Store(site).receipts() if items is None else known
     files = {}
     for (site, path), (assignment, *_) in sorted(assignments.items()):
         read = read_added if assignment.adds else read_target

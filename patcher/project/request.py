@@ -172,7 +172,7 @@ def read_project(path: Path) -> Optional[Project]:
     if table is None:
         return None
     reader = Reader(path)
-    fields = reader.read(table, _TABLE, "tool.sitepatch")
+    fields = reader.read(table, _TABLE, ("tool.sitepatch",))
     entries: List[ProjectEntry] = []
     for index, words in enumerate(fields.get("patchsets", ())):
         try:

@@ -63,10 +63,9 @@ def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
         SitepatchError: naming what others may write to.
     """
     folders = folders_by_name(named_places(patch_dirs, os.getcwd()))  # entry points and built-in ones come later
-    places = [place for name in dict.fromkeys(names) for place in folders.get(name, ())[:1]]
-    problems = [problem for folder, source in places for problem in others_change(folder, source)]
+    problems = others_change([place for name in dict.fromkeys(names) for place in folders.get(name, ())[:1]])
     if problems:
-        raise SitepatchError(joined("\n", dict.fromkeys(problems)), OTHERS_HINT)
+        raise SitepatchError(joined("\n", problems), OTHERS_HINT)
 
 
 OTHERS_HINT = Message(
@@ -75,10 +74,10 @@ OTHERS_HINT = Message(
 )
 
 
-def others_change(folder: str, source: PatchsetSource) -> List[str]:
-    """How other users could change a patchset, which is code; nothing for one built in or installed, beside other code."""
-    named = source == LOCAL or source.kind == PATCH_DIR
-    return others_may_write(os.path.abspath(folder), inside=True) if named else []
+def others_change(places: Iterable[Tuple[str, PatchsetSource]]) -> List[str]:
+    """How other users could change patchsets, which are code; nothing for those built in or installed, beside other code."""
+    named = [folder for folder, source in places if source == LOCAL or source.kind == PATCH_DIR]
+    return others_may_write(*map(os.path.abspath, named), inside=True)
 
 
 def choose_trusted(names: Texts, texts: Texts, patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:

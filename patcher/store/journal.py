@@ -89,7 +89,7 @@ def staged(path: str) -> str:
 def write_journal(home: Folder, phase: str, entries: Sequence[JournalEntry], named: Sequence[str] = ()) -> None:
     """Put the journal on the disk in one atomic step; with phase COMMITTING this is the commit point."""
     files = [entry._asdict() for entry in entries]
-    home.put(JOURNAL, encode_fields({"phase": phase, "files": files, "named": list(named)}))
+    home.put(JOURNAL, encode_fields({"phase": phase, "files": files, "named": list(named)}, indent=None))
     home.sync()
 
 

@@ -93,12 +93,15 @@ def step_of(fields: Mapping[str, Any]) -> Step:
     return Step(**{**fields, "splices": splices, "places": tuple(fields["places"]), "states": tuple(fields["states"])})
 
 
-def encode_fields(fields: Mapping[str, Any]) -> bytes:
-    """Return `fields` as the JSON text that `decode_fields` reads, the same text for the same fields."""
+def encode_fields(fields: Mapping[str, Any], indent: Optional[int] = 1) -> bytes:
+    """Return `fields` as the JSON text that `decode_fields` reads, the same text for the same fields.
+
+    Without `indent` it is on one line, which Python writes ten times as quickly.
+    """
     import json
 
     record = {**fields, "format": RECEIPT_FORMAT, "sitepatch": __version__}
-    return json.dumps(record, indent=1, sort_keys=True).encode() + b"\n"
+    return json.dumps(record, indent=indent, sort_keys=True).encode() + b"\n"
 
 
 def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import time
 from contextlib import ExitStack, contextmanager, suppress
@@ -151,7 +150,9 @@ def remove_entry(entry: CacheEntry) -> bool:
             return False
         stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(entry.path.parent)))
         entry.path.rename(stage / "old")  # at once: no process finds half of it
-        shutil.rmtree(stage)
+        from shutil import rmtree  # few commands remove anything here
+
+        rmtree(stage)
         if entry.kind == RELEASE:
             with suppress(OSError):  # there are other versions
                 entry.path.parent.rmdir()

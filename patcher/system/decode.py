@@ -1,7 +1,7 @@
 """Decoded TOML or JSON that somebody else wrote -> values of known kinds; whatever is wrong is named by the path to its field.
 
-A kind is `Table`, `Values`, `Items` or a function: it takes a value and returns what was expected instead, in the words of a
-message, or "" where the value is of that kind.
+A kind is a `Container` (`Table`, `Values`, `Items`) or a function: it takes a value and returns what was expected instead, in
+the words of a message, or "" where the value is of that kind.
 """
 
 from __future__ import annotations
@@ -17,30 +17,72 @@ _MOST = 20  # problems that are reported
 _WIDEST = 60  # columns of a value that is shown
 _TABLE = Message("a table")
 _MISSING, _WRONG = object(), object()
+_HEX = frozenset("0123456789abcdef")
 
 
-class Table:
+class Container:
+    """A kind of values that have others inside: those of the type `of`, and what a message calls them."""
+
+    of: type = dict
+    expected: str = _TABLE
+
+    def items(self, reader: Reader, value: Any, path: Path) -> Any:
+        """The items of such a value that are of their kinds; _WRONG where that leaves none of use."""
+        raise NotImplementedError
+
+
+class Table(Container):
     """A table (an object of JSON) with these keys; with `other_keys`, unknown ones are left out instead of refused."""
 
     def __init__(self, keys: Mapping[str, Kind], optional: Collection[str] = (), *, other_keys: bool = False) -> None:
         self.keys, self.optional, self.other_keys = keys, optional, other_keys
+        self._required = [key for key in keys if key not in optional]
+
+    def items(self, reader: Reader, value: Any, path: Path) -> Dict[str, Any]:
+        """The items of a table that are of their kinds."""
+        keys, right = self.keys, {}
+        if not self.other_keys:
+            for key in value.keys() - keys.keys() and [key for key in value if key not in keys]:
+                near = suggest(key, keys) if len(reader.problems) < _MOST else ""
+                expected = Message("one of {keys}{near}", keys=", ".join(keys), near=near)
+                reader.wrong(_where((*path, key)), Message("an unknown key"), expected)
+        for key in self._required:
+            if key not in value:
+                reader.wrong(_where((*path, key)), Message("nothing"), _expected(keys[key], _MISSING))
+        for key, item in value.items():
+            if key in keys:
+                right[key] = reader.read(item, keys[key], (*path, key))
+        return _right(right)
 
 
-class Values:
+class Values(Container):
     """A table with any keys, the values of one kind."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
 
+    def items(self, reader: Reader, value: Any, path: Path) -> Dict[str, Any]:
+        """The items of a table that are of the kind."""
+        return _right({key: reader.read(item, self.kind, (*path, key)) for key, item in value.items()})
 
-class Items:
+
+class Items(Container):
     """A list of values of one kind, and what a message calls it."""
+
+    of = list
 
     def __init__(self, kind: Kind, expected: str = Message("a list")) -> None:
         self.kind, self.expected = kind, expected
 
+    def items(self, reader: Reader, value: Any, path: Path) -> Any:
+        """The list if each of its items is of the kind, else _WRONG."""
+        items = [reader.read(item, self.kind, (*path, index)) for index, item in enumerate(value)]
+        return _WRONG if _WRONG in items else items
 
-Kind = Union[Callable[[object], str], Table, Values, Items]
+
+Kind = Union[Callable[[object], str], Container]
+Path = Tuple[Union[str, int], ...]
+"""The keys and indices that lead to a value."""
 
 
 def anything(value: object) -> str:
@@ -94,7 +136,7 @@ def sha256_hex(value: object) -> str:
 
 def is_sha256(value: str) -> bool:
     """Whether a text is a sha256 in lower-case hex."""
-    return len(value) == 64 and set(value) <= set("0123456789abcdef")
+    return len(value) == 64 and _HEX.issuperset(value)
 
 
 class Reader:
@@ -127,7 +169,7 @@ class Reader:
         remainder = [SitepatchError.at(Location(str(self.origin)), "and {left} more", left=left)] if left > 0 else []
         return [*self.problems[:_MOST], *remainder]
 
-    def read(self, value: object, kind: Kind, *path: Union[str, int]) -> Any:
+    def read(self, value: object, kind: Kind, path: Path = ()) -> Any:
         """The value if it is of that kind, of a table its items that are ({} where it is none); the rest becomes problems.
 
         Args:
@@ -135,46 +177,25 @@ class Reader:
             kind: what it must be.
             path: the keys and indices that lead to it, for messages.
         """
-        if isinstance(kind, Table) and isinstance(value, dict):
-            return self._table(value, kind, path)
-        if isinstance(kind, Values) and isinstance(value, dict):
-            return _right({key: self.read(item, kind.kind, *path, key) for key, item in value.items()})
-        if isinstance(kind, Items) and isinstance(value, list):
-            items = [self.read(item, kind.kind, *path, index) for index, item in enumerate(value)]
-            return _WRONG if any(item is _WRONG for item in items) else items
+        if isinstance(kind, Container) and isinstance(value, kind.of):
+            return kind.items(self, value, path)
         expected = _expected(kind, value)
         if expected:
             self.wrong(_where(path), shown_value(value), expected)
         return value if not expected else {} if expected == _TABLE else _WRONG
 
-    def _table(self, value: Mapping[str, object], kind: Table, path: Tuple[Union[str, int], ...]) -> Dict[str, Any]:
-        for key in value:
-            if key not in kind.keys and not kind.other_keys:
-                near = suggest(key, kind.keys) if len(self.problems) < _MOST else ""
-                self.wrong(
-                    _where((*path, key)),
-                    Message("an unknown key"),
-                    Message("one of {keys}{near}", keys=", ".join(kind.keys), near=near),
-                )
-        for key, key_kind in kind.keys.items():
-            if key not in value and key not in kind.optional:
-                self.wrong(_where((*path, key)), Message("nothing"), _expected(key_kind, _MISSING))
-        return _right({key: self.read(item, kind.keys[key], *path, key) for key, item in value.items() if key in kind.keys})
+
+def _right(items: Dict[str, Any]) -> Dict[str, Any]:
+    return {key: item for key, item in items.items() if item is not _WRONG} if _WRONG in items.values() else items
 
 
-def _where(path: Tuple[Union[str, int], ...]) -> str:
+def _where(path: Path) -> str:
     dotted = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return dotted[dotted.startswith(".") :]
 
 
 def _expected(kind: Kind, value: object) -> str:
-    if isinstance(kind, (Table, Values)):
-        return _TABLE
-    return kind.expected if isinstance(kind, Items) else kind(value)
-
-
-def _right(items: Dict[str, Any]) -> Dict[str, Any]:
-    return {key: item for key, item in items.items() if item is not _WRONG}
+    return kind.expected if isinstance(kind, Container) else kind(value)
 
 
 def shown_value(value: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Iterator, List, Set
+from typing import Iterable, Iterator, List, Set
 
 from patcher.errors import StoreError
 from patcher.message import Message, joined
@@ -20,21 +20,22 @@ def trusted_users() -> Set[int]:
     return {0, os.geteuid(), *([int(sudo)] if sudo.isdigit() and not os.geteuid() else [])}
 
 
-def others_may_write(path: str, *, inside: bool = False) -> List[str]:
-    """Return why others may change what is at `path`, each text once; [] where nobody else can.
+def others_may_write(*paths: str, inside: bool = False) -> List[str]:
+    """Return why others may change what is at `paths`, each text once; [] where nobody else can.
 
     Every directory and every link that leads there counts. In a directory like /tmp nobody may rename what belongs to others,
-    so above `path` such a one does no harm.
+    so above a path such a one does no harm.
 
     Args:
-        path: of a file or a directory; what is not there is left out.
-        inside: look at everything below it too.
+        paths: of files or directories; what is not there is left out.
+        inside: look at everything below them too.
     """
     users = trusted_users()
-    problems = [problem for place in _above(path) for problem in _problem(place, users, sticky=True)]
-    below = [os.path.join(folder, name) for folder, *names in os.walk(path) if inside for kind in names for name in kind]
-    for place in (path, *sorted(below)):
-        for spelling in (place, os.path.realpath(place)):
+    problems = [problem for place in _above(paths) for problem in _problem(place, users, sticky=True)]
+    walked = [found for path in paths if inside for found in os.walk(path)]
+    below = [os.path.join(folder, name) for folder, *names in walked for kind in names for name in kind]
+    for place in (*paths, *sorted(below)):
+        for spelling in dict.fromkeys((place, os.path.realpath(place))):
             problems += _problem(spelling, users)
     return list(dict.fromkeys(problems))
 
@@ -46,11 +47,11 @@ def refuse_shared(path: str, hint: str, *, inside: bool = False) -> None:
         raise StoreError(joined("\n", problems), hint)
 
 
-def _above(path: str) -> List[str]:
-    """Every directory and link that leads to a path, as it is written and as each link leads, from the top."""
-    start = os.path.abspath(path)
+def _above(paths: Iterable[str]) -> List[str]:
+    """Every directory and link that leads to one of the paths, as it is written and as each link leads, from the top."""
+    starts = list(map(os.path.abspath, paths))
     places: Set[str] = set()
-    waiting = [start]
+    waiting = list(starts)
     while waiting:
         place = waiting.pop()
         if place not in places:
@@ -58,7 +59,7 @@ def _above(path: str) -> List[str]:
             waiting.append(os.path.dirname(place))
             if os.path.islink(place):  # one step of it: a link in a directory of others may be in the middle
                 waiting.append(os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(place)), os.readlink(place))))
-    return sorted(places - {start})
+    return sorted(places.difference(starts))
 
 
 def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[str]:

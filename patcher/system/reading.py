@@ -83,11 +83,15 @@ def open_file(name: str, dir_fd: Optional[int] = None, path: str = "") -> int:
 
 def read_open(fd: int, path: str, limit: int = FILE) -> bytes:
     """Return the bytes of an open file and close it; SitepatchError with its `path` if they are more than `limit`."""
-    with os.fdopen(fd, "rb") as file:
-        size = os.fstat(fd).st_size
-        data = file.read(size + 1) if size <= limit else b""  # Python sets aside as much memory as it is asked to read
-        if len(data) > size:
-            data += file.read(limit - size)  # it grew, or is one of /proc, whose size is 0
+    try:
+        size, data = os.fstat(fd).st_size, b""
+        piece = os.read(fd, size + 1) if size <= limit else b""  # Python sets aside as much memory as it is asked to read
+        while piece and len(data) <= limit:
+            data += piece
+            # nothing, but where it grew or is one of /proc, whose size is 0
+            piece = os.read(fd, min(limit + 1 - len(data), 1 << 16))
+    finally:
+        os.close(fd)
     check_size(path, max(size, len(data)), limit)
     return data
 

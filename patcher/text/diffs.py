@@ -32,6 +32,11 @@ class FileDiff(NamedTuple):
     new: bytes
     release: str = ""
 
+    @property
+    def lines(self) -> Tuple[bytes, ...]:
+        """What `text` shows, wherever in a file it stands: its lines without the paths and the numbers."""
+        return tuple(line for line in self.text.split(b"\n")[2:] if not line.startswith(b"@@"))
+
 
 def diff_texts(site: str, path: str, before: Optional[bytes], after: bytes, patchsets: Iterable[str] = ()) -> FileDiff:
     """The difference between two texts of a file; `text` is b"" where they are the same.

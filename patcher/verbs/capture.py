@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -26,7 +25,7 @@ from patcher.planner.survey import make_plan
 from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
-from patcher.text.diffs import diff_texts
+from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import Texts, listed, one_or_more, shortened
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
 from patcher.verbs.console import Console
@@ -41,6 +40,7 @@ from patcher.verbs.drafts import (
     release_rows,
     show_how_to_apply,
     show_hunks,
+    show_unlike,
     show_written,
 )
 from patcher.verbs.options import common_options, patient, verify_option
@@ -192,6 +192,7 @@ def _drafted(
         folder,
         lambda targets: patchset_files(head, draft, targets),
         list(kept.packages),
+        _diffs(kept.files),
         [(release, {}) for release in releases],
     )
     return outcome._replace(releases=proof.releases), proof.texts
@@ -202,6 +203,7 @@ def _revised(
 ) -> Tuple[CaptureOutcome, Dict[str, str]]:
     """The outcome with the new hunks and what becomes of further releases; and the texts that change, {} for none."""
     from patcher.verbs.releases.against import try_release  # with the engine
+    from patcher.verbs.releases.outcome import compared
 
     edits = [edited for edited in outcome.files if edited.before.data != edited.file.data]
     draft, gone, texts = old.revision(edits, [release.texts for release in releases])
@@ -213,7 +215,9 @@ def _revised(
     loose = load_patchset(old.folder, old.requested.patchset.source, {**old.files, **texts})
     loose = loose._replace(variants=tuple(variant._replace(versions="") for variant in loose.variants))
     requested = Requested(loose, old.requested.options)
-    return outcome._replace(releases=tuple(try_release(requested, release.located) for release in releases)), texts
+    home = _diffs(outcome.files)
+    tried = tuple(compared(try_release(requested, release.located), home) for release in releases)
+    return outcome._replace(releases=tried), texts
 
 
 def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
@@ -277,6 +281,11 @@ def adopt(captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT
         return Outcome(place._replace(patch_dirs=dirs), env, plan, (name,), (requested,))
 
     return carry_out(look, env, settings, events)
+
+
+def _diffs(files: Sequence[EditedFile]) -> List[FileDiff]:
+    """What was edited."""
+    return [diff_texts(edited.file.site, *edited.edit) for edited in files]
 
 
 def _hand_edits(files: Sequence[EditedFile]) -> HandEdits:
@@ -386,18 +395,18 @@ def report_copies(console: Console, outcome: CaptureOutcome, *, explain: bool) -
 
 def _agreed(console: Console) -> bool:
     """Ask on a terminal whether the patchset is to take the place of the edit."""
-    if console.as_json or console.quiet or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    return console.confirm(Message("put the files back and apply the patchset in the place of the edit?"))
+    question = Message("put the files back and apply the patchset in the place of the edit?")
+    return console.asks and console.confirm(question)
 
 
 def _show(console: Console, outcome: CaptureOutcome, *, explain: bool) -> None:
     """The diff of each file, the hunks that were made of it, what they do not give back, and where the patchset is."""
     draft, folder = outcome.draft, outcome.folder
     console.notes(outcome.notes)
-    show_diffs(console, [diff_texts(edited.file.site, *edited.edit) for edited in outcome.files])
+    show_diffs(console, _diffs(outcome.files))
     show_hunks(console, draft, explain=explain)
     console.rows([*left_rows(draft), *release_rows(outcome.releases), *answer_rows(outcome.plan.failed)])
+    show_unlike(console, outcome.releases)
     if folder is None:
         is_partial = not draft.complete and any(file.hunks for file in draft.files)
         advice = Message("; --partial makes one of the rest") if is_partial else ""

@@ -95,7 +95,6 @@ def _write(run: Transaction, outcome: Outcome, settings: Optional[VerifySettings
     changed = outcome.changed
     if outcome.plan.failed or not changed:
         return outcome
-    _check_writable(changed)
     applied = {step.patchset for file in changed for step in file.steps}
     outcome = outcome._replace(patchsets=tuple(filter(applied.__contains__, outcome.patchsets)) or outcome.patchsets)
     outcome = outcome._replace(verified=_verified(outcome, settings) if settings else None)

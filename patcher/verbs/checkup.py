@@ -412,7 +412,7 @@ def _sources(case: Examination) -> Found:
         yield PROBLEM, error.brief, error.hint
     import_module("patcher.engine.syntax")  # raises SitepatchError, which says what to install, where libcst is broken
     for places in patchset_folders(case.patch_dirs, Path.cwd()).values():
-        for message in others_change(*places[0]):
+        for message in others_change(places[:1]):
             yield PROBLEM, message, OTHERS_HINT
 
 

@@ -195,6 +195,11 @@ class Console(Events):
         """Ask on the terminal."""
         return click.confirm(translated(question), err=True)
 
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is there who can be asked."""
+        return not (self.as_json or self.quiet) and sys.stdin.isatty() and sys.stdout.isatty()
+
     def file(self, path: str, data: bytes) -> None:
         """Write a file that the user has named, and a note of it."""
         from patcher.system.output import write_output

@@ -6,7 +6,7 @@ import os
 import shlex
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import click
 
@@ -15,11 +15,12 @@ from patcher.author.folder import PATCHSETS
 from patcher.errors import SitepatchError
 from patcher.message import Message
 from patcher.model import Patchset
-from patcher.text.listed import count
+from patcher.text.listed import count, listed
 from patcher.text.terminal import join_styled
 from patcher.verbs.console import Console
+from patcher.verbs.differences import show_parts
 from patcher.verbs.list import release_ranges
-from patcher.verbs.releases.outcome import ReleaseOutcome
+from patcher.verbs.releases.outcome import APPLICABLE, ReleaseOutcome
 from patcher.verbs.styles import Row, color_diff, style
 
 
@@ -146,15 +147,29 @@ def left_json(draft: Draft) -> List[Dict[str, Any]]:
 
 def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:
     """A row for each further release."""
-    return [
-        Row(outcome.word, (f"{outcome.distribution} {outcome.version}",), (outcome.problem,) if outcome.problem else ())
-        for outcome in releases
-    ]
+    rows = []
+    for outcome in releases:
+        proof = [Message("proven") if outcome.proven else Message("fits")] if outcome.word == APPLICABLE else []
+        details = (outcome.problem,) if outcome.problem else ()
+        rows.append(Row(outcome.word, (f"{outcome.distribution} {outcome.version}", *proof), details))
+    return rows
+
+
+def show_unlike(console: Console, releases: Sequence[ReleaseOutcome]) -> None:
+    """On a terminal what is made of releases whose code differs from that of the home release, each such diff once."""
+    groups: Dict[Tuple[Tuple[bytes, ...], ...], List[ReleaseOutcome]] = {}
+    for outcome in releases if not (console.plain or console.quiet) else ():
+        groups.setdefault(tuple(diff.lines for diff in outcome.unlike), []).append(outcome)
+    for group in filter(lambda group: group[0].unlike, groups.values()):
+        names = listed([f"{outcome.distribution} {outcome.version}" for outcome in group])
+        show_parts(console, [(Message("in {names}, whose code differs", names=names), group[0].unlike)])
 
 
 def release_json(outcome: ReleaseOutcome) -> Dict[str, Any]:
-    """What came of a further release."""
-    return {**attributes(outcome, "distribution", "version"), "state": outcome.word, "problem": outcome.problem}
+    """What came of a further release; `diff` is what reads otherwise than in the home release."""
+    diff = b"".join(diff.text for diff in outcome.unlike)
+    result = {"state": outcome.word, "proven": outcome.proven, "diff": diff, "problem": outcome.problem}
+    return {**attributes(outcome, "distribution", "version"), **result}
 
 
 def show_written(console: Console, word: str, summary: str, patchset: Patchset) -> None:

@@ -1,19 +1,18 @@
-"""`hook`: the directory and the wheel of a hook, and the hooks that are installed in an environment."""
+"""`hook`: the directory of a hook, and the hooks that are installed in an environment."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import click
 
-from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.errors import StoreError, UsageError
 from patcher.hook.boot import MODES, recorded_problems
-from patcher.hook.installed import PATCHSETS, Hook, hook_folders, hook_name, load_hook, remove_hook_files
+from patcher.hook.installed import PATCHSETS, Hook, hook_folders, load_hook
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.patchset.toml import lookup, read_toml
@@ -23,9 +22,7 @@ from patcher.text.listed import listed, suggest
 from patcher.verbs.commands import Group
 from patcher.verbs.console import Console, requirement
 from patcher.verbs.keep import keep
-from patcher.verbs.options import common_options, complete_names, patient, settings_option
-from patcher.verbs.place import Place
-from patcher.verbs.restore import report_restored
+from patcher.verbs.options import common_options, complete_names, settings_option
 from patcher.verbs.styles import Row
 
 
@@ -149,27 +146,6 @@ def _own_source() -> str:
     return f"sitepatch @ {url}" if url else ""
 
 
-def make_wheel(folder: Path, out: Path) -> Tuple[Path, str]:
-    """Make the wheel of a hook's directory in the directory `out`; returns its path and its sha256 (hex).
-
-    Raises:
-        SitepatchError: it is no directory of a hook, or was changed.
-        OSError: the wheel cannot be written.
-    """
-    from patcher.hook.backend import hook_wheel  # with json, which `hook remove` does without
-    from patcher.system.output import write_output
-
-    try:
-        wheel = hook_wheel(folder)
-    except (OSError, ValueError) as error:
-        raise SitepatchError(
-            "{folder}: {error}", "run again: sitepatch hook init {name}", folder=folder, error=error, name=folder.name
-        ) from error
-    data = wheel.pack()
-    write_output(out / wheel.name, data)
-    return out / wheel.name, sha256(data).hexdigest()
-
-
 def installed_hooks(env: Environment) -> Tuple[HookStatus, ...]:
     """The hooks of an environment, and what the next start of Python would do; writes nothing."""
     return tuple(map(_status, hook_folders(env)))
@@ -194,34 +170,6 @@ def _status(folder: str) -> HookStatus:
             would = Message("the next start of Python warns of {name}", name=look.name) if mode == "warn" else would
             reasons += [look.problem or would] if look.problem or look.files else []
     return HookStatus(folder, hook, mode, not reasons, (*messages, *dict.fromkeys(reasons)))
-
-
-def remove_hook(place: Place, name: Optional[str]) -> Tuple[Hook, ...]:
-    """Take the hook of this name out of an environment, the only one without a name; what it has patched stays patched.
-
-    Raises:
-        UsageError: there is none, or several.
-        SitepatchError: no such environment; it is damaged; a file cannot be removed.
-    """
-    env = place.environment()
-    folders = hook_folders(env)
-    picked = [folder for folder in folders if name in (None, hook_name(folder))]
-    if not picked or (name is None and len(picked) > 1):
-        where = ", ".join(env.sites)
-        ambiguous = Message("found {number} hooks in {where}, expected the name of one", number=len(folders), where=where)
-        none = Message(
-            'there is no hook "{name}" in {where}' if name and folders else "there is no hook in {where}",
-            name=name,
-            where=where,
-        )
-        raise UsageError(
-            ambiguous if picked else none,
-            Message("there are: {names}", names=", ".join(map(hook_name, folders))) if folders else "",
-        )
-    hooks = tuple(map(load_hook, picked))
-    for hook in hooks:
-        remove_hook_files(hook.folder)
-    return hooks
 
 
 @click.group("hook", cls=Group)
@@ -264,19 +212,6 @@ def init_command(
     return console.answer(True, {**about, "written": outcome.written, "requirements": lines})
 
 
-@command.command("wheel", epilog="\b\nExample:\n  sitepatch hook wheel patches --out wheels")
-@click.argument("directory", metavar="DIR")
-@click.option("--out", metavar="DIST", default="dist", show_default=True, help="Directory for the wheel.")
-@common_options(environment=False, sources=False)
-def wheel_command(console: Console, directory: str, out: str) -> int:
-    """Make the wheel of a hook, without a network: for --require-hashes, --no-build and air gaps."""
-    wheel, digest = make_wheel(Path(directory), Path(out))
-    path = os.path.join(out, wheel.name)
-    console.note("line for requirements.txt, with the path from where the installer is run: {path}", "wrote", path=path)
-    console.out(requirement(path, digest))
-    return console.answer(True, {"wheel": path, "sha256": digest})
-
-
 @command.command("status", epilog="\b\nExample:\n  sitepatch hook status --python .venv")
 @common_options(sources=False)
 def status_command(console: Console) -> int:
@@ -303,23 +238,3 @@ def _json(status: HookStatus) -> Dict[str, Any]:
     if hook is None:
         return about
     return {**about, "name": hook.name, "version": hook.version, "mode": status.mode, "patchsets": hook.names}
-
-
-@command.command("remove", epilog="\b\nExample:\n  sitepatch hook remove --restore")
-@click.argument("name", metavar="[NAME]", required=False)
-@click.option("--restore", "back", is_flag=True, help="Then restore the files that it has patched, too.")
-@common_options(sources=False)
-@patient
-def remove_command(console: Console, name: Optional[str], back: bool) -> int:
-    """Take a hook out of an environment, as pip uninstall does.
-
-    What it has patched stays patched, unless --restore is given. Its line in requirements.txt is yours to remove.
-    """
-    removed = remove_hook(console.place, name)
-    for hook in removed:
-        console.info("removed {hook.name} {hook.version} from {hook.site}", hook=hook)
-    patchsets = tuple(dict.fromkeys(patchset for hook in removed for patchset in hook.names))
-    if back:
-        return report_restored(console, patchsets)
-    console.info("its files stay patched; restore them with: {command}", command=console.command("restore", *patchsets))
-    return console.answer(True, {"removed": [hook.name for hook in removed]})

@@ -42,6 +42,7 @@ from patcher.verbs.drafts import (
     release_rows,
     show_how_to_apply,
     show_hunks,
+    show_unlike,
     show_written,
 )
 from patcher.verbs.options import common_options
@@ -220,7 +221,7 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
         summary = Message("A series of patches on {packages}", packages=packages)
         return series_files(Head(head.name, summary), importer.patches, changed, targets)
 
-    proof = prove(outcome.folder, files, homes, importer.expected)
+    proof = prove(outcome.folder, files, homes, outcome.files, importer.expected)
     outcome = outcome._replace(releases=proof.releases)
     if series is None:
         return outcome._replace(patchset=write_folder(outcome.folder, proof.texts))
@@ -233,10 +234,10 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
         number = numbers.get(home.package, len(variants) + at)
         if number < len(variants):  # no release goes from the range: a patch that one does not fit is not imported
             of_home = [release for release in proof.releases if release.distribution == home.distribution]
-            proven = [release.version for release in of_home if release.word in HOLDS]
-            proven += [] if says_nothing(home.version) else [home.version]
+            fitting = [release.version for release in of_home if release.word in HOLDS]
+            fitting += [] if says_nothing(home.version) else [home.version]
             failed = [release.version for release in of_home if release.failed]
-            target = target._replace(versions=widened(variants[number].versions, proven, failed))
+            target = target._replace(versions=widened(variants[number].versions, fitting, failed))
         targets[number] = target
     texts = more_series_files(series, importer.patches, changed, targets)
     for number, names in importer.other_variants(series).items():
@@ -277,7 +278,7 @@ def command(console: Console, patches: Tuple[str, ...], explain: bool, **options
     FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt series; URL
     is that of a diff, over http or https (of a pull request: with .diff at its end). The subject, prose and DEP-3 header of a
     patch become those of the patchset, its changes hunks that are matched by syntax. They are proven on what is installed,
-    and on each release of --also. The environment is not touched.
+    and tried on each release of --also. The environment is not touched.
 
     Of several patches each becomes a .spatch of its own, which is read after those before it. One that cannot be imported is
     named, and the others are; the same command, once it is mended, imports what is not in the patchset yet.
@@ -294,6 +295,7 @@ def command(console: Console, patches: Tuple[str, ...], explain: bool, **options
     if outcome.single or console.verbose or explain:
         show_hunks(console, outcome.draft, explain=explain)
     console.rows([*_rows(console, outcome), *([] if outcome.single else release_rows(outcome.releases))])
+    show_unlike(console, outcome.releases)
     console.hints(match.hint for match in outcome.problems)
     _show_end(console, outcome)
     return console.answer(outcome.ok, _json(outcome, explain=explain))

@@ -1,16 +1,19 @@
-"""What a patchset, written already or not yet, does to further releases, and the ranges for which it is proven thereby."""
+"""What a patchset, written already or not yet, does to further releases, and the ranges that it fits."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple, Union
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
+from patcher.author.cases import AFTER, CaseResult
 from patcher.author.changed import python_files
 from patcher.author.folder import PackageRange
 from patcher.author.hunks.trial import readable, replaces_more, same_code
 from patcher.author.proof import Release, with_patches
-from patcher.author.ranges import overlapping, proven_range, widened
-from patcher.errors import SitepatchError, UsageError
+from patcher.author.ranges import fitting_range, overlapping, widened
+from patcher.author.revise import with_form, with_place
+from patcher.errors import PatchError, SitepatchError, UsageError
+from patcher.facts import Wanted
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment, discover
 from patcher.installed.record import recorded_sources
@@ -20,12 +23,15 @@ from patcher.model import Located, Patchset, PatchsetSource, Requested, State, V
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import paths_of, pick_variants, resolve_options
+from patcher.planner.survey import make_plan
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
+from patcher.text.diffs import FileDiff, plan_diffs
+from patcher.verbs.check import run_cases
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.place import Events, Place
 from patcher.verbs.releases.against import NoRelease, distributions, named_releases, try_release
-from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, NEWEST, ReleaseOutcome
+from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, NEWEST, ReleaseOutcome, compared
 
 _MOST_EXPLAINED = 3  # releases of which every hunk is explained
 
@@ -100,7 +106,7 @@ def range_ends(patchset: Patchset, homes: Mapping[Located, Set[str]], events: Ev
     for home, paths in homes.items():
         for variant in pick_variants(patchset).get(home.package, ()):
             name, needed = home.distribution or home.package, {*paths, *paths_of([variant])}
-            if variant.versions == proven_range([home.version]):
+            if variant.versions == fitting_range([home.version]):
                 continue
             try:
                 ends = named_releases({name: needed}, [variant.versions], events, ends=True)
@@ -146,11 +152,13 @@ def prove(
     folder: Path,
     files: Callable[[Sequence[PackageRange]], Dict[str, str]],
     homes: Sequence[Located],
+    made: Sequence[FileDiff],
     releases: Iterable[Tuple[Release, Mapping[str, bytes]]],
 ) -> Proof:
-    """Try a patchset, whose texts `files` gives for ranges, on further releases; its ranges are those for which it is proven.
+    """Try a patchset, whose texts `files` gives for ranges, on further releases; its ranges are those that it fits.
 
-    Each of `releases` comes with the files that the patchset must make there, by path, as far as they are known.
+    `made` is what it makes of `homes`; each of `releases` comes with the files that it must make there, by path, as far as
+    they are known.
 
     Raises:
         PatchError: it is invalid.
@@ -158,8 +166,12 @@ def prove(
     texts = files([PackageRange(home.package, home.distribution, "") for home in homes])
     trial = load_patchset(folder, PatchsetSource(str(folder)), {MANIFEST: "", **texts})
     packages = [home.package for home in homes]
-    outcomes = [_tried(trial, release, expected) for release, expected in releases if release.located.package in packages]
-    targets = tuple(_proven(home, outcomes) for home in homes)
+    outcomes = [
+        compared(_tried(trial, release, expected), made, expected)
+        for release, expected in releases
+        if release.located.package in packages
+    ]
+    targets = tuple(_fitting(home, outcomes) for home in homes)
     return Proof(tuple(outcomes), files(targets), targets)
 
 
@@ -175,12 +187,12 @@ def _tried(trial: Patchset, release: Release, expected: Mapping[str, bytes]) -> 
     return outcome
 
 
-def _proven(home: Located, outcomes: Sequence[ReleaseOutcome]) -> PackageRange:
-    """The installed package, with the range of releases for which the outcomes prove the patchset."""
+def _fitting(home: Located, outcomes: Sequence[ReleaseOutcome]) -> PackageRange:
+    """The installed package, with the range of releases that the patchset fits."""
     of_home = [outcome for outcome in outcomes if outcome.distribution == home.distribution]
-    proven = [outcome.version for outcome in of_home if outcome.word in HOLDS]
+    fitting = [outcome.version for outcome in of_home if outcome.word in HOLDS]
     failed = [outcome.version for outcome in of_home if outcome.word not in HOLDS]
-    return PackageRange(home.package, home.distribution, proven_range([home.version, *proven], failed))
+    return PackageRange(home.package, home.distribution, fitting_range([home.version, *fitting], failed))
 
 
 class TriedRelease(NamedTuple):
@@ -204,19 +216,73 @@ class TriedRelease(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the patchset is proven for the release."""
+        """Whether the patchset fits the release."""
         return self.outcome.word in HOLDS
 
 
+class Proposal(NamedTuple):
+    """Where a release has what a patchset changes, so that it would hold there: nobody knows whether it is meant.
+
+    Attributes:
+        release: the distribution and the version.
+        places: of each place what is said of it, and how it is written into the patchset.
+        texts: the files of the patchset that have these as further forms, by name.
+        diffs: what becomes of the release.
+    """
+
+    release: str
+    places: Tuple[Tuple[str, str], ...]
+    texts: Mapping[str, str]
+    diffs: Tuple[FileDiff, ...]
+
+
+def proposal(folder: Path, patchset: Patchset, tried: TriedRelease) -> Optional[Proposal]:
+    """The one other file that has the scopes of a file that is gone, the one other scope that has the code of one that is."""
+    homes: Dict[str, Set[str]] = {}  # of a file that is gone: where all its scopes are
+    texts, places = dict(patchset.files), []
+    hunks = {(hunk.origin, hunk.line): hunk for patch in patchset.variants[tried.variant].patches for hunk in patch.hunks}
+    for explained in sorted(
+        tried.hunks, key=lambda explained: -explained.answer.written[1]
+    ):  # lines above stay where they are
+        answer, explanation = explained.answer, explained.explanation
+        if explanation is None and explained.elsewhere:
+            paths = {place.path for place in explained.elsewhere}
+            homes[answer.path] = homes.get(answer.path, paths) & paths
+        elif explanation is not None and not explanation.scopes and len(explanation.elsewhere) == 1:
+            scope, name = explanation.elsewhere[0].scope, Path(answer.written[0]).relative_to(folder).as_posix()
+            texts[name] = with_form(texts[name], hunks[answer.written], scope)
+            where = Message(
+                "`{scope}` in {path} has what is changed in `{old}`", scope=scope, path=answer.path, old=answer.scope
+            )
+            how = Message(
+                "`@@ or {scope} @@` and the lines of that hunk once more, below it in {file}", scope=scope, file=name
+            )
+            places.append((where, how))
+    for path, others in homes.items():
+        for other in others if len(others) == 1 else ():
+            texts.update((name, with_place(text, path, other)) for name, text in texts.items() if name.endswith(".spatch"))
+            where = Message("{other} has what is changed in {path}", other=other, path=path)
+            places.append((where, Message("`--- {other}` below `--- {path}`", other=other, path=path)))
+    changed = {name: text for name, text in texts.items() if text != patchset.files[name]}
+    try:
+        wide = load_patchset(folder, patchset.source, texts) if changed else patchset
+    except PatchError:  # a scope that cannot be written as one
+        return None
+    outcome = try_release(_requested(wide, tried.variant), tried.located)
+    name = f"{tried.located.distribution} {tried.located.version}"
+    return Proposal(name, tuple(places), changed, outcome.diffs) if outcome.word == APPLICABLE else None
+
+
 def try_on_releases(
-    place: Place, patchset: Patchset, to: Sequence[str], events: Events
+    place: Place, folder: Path, patchset: Patchset, to: Sequence[str], events: Events
 ) -> Tuple[List[TriedRelease], List[str]]:
     """What the patchset does to each requested release, and a message for each that cannot be fetched.
 
     Of the last few releases that it does not fit the failed hunks are explained.
 
     Args:
-        place: the environment, if the installed release is requested.
+        place: the environment, whose release is the home of the patchset if that is for it.
+        folder: its folder, which may have cases.
         patchset: the patchset.
         to: versions, ranges, `all` and `newest`; the installed release without any.
         events: reports what is fetched.
@@ -228,9 +294,39 @@ def try_on_releases(
     newest_versions = newest(release.version for release in releases) if NEWEST in to else ()
     named = {release.version for release in releases if not to or _named(release.version, to)}.union(newest_versions)
     tried = [_try(patchset, release, release.version in named) for release in releases]
+    tried = list(map(_Comparison(place, folder, patchset).compared, tried))
     unfit = [release for release in tried if release.outcome.failed][-_MOST_EXPLAINED:]
-    explained = (release._replace(hunks=_explained(patchset, release)) if release in unfit else release for release in tried)
-    return list(explained), problems
+    return [_explained(patchset, release, events) if release in unfit else release for release in tried], problems
+
+
+class _Comparison:
+    """Compares what a patchset makes of releases with what it makes of the installed one, and with its cases."""
+
+    def __init__(self, place: Place, folder: Path, patchset: Patchset) -> None:
+        self.place, self.folder, self.patchset = place, folder, patchset
+        self.homes: Dict[int, Sequence[FileDiff]] = {}  # by variant, as are the cases
+        self.cases: Dict[int, Sequence[CaseResult]] = {}
+
+    def compared(self, tried: TriedRelease) -> TriedRelease:
+        number = tried.variant
+        if not tried.holds:
+            return tried
+        if number not in self.homes:
+            requested = _requested(self.patchset, number)
+            self.homes[number] = self.made_here(requested, self.patchset.variants[number])
+            self.cases[number] = run_cases(requested.patchset, self.folder)
+        passed = (result for result in self.cases[number] if result.case.expected == AFTER and not result.problem)
+        sure = {result.path for result in passed if _named(tried.located.version, result.case.head[1:])}
+        return tried._replace(outcome=compared(tried.outcome, self.homes[number], sure))
+
+    def made_here(self, requested: Requested, variant: Variant) -> Sequence[FileDiff]:
+        """What a variant makes of what is installed; nothing where it is not for that."""
+        try:
+            env = self.place.environment()
+            version = locate(env, variant.package, paths_of([variant])).version
+        except SitepatchError:
+            return ()
+        return plan_diffs(make_plan(env, Wanted((requested,), fresh=True))) if accepts(variant.versions, version) else ()
 
 
 def _installed(place: Place, patchset: Patchset, events: Events) -> List[Located]:
@@ -320,6 +416,17 @@ def _requested(patchset: Patchset, number: int) -> Requested:
     return Requested(patchset._replace(variants=(variant,)), resolve_options(patchset, {}))
 
 
-def _explained(patchset: Patchset, release: TriedRelease) -> Tuple[HunkExplanation, ...]:
-    hunks, _ = explanations(Environment.alone(release.located.site), _requested(patchset, release.variant))
-    return tuple(hunk for hunk in hunks if hunk.answer.state.failed)
+def _explained(patchset: Patchset, release: TriedRelease, events: Events) -> TriedRelease:
+    """A release with the hunks that fail explained; with all files of the package where one is gone that has hunks."""
+    variant, located = patchset.variants[release.variant], release.located
+    there = [any(Path(located.site, path).is_file() for path in patch.paths) or patch.adds for patch in variant.patches]
+    if not all(there):
+        located = whole(located, paths_of([variant]), events)
+    hunks, _ = explanations(Environment.alone(located.site), _requested(patchset, release.variant))
+    return release._replace(located=located, hunks=tuple(hunk for hunk in hunks if hunk.answer.state.failed))
+
+
+def whole(located: Located, paths: Sequence[str], events: Events) -> Located:
+    """A release with all files of the package, also where it is one of the index of which only some were kept."""
+    folder = whole_package(located, set(paths), events) if located.dist_info == "" else None
+    return located._replace(site=str(folder)) if isinstance(folder, Path) else located

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff
 
 
+_APPLIED = Message("it is applied already")
 RUNNING = Message("processes that are running keep the code they have loaded until they are started again")
 
 
@@ -36,9 +37,13 @@ def show_applied(console: Console, outcome: Outcome) -> None:
 
 
 def show_plan(console: Console, outcome: Outcome) -> None:
-    """Show the answer of a plan for each hunk (on a terminal those that fail alone, without -v), and its notes."""
+    """Show the answer of a plan for each hunk, and its notes.
+
+    Those that fail alone without -v, on a terminal and where there is nothing to do for several patchsets.
+    """
     plan = outcome.plan
-    in_full = not console.quiet and (console.verbose or outcome.dry_run or console.plain)
+    is_news = console.plain and (bool(outcome.changed) or len(outcome.patchsets) < 2)
+    in_full = not console.quiet and (console.verbose or outcome.dry_run or is_news)
     console.rows(answer_rows(answer for answer in plan.answers if answer.state.failed or in_full))
     console.suggest_explain(plan.answers, outcome.place.patch_dirs)
     console.notes(plan.notes)
@@ -56,8 +61,13 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
         template = "nothing was written: {number} of {hunks} failed"
         console.note(template, "stopped", number=len(plan.failed), hunks=count(len(plan.answers), "hunk"))
     elif not changed:
-        for name in outcome.patchsets:
-            console.info("{name}: nothing to do, {reason}", name=name, reason=_why(plan, name))
+        reasons = {name: _why(plan, name) for name in outcome.patchsets}
+        applied = [] if console.verbose else [name for name, reason in reasons.items() if reason == _APPLIED]
+        if len(applied) > 1:
+            console.info("{patchsets}: nothing to do, they are applied already", patchsets=count(len(applied), "patchset"))
+        for name, reason in reasons.items():
+            if len(applied) < 2 or name not in applied:
+                console.info("{name}: nothing to do, {reason}", name=name, reason=reason)
     elif outcome.dry_run:
         from patcher.verbs.differences import show_diffs
 
@@ -92,7 +102,7 @@ def _why(plan: Plan, name: str) -> str:
     """Why there is nothing to do for a patchset."""
     states = {answer.state for answer in plan.answers if answer.patchset == name}
     if State.APPLIED in states:
-        return Message("it is applied already")
+        return _APPLIED
     if State.UPSTREAM in states:
         return Message("the file has the code of its `+` lines already: fixed upstream, or `-` and `+` are swapped")
     return Message("it is not needed here: the code that it changes is not there")

@@ -159,7 +159,7 @@ def _show_restored(console: Console, outcome: Outcome) -> None:
         console.note(RUNNING)
     for hook in outcome.hooks:
         console.note(
-            "the next start of Python applies them again, as {hook} asks for: sitepatch hook remove {hook}", hook=hook
+            "the next start of Python applies them again, as {hook} asks for: uninstall {hook} first", hook=hook
         )
 
 

@@ -131,7 +131,7 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
     if problems:
         same = Message("make the hook ask for the same (sitepatch hook init DIR) and install it again")
         undo = Message("nothing was changed: the next start of Python would undo it")
-        hint = Message("{same}, or take it out: sitepatch hook remove", same=same)
+        hint = Message("{same}, or uninstall it", same=same)
         raise SitepatchError(joined("\n", problems), joined("\n", (undo, hint)))
     bad = [(hook_name(folder), error) for folder, error in damaged.items()]
     template = "the hook {name} is damaged and does nothing: {error.brief}; {error.hint}"

@@ -1,12 +1,13 @@
-"""`update`: a patchset for further releases: its range is widened to those it is proven for, or a variant is added."""
+"""`update`: a patchset for further releases: its range is widened to those that it fits, or a variant is added."""
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import click
 
@@ -22,13 +23,13 @@ from patcher.author.folder import (
     write_folder,
 )
 from patcher.author.manifest import with_patch_files, with_variant, with_versions
-from patcher.author.ranges import ended, overlapping, proven_range, widened
+from patcher.author.ranges import ended, fitting_range, overlapping, widened
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.environment import locate
 from patcher.installed.versions import accepts, is_range, is_version, overlap
 from patcher.message import Message
-from patcher.model import FilePatch, HunkText, Located, Patchset, State, Variant
+from patcher.model import FilePatch, HunkText, Patchset, State, Variant
 from patcher.patchset.layers import is_series, patch_name
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import paths_of, pick_variants, resolve_options
@@ -36,7 +37,17 @@ from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.console import Console
-from patcher.verbs.drafts import edit_copies, hunks_json, left_json, left_rows, release_json, release_rows, show_hunks
+from patcher.verbs.differences import show_diffs
+from patcher.verbs.drafts import (
+    edit_copies,
+    hunks_json,
+    left_json,
+    left_rows,
+    release_json,
+    release_rows,
+    show_hunks,
+    show_unlike,
+)
 from patcher.verbs.explained import explanation_row, hunk_json
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, SILENT, Events, Place
@@ -45,7 +56,7 @@ from patcher.verbs.styles import Row
 
 if TYPE_CHECKING:
     from patcher.patchset.places import AnyPath
-    from patcher.verbs.proving import TriedRelease
+    from patcher.verbs.proving import Proposal, TriedRelease
 
 
 class UpdateOutcome(NamedTuple):
@@ -63,6 +74,7 @@ class UpdateOutcome(NamedTuple):
         problems: a message for each release that cannot be fetched.
         notes: remarks for the user.
         left: of a series the next patch that does not fit.
+        proposal: where a release that it does not fit has the code.
     """
 
     folder: Path
@@ -76,6 +88,7 @@ class UpdateOutcome(NamedTuple):
     problems: Tuple[str, ...] = ()
     notes: Tuple[str, ...] = ()
     left: str = ""
+    proposal: Optional[Proposal] = None
 
     @property
     def ok(self) -> bool:
@@ -92,9 +105,10 @@ def update(
     place: Place = HERE,
     copy: AnyPath = "",
     drop_upstream: bool = False,
+    agree: Callable[[Proposal], bool] = lambda proposal: False,
     events: Events = SILENT,
 ) -> UpdateOutcome:
-    """Try a patchset on releases and widen its range to those that it is proven for, or add a variant for one.
+    """Try a patchset on releases and widen its range to those that it fits, or add a variant for one.
 
     Args:
         name: of a patchset.
@@ -103,6 +117,7 @@ def update(
         copy: a directory with edited copies (`copy_release`) of the files of the one release that it does not fit, of a series
             of the first patch that does not; "" to make no variant.
         drop_upstream: take the patches out of a series that all of these releases have; it is for these releases alone then.
+        agree: is asked whether other places that have the code are meant, of which the patchset gets them as further forms.
         events: takes what is done.
 
     Raises:
@@ -112,6 +127,9 @@ def update(
     """
     releases = one_or_more(to)
     outcome = _tried(name, releases, place, events)
+    while outcome.proposal and agree(outcome.proposal):
+        write_folder(outcome.folder, outcome.proposal.texts, replace=True)
+        outcome = _tried(name, releases, place, events)
     if drop_upstream:
         return _without_upstream(outcome)
     if not copy:
@@ -138,31 +156,33 @@ def copy_release(name: str, to: Texts = (), *, place: Place = HERE, events: Even
 
 def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
     """The patchset and what it does to the requested releases; nothing is changed."""
-    from patcher.verbs.proving import try_on_releases
+    from patcher.verbs.proving import proposal, try_on_releases
     from patcher.verbs.releases.against import check_against  # with the engine
 
     check_against(to, "--to")
     folder, patchset = own_folder(name, place.patch_dirs)
-    releases, problems = try_on_releases(place, patchset, to, events)
-    return UpdateOutcome(folder, patchset, tuple(releases), problems=tuple(problems))
+    releases, problems = try_on_releases(place, folder, patchset, to, events)
+    proposals = (proposal(folder, patchset, tried) for tried in releases if tried.hunks)
+    found = next(filter(None, proposals), None)
+    return UpdateOutcome(folder, patchset, tuple(releases), problems=tuple(problems), proposal=found)
 
 
 # a wider range --------------------------------------------------------------------------------------------------------
 def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
-    """Widen the ranges to what was proven, and write them."""
+    """Widen the ranges to what they fit, and write them."""
     variants, notes = list(outcome.patchset.variants), []
     failed = [tried.located.version for tried in outcome.releases if tried.outcome.failed]
     for number, variant in enumerate(variants):
         package = variant.package
-        proven = [tried.located.version for tried in outcome.releases if tried.variant == number and tried.holds]
-        wide = widened(variant.versions, proven, [] if variant.versions == "" else failed)
+        fitting = [tried.located.version for tried in outcome.releases if tried.variant == number and tried.holds]
+        wide = widened(variant.versions, fitting, [] if variant.versions == "" else failed)
         overlaps = overlapping(variants, number, wide) if wide != variant.versions else []
         if overlaps:
-            note = "{package} {wide} is proven, and not written: it has releases of {versions}"
+            note = "{package} {wide} fits, and is not written: it has releases of {versions}"
             notes.append(Message(note, package=package, wide=wide, versions=overlaps[0].versions))
             continue
         variants[number] = variant._replace(versions=wide)
-        if not _all_tried(variant.versions, proven, to):
+        if not _all_tried(variant.versions, fitting, to):
             note = "{package} {wide}: of the releases that came in, only those above were tried; all of them with --to {range}"
             notes.append(Message(note, package=package, wide=wide, range=quote(wide)))
     return _written(outcome._replace(notes=tuple(notes)), variants, {})
@@ -193,7 +213,7 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
         hint = Message("remove {folder}, or the [[variant]] for them", folder=outcome.folder)
         raise SitepatchError("these releases have every patch of it", hint)
     targets = {
-        number: PackageRange(old.variants[number].package, "", proven_range(proven)) for number, proven in versions.items()
+        number: PackageRange(old.variants[number].package, "", fitting_range(held)) for number, held in versions.items()
     }
     texts = more_series_files(series, {name: text for name, text in old.files.items() if name in names}, (), targets)
     patchset = write_folder(outcome.folder, texts, replace=True)
@@ -206,9 +226,9 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
     )
 
 
-def _all_tried(versions: str, proven: Sequence[str], to: Sequence[str]) -> bool:
+def _all_tried(versions: str, fitting: Sequence[str], to: Sequence[str]) -> bool:
     """Whether what is asked for has every release from a range to those that it is widened to."""
-    new = [version for version in proven if not accepts(versions, version)]
+    new = [version for version in fitting if not accepts(versions, version)]
     ranges = ["" if request == ALL else request for request in to if request == ALL or is_range(request)]
     return not new or any(
         overlap(request, versions) and all(accepts(request, version) for version in new) for request in ranges
@@ -251,6 +271,7 @@ def _texts(patchset: Patchset, tried: TriedRelease, events: Events) -> Dict[str,
     """
     from patcher.author.begun import begun  # with the engine
     from patcher.author.proof import with_patches
+    from patcher.verbs.proving import whole
 
     options, located = resolve_options(patchset, {}), tried.located
     before, patches = _layer(patchset.variants[tried.variant], _drifted(tried))
@@ -258,7 +279,7 @@ def _texts(patchset: Patchset, tried: TriedRelease, events: Events) -> Dict[str,
     for patch in patches:
         paths = [path for path in patch.paths if Path(located.site, path).is_file()]
         if not paths and not patch.adds:
-            located = _whole(located, list(hunks), events)
+            located = whole(located, list(hunks), events)
             paths = _moved(located.site, patch)
         for path in paths:
             hunks[path] = (*hunks.get(path, ()), *patch.hunks)
@@ -283,14 +304,6 @@ def _layer(variant: Variant, name: str) -> Tuple[List[FilePatch], List[FilePatch
         return [], list(variant.patches)
     before = [patch for patch in variant.patches if patch.hunks[0].layer < layers[0]]
     return before, [patch for patch in variant.patches if patch.hunks[0].layer == layers[0]]
-
-
-def _whole(located: Located, paths: Sequence[str], events: Events) -> Located:
-    """A release with all files of the package, also where it is one of the index of which only some were kept."""
-    from patcher.verbs.proving import whole_package  # with the engine
-
-    folder = whole_package(located, set(paths), events) if located.dist_info == "" else None
-    return located._replace(site=str(folder)) if isinstance(folder, Path) else located
 
 
 def _moved(site: str, patch: FilePatch) -> List[str]:
@@ -418,9 +431,8 @@ def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_u
     for these releases alone. Where one of them does not fit nothing is changed.
     """
     if copy or drop_upstream or not edit:
-        return _report(
-            console, to, copy, update(name, to, place=console.place, copy=copy, drop_upstream=drop_upstream, events=console)
-        )
+        ways: Dict[str, Any] = {"copy": copy, "drop_upstream": drop_upstream, "agree": partial(_agreed, console)}
+        return _report(console, to, copy, update(name, to, place=console.place, events=console, **ways))
     code, left = 0, name
     while left and not code:
         copies = copy_release(name, to, place=console.place, events=console)
@@ -440,16 +452,26 @@ def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_u
     return code
 
 
+def _agreed(console: Console, proposal: Proposal) -> bool:
+    """Ask on a terminal whether other places are meant, and show what becomes of a release there."""
+    if not console.asks:
+        return False
+    console.rows([Row(proposal.release, (where,)) for where, _ in proposal.places])
+    show_diffs(console, proposal.diffs)
+    return console.confirm(Message("write that into the patchset, as a further form?"))
+
+
 def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutcome) -> int:
     draft, name = outcome.draft, outcome.patchset.name
     shown = [tried.outcome._replace(problem="") if tried.hunks else tried.outcome for tried in outcome.releases]
     console.rows(release_rows([release for release in shown if release.failed or not console.quiet]))
+    show_unlike(console, shown)
     for tried in outcome.releases if not copy else ():
         console.rows(list(map(explanation_row, tried.hunks)))
     show_hunks(console, draft, explain=False)
     rows = [*left_rows(draft), *(Row(Message("not fetched"), (problem,)) for problem in outcome.problems)]
     console.rows([*rows, *([] if console.quiet else _changes(outcome))])
-    console.notes(outcome.notes)
+    console.notes((*outcome.notes, *_proposed(outcome.proposal)))
     unfit = [tried.located.version for tried in outcome.releases if tried.hunks]
     if draft.files and not outcome.added:
         console.note("no variant was added", "stopped")
@@ -469,6 +491,13 @@ def _changes(outcome: UpdateOutcome) -> List[Row]:
     return rows
 
 
+def _proposed(proposal: Optional[Proposal]) -> List[str]:
+    """How what is proposed is written into the patchset."""
+    template = "{release}: {where}; if that is meant, write {how}"
+    places = proposal.places if proposal else ()
+    return [Message(template, release=proposal.release, where=where, how=how) for where, how in places if proposal]
+
+
 def _json(outcome: UpdateOutcome) -> Dict[str, Any]:
     releases = [
         {**release_json(tried.outcome), "in_range": tried.inside, "hunks": list(map(hunk_json, tried.hunks))}
@@ -485,5 +514,5 @@ def _json(outcome: UpdateOutcome) -> Dict[str, Any]:
         "hunks": hunks_json(outcome.draft),
         "left": left_json(outcome.draft),
         "problems": outcome.problems,
-        "remarks": outcome.notes,
+        "remarks": [*outcome.notes, *_proposed(outcome.proposal)],
     }

@@ -2,14 +2,10 @@
 
 import json
 import os
-import pty
 import re
 import shlex
 import shutil
 import stat
-import subprocess
-import sys
-from contextlib import suppress
 
 import pytest
 
@@ -21,7 +17,7 @@ from patcher.store.store import Store
 from patcher.verbs import capture as capturing
 from patcher.verbs.place import Place
 from tests.author.world import EDIT, FILES, GONE, OTHER, M, World
-from tests.command import done, environ
+from tests.command import done
 from tests.faults.calls import in_child
 from tests.index import Index
 from tests.places import wheel
@@ -111,18 +107,8 @@ def test_the_command_that_puts_it_in_the_place_of_the_edit_works_as_it_is_told(w
 def test_on_a_terminal_it_asks(world, answer, applied):
     world.backup()
     world.edit()
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "patcher", "capture", "--name", "mine", "--target", str(world.path)]
-    child = subprocess.Popen(command, cwd=world.cwd, env=environ(PAGER="cat"), stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    told = b""
-    with suppress(OSError):  # the end of a terminal
-        while True:
-            told += os.read(ours, 4096)
-            if told.endswith(b"[y/N]: "):
-                os.write(ours, f"{answer}\n".encode())
-    assert child.wait(60) == 0, told
-    assert (b"looked at" in told, b"applied" in told) == (False, applied)
+    code, told = world.asked("capture", "--name", "mine", answer=answer)
+    assert (code, "looked at" in told, "applied" in told) == (0, False, applied), told
     assert bool(Store(str(world.path)).receipts()) == applied
     assert world.text() == EDIT
 

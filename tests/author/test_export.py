@@ -22,6 +22,8 @@ from tests.index import Index
 from tests.index import wheel as packed
 from tests.installers import world
 from tests.places import patchset, wheel
+from tests.records import digest as recorded_digest
+from tests.records import row
 
 pytestmark = pytest.mark.once
 TEXTS = {"demo/__init__.py": b"", "demo/m.py": b"A = 0\r\nVALUE = 1\r\nB = '\xe4'\r\n# no line break at the end", "demo/n.py": b"VALUE = 1\n"}
@@ -39,7 +41,7 @@ def site(tmp_path, monkeypatch):
     for path, data in texts.items():
         (tmp_path / "site" / path).parent.mkdir(exist_ok=True)
         (tmp_path / "site" / path).write_bytes(data)
-        rows.append(f"{path},sha256={world_digest(data)},{len(data)}\n")
+        rows.append(row(path, data))
     record = tmp_path / "site/demo-1.0.dist-info/RECORD"
     record.write_text("".join(rows) + record.read_text())
     patchset(tmp_path)
@@ -50,12 +52,6 @@ def site(tmp_path, monkeypatch):
     toml = tmp_path / "mine/two/patchset.toml"
     toml.write_text(toml.read_text().replace('"debug"', '"fix"') + '[provenance]\nauthor = "A. N.\\nOther"\nlast_update = "2026-01-02"\nremove_when = "never"\n')
     return tmp_path / "site"
-
-
-def world_digest(data):
-    from base64 import urlsafe_b64encode
-
-    return urlsafe_b64encode(sha256(data).digest()).rstrip(b"=").decode()
 
 
 def place(site):
@@ -226,7 +222,7 @@ def test_the_record_lists_each_member_as_it_is(environment, tmp_path):
     rows = [row.split(",") for row in members[f"{info}/RECORD"].decode().splitlines()]
     assert [row[0] for row in rows] == list(members) and rows[-1] == [f"{info}/RECORD", "", ""]
     for name, digest, size in rows[:-1]:
-        assert (digest, size) == (f"sha256={world_digest(members[name])}", str(len(members[name])))
+        assert (digest, size) == (recorded_digest(members[name]), str(len(members[name])))
     dropped = {f"{INFO}/RECORD.jws", "demo/__pycache__/__init__.cpython-311.pyc"}
     kept = {name.replace("demo-1.0.", "demo-1.0+sitepatch.1.") for name in FILES if name not in dropped}
     assert set(members) == {*kept, f"{info}/RECORD", f"{info}/METADATA", f"{info}/WHEEL"}

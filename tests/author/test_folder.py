@@ -8,7 +8,7 @@ import pytest
 
 from patcher.author.draft import Draft, DraftFile, DraftHunk
 from patcher.author.folder import Head, PackageRange, output_folder, patchset_files, write_folder
-from patcher.author.ranges import proven_range
+from patcher.author.ranges import fitting_range
 from patcher.errors import PatchError, UsageError
 from patcher.model import PatchsetSource
 from patcher.patchset.manifest import load_patchset
@@ -131,5 +131,5 @@ def test_a_process_that_dies_while_it_replaces_a_folder_leaves_the_old_or_the_ne
         (["0+untagged", "1.0"], ["", "what"], "==1.0"),
     ],
 )
-def test_a_range_ends_where_it_was_proven(versions, failed, expected):
-    assert proven_range(versions, failed) == expected
+def test_a_range_ends_where_it_was_tried(versions, failed, expected):
+    assert fitting_range(versions, failed) == expected

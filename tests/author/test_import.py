@@ -325,8 +325,8 @@ def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monke
     located = locate(discover(None, str(world.path)), "demo")
     files, release = functools.partial(patchset_files, Head("mine", "For a test"), wrong), Release(located, {"demo/m.py": M.encode()})
     right = {"demo/m.py": M.replace("build(path)\n    if", "build(None)\n    if").encode()}
-    good, told = prove(world.cwd / "mine", files, [located], [(release, right), (release, {"demo/m.py": EDIT.encode()})]).releases
-    assert good.word == "applicable"
+    good, told = prove(world.cwd / "mine", files, [located], [], [(release, right), (release, {"demo/m.py": EDIT.encode()})]).releases
+    assert (good.word, good.proven, told.proven) == ("applicable", True, False)
     assert (told.word, told.problem) == ("conflict", "demo/m.py: other code comes of it than of the diff")
 
 
@@ -376,4 +376,6 @@ def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch)
         "0.9": "applicable", "1.0.post1": "applicable", "1.1": "applicable", "1.1.5": "not found", "1.2": "upstream", "1.3": "not found",
     }  # fmt: skip
     assert [variant.versions for variant in made.patchset.variants] == [">=0.9,<=1.2,!=1.1.5"]
+    assert [one.version for one in made.releases if one.proven] == ["1.0.post1", "1.2"]  # the others differ beside the change
+    assert b"+    print(" in {one.version: one for one in made.releases}["0.9"].unlike[0].text
     assert made.notes == ("--also other==1.1: no file of it is changed", "demo 7: the index has no such release for macOS or Linux")

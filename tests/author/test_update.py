@@ -7,6 +7,7 @@ import shlex
 import sys
 from contextlib import closing
 
+import click
 import pytest
 
 from patcher.author.ranges import ended, widened
@@ -98,6 +99,30 @@ def test_the_opposite_check_of_a_later_release_is_not_taken_for_the_one_that_was
     assert 'versions = "==1.0"' in (world.cwd / "patchsets/newer/patchset.toml").read_text()
 
 
+def test_what_is_made_of_code_that_differs_is_shown_once_and_only_fits_until_a_case_proves_it(world):
+    loose = M.replace("strict=True", "strict=False")
+    with closing(Index()) as index:
+        for version, text in (("1.1", LATER), ("1.4", loose), ("1.5", f"# later\n{loose}"), ("1.6", M.replace("    if", "    print(model)\n    if", 1))):
+            index.add("demo", version, {**FILES, "demo/m.py": text})
+        requested = [word for version in ("1.1", "1.4", "1.5", "1.6") for word in ("--to", version)]
+        piped = done(world("update", "mine", *requested, **online(world, index))).out
+        (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST)
+        told = done(world("update", "mine", *requested, "--color", **online(world, index))).out
+        (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST)
+        for name in ("before", "after"):
+            case = (world.cwd / f"patchsets/mine/cases/a.{name}.py").read_text().replace("m.py 1.0", "m.py 1.5")
+            (world.cwd / f"patchsets/mine/cases/b.{name}.py").write_text(case.replace("strict=True", "strict=False"))
+        data = json.loads(done(world("update", "mine", *requested, "--json", **online(world, index))).out)
+    rows = dict(re.findall(r"(demo 1\.\d)(?:  (\w+))?\n", piped))
+    assert rows == {"demo 1.1": "proven", "demo 1.4": "fits", "demo 1.5": "fits", "demo 1.6": ""} and "+++" not in piped
+    assert told.count("+++") == 1 and "in demo 1.4 and demo 1.5, whose code differs" in told
+    assert " def load(path, strict=False):\n     model = build(path)\n+    print(model)\n" in click.unstyle(told)
+    releases = {release["version"]: release for release in data["releases"]}
+    assert {version for version, release in releases.items() if release["proven"]} == {"1.1", "1.5", "1.6"}
+    assert [bool(release["diff"]) for release in releases.values()] == [False, True, True, False]
+    assert "+    print(model)\n" in releases["1.4"]["diff"]
+
+
 def test_a_release_whose_old_value_is_a_list_is_not_overwritten(world, tmp_path):
     (world.cwd / "patchsets/mine/mine.spatch").write_text("Why.\n\n--- demo/n.py\n@@ <module> @@\n-VALUE = $OLD\n+VALUE = 7\n")
     with closing(Index()) as index:
@@ -142,6 +167,39 @@ def test_what_is_installed_is_meant_without_a_release(world):
     assert 'versions   = ">=0.1,<=1.0" # proven' in manifest(world)
     done(world("apply", "mine", "--verify", "none"))
     done(world("update", "mine"))  # what is applied holds
+
+
+RENAMED = M.replace("def load", "def read_it")
+PLACED = SPATCH.replace("--- demo/m.py\n", "--- demo/m.py\n--- demo/core.py\n")
+FORMED = SPATCH + SPATCH[SPATCH.index("@@ load") :].replace("@@ load", "@@ or read_it")
+
+
+@pytest.mark.parametrize(
+    ("files", "written", "said"),
+    [
+        ({"demo/core.py": M}, PLACED, "demo/core.py has what is changed in demo/m.py; if that is meant, write `--- demo/core.py`"),
+        ({"demo/m.py": RENAMED}, FORMED, "`read_it` in demo/m.py has what is changed in `load`; if that is meant, write `@@ or read_it @@`"),
+        ({"demo/core.py": M, "demo/old.py": M}, "", ""),
+        ({"demo/m.py": f"{RENAMED}\n\n{RENAMED.replace('read_it', 'read_on')}"}, "", ""),
+        ({"demo/core.py": M.replace("if strict", "if not strict")}, "", ""),
+    ],
+    ids=["moved", "renamed", "moved, two", "renamed, two", "moved and changed"],
+)  # fmt: skip
+def test_where_a_release_has_the_code_is_proposed_and_written_only_where_somebody_agrees(world, files, written, said):
+    spatch = world.cwd / "patchsets/mine/mine.spatch"
+    spatch.write_text(SPATCH + "\n--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n")
+    rest = spatch.read_text()[len(SPATCH) :]
+    with closing(Index()) as index:
+        index.add("demo", "2.0", {**{path: text for path, text in FILES.items() if path != "demo/m.py"}, **files})
+        told = done(world("update", "mine", "--to", "2.0", **online(world, index)), 1)
+        assert (f"note: demo 2.0: {said}" in told.err) if said else ("if that is meant" not in told.err)
+        assert spatch.read_text() == SPATCH + rest and manifest(world) == MANIFEST
+        for answer, text in (("n", SPATCH), ("y", written or SPATCH)):
+            code, shown = world.asked("update", "mine", "--to", "2.0", answer=answer, **online(world, index))
+            assert (code, "+    print(model)\n" in shown) == (int(text == SPATCH), bool(written)), shown
+            assert spatch.read_text() == text + rest
+        assert ('versions   = ">=1.0,<=2.0"' in manifest(world)) == bool(written)
+        assert not written or done(world("check", "mine", "--against", "2.0", **online(world, index)))
 
 
 def test_all_releases_leave_those_out_by_name_that_do_not_fit(world, index):

@@ -1,9 +1,15 @@
 """A throw-away directory of packages with one installed distribution, to be edited by hand, and the real command on it."""
 
 import os
+import pty
+import subprocess
+import sys
 import zipfile
+from contextlib import suppress
 
-from tests.command import sitepatch, tree
+import click
+
+from tests.command import environ, sitepatch, tree
 from tests.places import wheel
 
 M = """\
@@ -45,6 +51,22 @@ class World:
 
     def __call__(self, *words, **more):
         return sitepatch(*words, "--target", self.path, cwd=self.cwd, **{"SITEPATCH_CACHE": os.devnull, "PIP_NO_INDEX": "1", **more})
+
+    def asked(self, *words, answer, **more):
+        """The exit code and the output on a terminal, where each question is answered with `answer`."""
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "patcher", *words, "--target", str(self.path)]
+        variables = environ(PAGER="cat", **{"SITEPATCH_CACHE": os.devnull, "PIP_NO_INDEX": "1", **more})
+        child = subprocess.Popen(command, cwd=self.cwd, env=variables, stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        told = b""
+        with suppress(OSError):  # the end of a terminal
+            while True:
+                told += os.read(ours, 4096)
+                if told.endswith(b"[y/N]: "):
+                    os.write(ours, f"{answer}\n".encode())
+        os.close(ours)
+        return child.wait(60), click.unstyle(told.decode()).replace("\r\n", "\n")
 
     def edit(self, text=EDIT, path="demo/m.py"):
         (self.path / path).write_text(text)

@@ -1,6 +1,5 @@
 """A small installed package and two versions of a patchset for it, the command on it, and the tree that it leaves."""
 
-import base64
 import hashlib
 import os
 import shutil
@@ -8,6 +7,7 @@ import stat
 import sys
 
 from tests.faults.calls import in_child
+from tests.records import with_record
 from tests.stores import save_edited
 
 NAME, OTHER = "tiny-fix", "tiny-other"
@@ -54,19 +54,7 @@ def sources(folder):
 
 def wheel_files(version="1.0"):
     """The files of the package as a wheel or an installer lays them out, RECORD last."""
-    info = f"tiny-{version}.dist-info"
-    files = {
-        **FILES,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n".encode(),
-        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    rows = [f"{path},sha256={_hash64(data)},{len(data)}\n" for path, data in files.items()]
-    files[f"{info}/RECORD"] = "".join([*rows, f"{info}/RECORD,,\n"]).encode()
-    return files
-
-
-def _hash64(data):
-    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    return with_record("tiny", version, FILES)
 
 
 def install(site):
@@ -113,7 +101,6 @@ def preload():
     import json  # noqa: F401
 
     import libcst  # noqa: F401
-
 
 
 class Tiny:

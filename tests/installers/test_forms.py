@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hooks import packed
 from tests.installers.test_life import hooks, settled, sources
 from tests.installers.world import NAME, PATCH, PATCHED, STATE, STOCK, TOML, UV, Env, call, needs, of_session
 
@@ -102,8 +103,7 @@ def another_hook(project, name, patchset, text, version="1"):
     (folder / "patchset.toml").write_text((TOML % version).replace(NAME, patchset))
     (folder / "p.spatch").write_text(text)
     project.sitepatch("hook", "init", name, patchset, "--name", f"sitepatch-hook-{name}")
-    project.sitepatch("hook", "wheel", name, "--out", f"{name}-wheels")
-    project.env.uv("install", *(project.folder / f"{name}-wheels").iterdir())
+    project.env.uv("install", packed(project.folder / name, project.folder / f"{name}-wheels"))
 
 
 def test_two_hooks_patch_one_file(hooked):

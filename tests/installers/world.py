@@ -1,5 +1,6 @@
 """What the tests of real installers share: an index on localhost, two small packages with several releases, environments."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -207,8 +208,10 @@ class Project:
         self.sitepatch("hook", "init", "patches", NAME)
 
     def wheel(self):
-        """The line for requirements of the hook's prebuilt wheel."""
-        return self.sitepatch("hook", "wheel", "patches", "--out", "wheels").out.strip()
+        """The line for requirements of the hook's prebuilt wheel, which pip makes without a network."""
+        call(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-index", "-w", "wheels", "./patches", cwd=self.folder)
+        newest = max(self.wheels(), key=lambda path: path.stat().st_mtime_ns)
+        return f"./wheels/{newest.name} --hash=sha256:{hashlib.sha256(newest.read_bytes()).hexdigest()}"
 
     def wheels(self):
         """The paths of the hook's wheels."""

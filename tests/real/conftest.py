@@ -1,6 +1,5 @@
 """A real environment with torch and mmengine, made once and kept, and cheap copies of it that a test may patch."""
 
-import base64
 import fcntl
 import hashlib
 import os
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from patcher.patchset.places import builtin_dir
+from tests.records import rerecord
 
 TORCH, MMENGINE = "2.13.0", "0.10.7"
 # mmengine's own requirements, with the OpenCV that needs no libGL; the versions are whatever fits together today.
@@ -131,13 +131,7 @@ class Environment:
         data = data.replace(old, new)
         file.unlink()  # a hard link: the kept environment must not change
         file.write_bytes(data)
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        (record,) = self.site.glob(path.split("/")[0] + "-*.dist-info/RECORD")
-        lines = record.read_text(encoding="utf-8").splitlines(True)
-        assert sum(line.startswith(path + ",") for line in lines) == 1
-        record.unlink()
-        changed = [f"{path},sha256={digest},{len(data)}\n" if line.startswith(path + ",") else line for line in lines]
-        record.write_text("".join(changed), encoding="utf-8")
+        rerecord(self.site, path, data)
 
 
 @pytest.fixture(scope="session")

@@ -175,10 +175,9 @@ def test_two_ranks_tell_why_ddp_refuses_and_numbers_are_left_alone(environment, 
 
 
 def assert_reported(report, rank, out, failure):
-    assert report["env"] == {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
+    assert (report["rank"], report["world_size"], report["env"]["LOCAL_RANK"]) == (rank, 2, str(rank))
     assert report["device_ids"] == [rank]
-    assert report["parameters"] == {"total": 6, "devices": {"cpu": 6}, "complete": True}
-    assert report["buffers"] == {"total": 3, "devices": {"cpu": 3}, "complete": True}
+    assert (report["parameters"], report["buffers"]) == ({"cpu": 6}, {"cpu": 3})
     assert report["current"]["cuda"] is None
     assert warnings(report) == ["cpu-with-device-ids"]
     text = out[: out.index("\n" + failure)]  # the report stands before the failure

@@ -1,27 +1,36 @@
 """The patches of `fixtures/upstream/`: what `export` gives for a pull request, and that each was tried as its text says."""
 
+import json
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from conftest import COMMAND_ROOT, TARGETS, run
-from test_accelerate import NEWEST, PATHS, ranks
-from test_card import INDEX, INDEXED, carded, musa, train
+from test_accelerate import NEWEST, PATHS, main_alone_wrote, ranks
+from test_card import INDEX, INDEXED, assert_trained_on_the_card, carded, musa, train
 from test_mmengine_ddp import assert_trained_alike
 from test_mmengine_ddp import train as train_on_the_cpu
+from test_triton import PATHS as TRITON
+from test_triton import Release, hold
 from wheels import files_of, install, sitepatch, slow
+
+from patcher.engine.engine import rewrite
+from patcher.patchset.manifest import load_patchset
 
 pytestmark = pytest.mark.real
 
 __all__ = ["carded", "musa", "ranks"]
 
 NAMES = {
-    "mmengine-upstream": ["musa-local-rank", "mccl-payload", "index-by-dtype", "mpi-local-rank", "ddp-on-the-cpu"],
-    "accelerate-upstream": ["free-memory"],
+    "mmengine-upstream": ["musa-local-rank", "mccl-payload", "index-by-dtype", "mpi-local-rank", "ddp-on-the-cpu", "device-of-torch"],
+    "accelerate-upstream": ["free-memory", "one-writer"],
+    "triton-upstream": ["stale-ldconfig"],
 }
-RELEASES = {"mmengine": "0.10.7", "accelerate": NEWEST}
-FILES = {"mmengine": TARGETS["mmengine"], "accelerate": PATHS}
+RELEASES = {"mmengine": "0.10.7", "accelerate": NEWEST, "triton": "3.6.0"}
+FILES = {"mmengine": TARGETS["mmengine"], "accelerate": PATHS, "triton": TRITON}
 
 
 def git(folder, *words, given=None):
@@ -49,6 +58,32 @@ def test_export_gives_each_patch_with_the_text_of_a_pull_request_and_git_takes_i
         assert "sitepatch" not in changed, "it is code of upstream's own"
         for path in set(re.findall("^[+]{3} b/(.*)", changed, re.MULTILINE)):
             compile((clone / path).read_bytes(), path, "exec", dont_inherit=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "series", "needed"),
+    [
+        ("mmengine-ddp-device", "mmengine-upstream", ["ddp-on-the-cpu"]),
+        ("mmengine-device", "mmengine-upstream", NAMES["mmengine-upstream"]),
+        ("accelerate-ddp-hygiene", "accelerate-upstream", NAMES["accelerate-upstream"]),
+        ("triton-libcuda-path", "triton-upstream", NAMES["triton-upstream"]),
+    ],
+)
+def test_check_says_that_a_patchset_can_go_once_a_release_has_what_it_names(real_cache, tmp_path, name, series, needed):
+    package = series.partition("-")[0]
+    version, (variant,) = RELEASES[package], load_patchset(COMMAND_ROOT / "fixtures/upstream" / series, "here").variants
+    files = files_of(real_cache, package, version, FILES[package])
+    for number in range(len(needed) + 1):  # as if one after the other had been merged
+        site = tmp_path / str(number)
+        install(site, package, version, files)
+        checked = run([sys.executable, "-m", "patcher", "check", name, "--against", site, "--json"], cwd=COMMAND_ROOT)
+        answer = json.loads("{" + checked.out.partition("{")[2])  # notes stand before it
+        since = answer["releases"][0].get("upstream_since")
+        assert since == ({name: f"{package} {version}"} if number == len(needed) else None), needed[:number]
+        for patch in variant.patches if number < len(needed) else ():
+            if Path(patch.hunks[0].origin).stem == needed[number]:
+                files[patch.paths[0]] = rewrite(files[patch.paths[0]], patch.hunks, {}).data
+    assert (checked.code, answer["ok"]) == (0, True), "what can go need not fit"
 
 
 def apply(environment, name="mmengine-upstream"):
@@ -85,6 +120,15 @@ def test_the_patch_for_indices_was_tried_as_its_text_says(carded):
 
 
 @slow
+def test_the_patch_for_the_device_was_tried_as_its_text_says(carded):
+    found, _ = train(carded, "direct+both")
+    assert found["direct+both", 1].startswith("ValueError: DistributedDataParallel device_ids and output_device arguments only work with ")
+    apply(carded)
+    found, _ = train(carded, "direct+both")
+    assert_trained_on_the_card(found, "direct+both")
+
+
+@slow
 def test_the_patch_for_ddp_on_the_cpu_was_tried_as_its_text_says(environment):
     ways = ["direct", "config", "flexible"]
     found, _ = train_on_the_cpu(environment, 2, "--group", *ways)
@@ -118,3 +162,24 @@ print("gone", alive() is None)
     assert "gone False" in run(asked, cwd=ranks.tmp_path, HF_HOME=str(ranks.tmp_path)).out
     apply(ranks.environment, "accelerate-upstream")
     assert "gone True" in run(asked, cwd=ranks.tmp_path, HF_HOME=str(ranks.tmp_path)).out
+
+
+@slow
+def test_the_patch_for_one_writer_was_tried_as_its_text_says(ranks):
+    if not (ranks.site / "accelerate-1.15.0.dist-info").exists():
+        pytest.skip("the series is for later releases")
+    _, other = ranks.train(2)
+    assert main_alone_wrote(other, also=["dl_state_dict.bin", "scaler.pt"])
+    apply(ranks.environment, "accelerate-upstream")
+    main, other = ranks.train(2)
+    assert main_alone_wrote(other) and {"dl_state_dict.bin", "scaler.pt"} <= set(main["checkpoint"]["written"])
+
+
+def test_the_patch_for_a_stale_ldconfig_was_tried_as_its_text_says(real_cache, tmp_path, monkeypatch):
+    monkeypatch.delenv("TRITON_LIBCUDA_PATH", raising=False)
+    release = Release(real_cache, RELEASES["triton"], tmp_path)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(hold(release.elsewhere, "libcuda.so.1")))
+    listed = f"\tlibcuda.so.1 (libc6,x86-64) => {tmp_path}/nothing-here/libcuda.so.1\n"
+    release.refusal(ldconfig=listed)
+    sitepatch(release.site, "apply", "triton-upstream", "--patch-dir", COMMAND_ROOT / "fixtures/upstream", "--verify", "compile")
+    assert release.libcuda_dirs(ldconfig=listed) == [str(release.elsewhere)]

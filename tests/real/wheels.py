@@ -1,8 +1,6 @@
 """Files of a release straight from its wheel, kept in the cache, and laid out as pip would have installed them."""
 
 import ast
-import base64
-import hashlib
 import os
 import shutil
 import subprocess
@@ -11,6 +9,8 @@ import zipfile
 
 import pytest
 from conftest import COMMAND_ROOT, alone, child_environ, run
+
+from tests.records import with_record, write_files
 
 ALL = os.environ.get("SITEPATCH_ALL_RELEASES") == "1"
 slow = pytest.mark.skipif(not ALL, reason="a minute of its own: SITEPATCH_ALL_RELEASES=1 runs it")
@@ -55,15 +55,7 @@ def fetch(folder, distribution, version):
 
 def install(site, distribution, version, files):
     """Put files into a site directory with the RECORD that proves them pristine."""
-    info = f"{distribution}-{version}.dist-info"
-    files = {**files, f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode()}
-    rows = []
-    for path, data in files.items():
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        rows.append(f"{path},sha256={digest},{len(data)}\n")
-        (site / path).parent.mkdir(parents=True, exist_ok=True)
-        (site / path).write_bytes(data)
-    (site / info / "RECORD").write_text("".join([*rows, f"{info}/RECORD,,\n"]), encoding="utf-8")
+    write_files(site, with_record(distribution, version, files))
 
 
 def sitepatch(site, *arguments):

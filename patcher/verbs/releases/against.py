@@ -282,12 +282,12 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
 
 
 def _with_patch(requested: Requested, release: Located) -> ReleaseOutcome:
-    """The outcome for a release, and whether that has the patch for upstream which `remove_when` names."""
+    """The outcome for a release, and whether that has the patch for upstream, or the series, which `remove_when` names."""
     outcome, (series, name) = try_release(requested, release), upstream_patch(requested.patchset)
     if not series:
         return outcome
-    patches = try_release(_for_upstream(series), release).patches
-    return outcome._replace(has_patch=(name, State.UPSTREAM.value) in [(patch.name, patch.word) for patch in patches])
+    words = [patch.word for patch in try_release(_for_upstream(series), release).patches if name in ("", patch.name)]
+    return outcome._replace(has_patch=set(words) == {State.UPSTREAM.value})
 
 
 @lru_cache(maxsize=None)  # it is tried in each release

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple, Tuple
 
 from patcher.message import Message
 from patcher.model import Answer, Patchset, Plan, State
@@ -43,7 +43,9 @@ class ReleaseOutcome(NamedTuple):
     `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are the
     files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one line.
     `answers` are those about each hunk, none where the release was not looked at; `patches` what each patch of a series is.
-    `has_patch`: whether it has the patch for upstream that the patchset's `remove_when` names.
+    `has_patch`: whether it has the patch for upstream, or all of the series, that the patchset's `remove_when` names. `unlike`
+    are the diffs of what reads otherwise than in the home release; `proven` is whether the code or a case says that the
+    patchset is right there.
     """
 
     distribution: str
@@ -57,11 +59,26 @@ class ReleaseOutcome(NamedTuple):
     answers: Tuple[Answer, ...] = ()
     patches: Tuple[PatchState, ...] = ()
     has_patch: bool = False
+    unlike: Tuple[FileDiff, ...] = ()
+    proven: bool = False
 
     @property
     def failed(self) -> bool:
-        """Whether this outcome makes the command end with exit code 1."""
-        return self.word not in _GOOD
+        """Whether this outcome makes the command end with exit code 1; not where the patchset can go."""
+        return self.word not in _GOOD and not self.has_patch
+
+
+def compared(outcome: ReleaseOutcome, home: Iterable[FileDiff], sure: Collection[str] = ()) -> ReleaseOutcome:
+    """An outcome, compared with what the patchset makes of the home release.
+
+    Args:
+        outcome: that of another release.
+        home: the diffs of the home release.
+        sure: the files that a case has of this release, or that a diff makes the same there.
+    """
+    known = {diff.lines for diff in home}
+    unlike = tuple(diff for diff in outcome.diffs if diff.lines not in known)
+    return outcome._replace(unlike=unlike, proven=outcome.word in HOLDS and all(diff.path in sure for diff in unlike))
 
 
 class Checked(NamedTuple):

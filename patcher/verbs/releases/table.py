@@ -184,7 +184,7 @@ def checked_json(checked: Checked) -> Dict[str, Any]:
             "files": [diff_json(diff) for diff in release.diffs],
             "patches": [_patch_json(patch) for patch in release.patches],
         }
-        inner = ("word", "diffs", "answers", *(() if release.patches else ("patches",)))
+        inner = ("word", "diffs", "answers", "unlike", "proven", *(() if release.patches else ("patches",)))
         releases.append({name: field for name, field in fields.items() if name not in inner})
     head = {"name": checked.patchset.name, "version": checked.patchset.version}
     since = upstream_since(checked)

@@ -44,22 +44,22 @@ def _sitepatch_tell(model, before, site):  # sitepatch: mmengine-ddp-device
     """Say for programs where this rank trains; warn where that is the CPU, and an accelerator was left or stands idle."""
     import json
     import platform
-    import sys
     import warnings
 
-    if "mmengine._sitepatch_device" in sys.modules:
+    if "_sitepatch_device" in globals():
         return  # mmengine-device says it
-    modules = {kind: vars(module) for kind, module in vars(torch).items() if isinstance(module, type(torch)) and kind != "cpu"}
-    there = [kind for kind, names in modules.items() if "set_device" in names and names.get("is_available", bool)()]
-    places = [str(parameter.device) for parameter in model.parameters()]
-    idle = sorted({*there, *(place.partition(":")[0] for place in before)} - {"cpu", "meta"}) if set(places) == {"cpu"} else []
+    places, env = [str(parameter.device) for parameter in model.parameters()], os.environ
+    modules = {kind: vars(module) for kind, module in vars(torch).items() if isinstance(module, type(torch))}
+    kinds = {kind for kind, names in modules.items() if "set_device" in names and names.get("is_available", bool)()}
+    kinds.update(place.partition(":")[0] for place in before)
+    idle = sorted(kinds - {"cpu", "meta"}) if set(places) == {"cpu"} else []
     if idle:
         cure = "to train there: sitepatch apply mmengine-device --set device=" + idle[0]
         warnings.warn("mmengine-ddp-device: this rank trains on the CPU, and %s stands idle; %s" % (", ".join(idle), cure))
     facts = {
-        "schema": 5, "event": "trains", "site": site, "patchsets": ["mmengine-ddp-device"], "host": platform.node(), "pid": os.getpid(),
-        "rank": os.environ.get("RANK"), "env": {name: os.environ.get(name) for name in ("LOCAL_RANK", "WORLD_SIZE")}, "idle": idle,
-        "visible": {name: cards for name, cards in os.environ.items() if name.endswith("_VISIBLE_DEVICES")},
-        "before": {device: before.count(device) for device in before}, "devices": {device: places.count(device) for device in places},
+        "schema": 7, "event": "trains", "site": site, "patchsets": ["mmengine-ddp-device"], "idle": idle,
+        "env": {name: env[name] for name in env if name.endswith(("RANK", "WORLD_SIZE", "_VISIBLE_DEVICES"))},
+        "before": {device: before.count(device) for device in before}, "host": platform.node(), "pid": os.getpid(),
+        "parameters": {device: places.count(device) for device in places},
     }
     print("sitepatch-ddp %s\n" % json.dumps(facts), end="", flush=True)
