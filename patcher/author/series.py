@@ -21,6 +21,7 @@ from patcher.installed.versions import is_version, says_nothing
 from patcher.message import Message, joined
 from patcher.model import FilePatch, Located, Progress
 from patcher.patchset.layers import patch_name
+from patcher.patchset.sources import choose_variant
 from patcher.store.retry import settled
 from patcher.text.diffs import FileDiff, diff_texts
 
@@ -98,14 +99,34 @@ def _with_section(text: bytes, match: FileMatch) -> bytes:
 
 
 class _Release:
-    """A further release: its files after the patches so far, and as the diffs make them, as far as they can."""
+    """A further release: its files after the patches so far, and as the diffs make them, as far as they can.
 
-    def __init__(self, release: Release) -> None:
-        self.release = release
+    `held` is whether the series is for it, and all patches so far fit.
+    """
+
+    def __init__(self, release: Release, *, held: bool = False) -> None:
+        self.release, self.held = release, held
         self.texts, self.expected = dict(release.texts), {}  # type: Tuple[Dict[str, bytes], Dict[str, bytes]]
 
+    def tried(self, patches: Sequence[FilePatch]) -> Tuple[Dict[str, bytes], str]:
+        """The files as patches make them, and why some cannot be applied, "" for none."""
+        texts = {**{path: b"" for patch in patches if patch.adds for path in patch.paths}, **self.texts}
+        missing = [patch.paths[0] for patch in patches if not set(patch.paths) & set(texts)]
+        results = {path: with_patches(path, text, patches) for path, text in texts.items()}
+        problems = [Message("{path}: there is no such file", path=path) for path in missing]
+        problems += [
+            Message("{path}: {problem}", path=path, problem=result[1]) for path, result in results.items() if result[1]
+        ]
+        release = self.release.located
+        template = "{name} {version}: {problem}"
+        problem = (
+            Message(template, name=release.distribution, version=release.version, problem=problems[0]) if problems else ""
+        )
+        return {path: data for path, (data, _) in results.items()}, problem
+
     def advance(self, patches: Sequence[FilePatch], matches: Sequence[FileMatch]) -> None:
-        self.texts = {path: with_patches(path, text, patches)[0] for path, text in self.texts.items()}
+        self.texts, problem = self.tried(patches)
+        self.held = self.held and not problem
         for match in matches:
             before = self.expected.get(match.path, self.release.texts.get(match.path, b""))
             self.expected[match.path] = _with_section(before, match)
@@ -118,7 +139,8 @@ class Importer:
         sources: the installed files, then as the diffs make them: these may differ from `texts` in comments and layout.
         series: the patches that are there already, None for none.
         leave_out: names the parts that cannot be put into a hunk and need not be.
-        releases: those that the hunks should hold for as well.
+        releases: those that the hunks should hold for as well; those in the range of a variant of the series that is not for
+            what is installed are for that one.
 
     Attributes:
         single: whether it is one patch, which becomes a patchset.
@@ -140,7 +162,16 @@ class Importer:
         self.texts: Dict[str, bytes] = {}
         self.partial: Set[str] = set()  # files of which a part was left out
         self.patches: Dict[str, str] = {}
-        self.releases = [_Release(release) for release in releases]
+        self.releases: List[_Release] = []
+        self.others: Dict[int, List[_Release]] = {}  # by the index of a variant that is not for what is installed
+        variants = series.patchset.variants if series else ()
+        for release in releases:
+            of_package = [variant for variant in variants if variant.package == release.located.package]
+            variant = choose_variant(of_package, release.located.version)
+            number = variants.index(variant) if variant else -1
+            further = series is not None and variant is not None and number not in series.numbers
+            home = self.others.setdefault(number, []) if further else self.releases
+            home.append(_Release(release, held=variant is not None))
         self.notes: Dict[str, None] = {}
         self.failed: Dict[str, List[str]] = {}  # the patches that are not imported, by the paths that they name
 
@@ -175,6 +206,41 @@ class Importer:
         """Each further release, and what the patches must make of it, as far as that is known."""
         pairs = ((item.release, item.expected) for item in self.releases)
         return [(release, {path: text for path, text in texts.items() if text}) for release, texts in pairs]
+
+    def other_variants(self, series: SeriesFolder) -> Dict[int, List[str]]:
+        """The `.spatch` files of each variant that is not for what is installed, with those of the new patches that fit there.
+
+        A patch that does not fit each release that was given for the variant is noted, and so is one that they all have.
+        """
+        variants = series.patchset.variants
+        lists = series._replace(numbers=tuple(range(len(variants)))).lists
+        packages = {home.package for home in self.homes}
+        for number, there in list(lists.items()):
+            if number in series.numbers or variants[number].package not in packages:
+                del lists[number]
+                continue
+            releases = self.others.get(number, [])
+            for name in in_order(there, [name for name in self.patches if name in there or name not in series.patches]):
+                patches = parse_spatch({**series.patchset.files, **self.patches}[name], name)[1]
+                if name not in there:
+                    held = [release for release in releases if release.held]
+                    results = [(release.texts, *release.tried(patches)) for release in held]
+                    why = next((problem for _, _, problem in results if problem), "")
+                    if not held:
+                        why = Message("none of its releases could be tried: import it where one is installed")
+                    elif all(before == after for before, after, _ in results):
+                        why = why or Message("its releases have it")
+                    if why:
+                        template = "{name}: not in the variant for {versions}: {why}"
+                        note = Message(template, name=patch_name(name), versions=variants[number].versions, why=why)
+                        self.notes[note] = None
+                        continue
+                    lists[number] = in_order(
+                        lists[number], [other for other in self.patches if other in {*lists[number], name}]
+                    )
+                for release in releases:
+                    release.advance(patches, ())
+        return lists
 
     # one patch --------------------------------------------------------------------------------------------------------
     def _name_there(self, name: str, there: Sequence[str], given: Sequence[GivenPatch]) -> str:
@@ -257,7 +323,8 @@ class Importer:
         text = spatch_text(given.patch, draft)
         name = self._free_name(given.name, text, next((match.located.version for match in taken if match.located), ""))
         patches = parse_spatch(text, name + _SUFFIX)[1]
-        problem = self._hunks_applied(patches) or self._differing(draft, {match.path: match.after for match in taken})
+        problem = self._narrowing(patches) or self._hunks_applied(patches)
+        problem = problem or self._differing(draft, {match.path: match.after for match in taken})
         if problem and self.single:
             path, why = problem.split(": ", 1)
             raise SitepatchError.at(Location(path), why, "write the patchset by hand: see docs/howto/change.md")
@@ -309,6 +376,12 @@ class Importer:
                 return Message("{path}: {problem}", path=path, problem=problem)
         self.texts.update(texts)
         return ""
+
+    def _narrowing(self, patches: Sequence[FilePatch]) -> str:
+        """Where a new patch would end the range of the series: a release that it does not fit, and the others do."""
+        problems = (release.tried(patches)[1] for release in self.releases if release.held)
+        template = "the series is for this release, too, and would not be any more: {problem}"
+        return next((Message(template, problem=problem) for problem in problems if problem), "")
 
     def _shipped(self, path: str, *, adds: bool) -> Optional[Tuple[Located, bytes]]:
         """The package of a file, and its text without the patches of the series: none of one that a patch adds."""

@@ -22,11 +22,14 @@ from patcher.author.folder import (
     series_files,
     write_folder,
 )
+from patcher.author.manifest import with_patch_files
 from patcher.author.patches import GivenPatch, given_patches
+from patcher.author.ranges import widened
 from patcher.errors import UsageError
+from patcher.installed.versions import says_nothing
 from patcher.message import Message
 from patcher.model import Patchset
-from patcher.patchset.layers import patch_name
+from patcher.patchset.places import MANIFEST
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import Texts, listed, one_or_more
 from patcher.verbs.console import Console
@@ -44,14 +47,15 @@ from patcher.verbs.drafts import (
 )
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
+from patcher.verbs.releases.outcome import HOLDS, ReleaseOutcome
 from patcher.verbs.styles import Row, color_diff, hint_lines
 from patcher.verbs.usage import Whole
 
 if TYPE_CHECKING:
+    from patcher.author.folder import SeriesFolder
     from patcher.author.proof import Release
     from patcher.author.series import Importer, PatchResult
     from patcher.patchset.places import AnyPath
-    from patcher.verbs.releases.outcome import ReleaseOutcome
 
 
 class ImportOutcome(NamedTuple):
@@ -150,7 +154,7 @@ def import_(
     env = place.environment()
     events.started(env)
     series = series.installed(env) if series else None
-    releases, problems = _further(inputs, further, InstalledSources(env, fuzz, moved), events) if further else ([], [])
+    releases, problems = _further(inputs, further, InstalledSources(env, fuzz, moved), series, events)
     importer = Importer(InstalledSources(env, fuzz, moved), series, one_or_more(leave_out), releases)
     importer.notes.update(dict.fromkeys(problems))
     outcome = ImportOutcome(folder, importer.results(inputs, events.progress), importer.single)
@@ -166,14 +170,31 @@ def import_(
 
 
 def _further(
-    inputs: Sequence[GivenPatch], also: Sequence[str], sources: InstalledSources, events: Events
+    inputs: Sequence[GivenPatch],
+    also: Sequence[str],
+    sources: InstalledSources,
+    series: Optional[SeriesFolder],
+    events: Events,
 ) -> Tuple[List[Release], List[str]]:
-    """The further releases of the packages that the patches change, and a message for each that cannot be fetched."""
-    from patcher.author.series import packages_of  # with the engine
-    from patcher.verbs.proving import further_releases
+    """The further releases of the packages that the patches change, and a message for each that cannot be fetched.
 
+    Those that are named, and where a series gets a new patch the ends of its ranges.
+    """
+    from patcher.author.series import packages_of  # with the engine
+    from patcher.verbs.proving import further_releases, range_ends
+
+    is_new = series and any(f"{patch.name}.spatch" not in series.patchset.files for patch in inputs)
+    if not (also or is_new):
+        return [], []
     matches = [sources.find(section) for patch in inputs for section in patch.patch.sections]
-    return further_releases(also, packages_of(matches), events)
+    homes = packages_of(matches)
+    releases, problems = further_releases(also, homes, events)
+    if series and is_new:
+        versions = {(release.located.distribution, release.located.version) for release in releases}
+        ends, unfetched = range_ends(series.patchset, homes, events)
+        releases += [end for end in ends if (end.located.distribution, end.located.version) not in versions]
+        problems += unfetched
+    return releases, problems
 
 
 def _check_left_out(names: Sequence[str], outcome: ImportOutcome) -> None:
@@ -205,17 +226,22 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
         return outcome._replace(patchset=write_folder(outcome.folder, proof.texts))
     if list(importer.patches) == list(series.patches):
         return outcome._replace(patchset=series.patchset)
-    variants, targets = series.patchset.variants, proof.targets
+    variants = series.patchset.variants
     numbers = {variants[number].package: number for number in series.numbers}
-    by_number = {numbers.get(target.package, len(variants) + at): target for at, target in enumerate(targets)}
-    texts = more_series_files(series, importer.patches, changed, by_number)
-    others = [variant.versions for number, variant in enumerate(variants) if number not in series.numbers]
-    if others:
-        names = [patch_name(name) for name in importer.patches if name not in series.patches]
-        note = "{names}: not in the variant for {ranges}: import it where such a release is installed"
-        missing = Message(note, names=listed(names), ranges=listed(others, "or"))
-        outcome = outcome._replace(notes=(*outcome.notes, missing))
-    return outcome._replace(patchset=write_folder(outcome.folder, texts, replace=True))
+    targets: Dict[int, PackageRange] = {}
+    for at, (home, target) in enumerate(zip(homes, proof.targets)):
+        number = numbers.get(home.package, len(variants) + at)
+        if number < len(variants):  # no release goes from the range: a patch that one does not fit is not imported
+            of_home = [release for release in proof.releases if release.distribution == home.distribution]
+            fitting = [release.version for release in of_home if release.word in HOLDS]
+            fitting += [] if says_nothing(home.version) else [home.version]
+            failed = [release.version for release in of_home if release.failed]
+            target = target._replace(versions=widened(variants[number].versions, fitting, failed))
+        targets[number] = target
+    texts = more_series_files(series, importer.patches, changed, targets)
+    for number, names in importer.other_variants(series).items():
+        texts[MANIFEST] = with_patch_files(texts[MANIFEST], number, names)
+    return outcome._replace(patchset=write_folder(outcome.folder, texts, replace=True), notes=tuple(importer.notes))
 
 
 @click.command(

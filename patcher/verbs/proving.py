@@ -93,6 +93,34 @@ def further_releases(
     return releases, problems
 
 
+def range_ends(patchset: Patchset, homes: Mapping[Located, Set[str]], events: Events) -> Tuple[List[Release], List[str]]:
+    """The oldest and the newest release in the range of each variant for packages, and a message for each that cannot be had.
+
+    Args:
+        patchset: the patchset.
+        homes: the installed packages, each with the further files that are needed; what is installed is left out.
+        events: reports the progress.
+    """
+    releases: List[Release] = []
+    problems: List[str] = []
+    for home, paths in homes.items():
+        for variant in pick_variants(patchset).get(home.package, ()):
+            name, needed = home.distribution or home.package, {*paths, *paths_of([variant])}
+            if variant.versions == fitting_range([home.version]):
+                continue
+            try:
+                ends = named_releases({name: needed}, [variant.versions], events, ends=True)
+            except (SitepatchError, OSError) as error:  # no pip, no cache: nobody has asked for these releases
+                problem = error.message if isinstance(error, SitepatchError) else Message.whole(error)
+                ends = {(name, variant.versions): SitepatchError(problem)}
+            for (_, version), folder in ends.items():
+                if isinstance(folder, SitepatchError):
+                    problems.append(_not_fetched(name, version, folder))
+                elif version != home.version:
+                    releases.append(_release(home._replace(site=str(folder), version=version), needed))
+    return releases, problems
+
+
 def _not_fetched(name: str, version: str, error: SitepatchError) -> str:
     return Message("{name} {version}: {reason}", name=name, version=version, reason=one_line(error.message))
 

@@ -335,7 +335,7 @@ def test_a_series_with_variants_stays_one_for_check_update_import_and_status(wor
         assert [line.split()[-3:] for line in told.out.splitlines()[:3]] == [
             ["in", "place", "one"], ["what", "1", "hunk"], ["in", "place", "value"],
         ]  # fmt: skip
-        assert "what: not in the variant for ==1.5: import it where such a release is installed" in told.err
+        assert "what: not in the variant for ==1.5: none of its releases could be tried: import it where one is installed" in told.err
         assert lists(folder) == {"==1.0": ["one", "what", "value"], "==1.5": ["one-1.4"]}
         done(world("apply", "vendor"))
         reinstall(world, "1.5", newest)
@@ -353,6 +353,59 @@ def test_a_series_with_variants_stays_one_for_check_update_import_and_status(wor
         reinstall(world, "1.3", FILES)
         told = done(world("import", "debian/patches", "--name", "vendor"), 1)
         assert "vendor is for demo ==1.0 or ==1.5, and 1.3 is installed" in told.err and "update vendor --to 1.3" in told.err
+
+
+WHAT = "Subject: Say what\n\n" + diff(EDIT, EDIT.replace('"empty"', 'f"empty: {model!r}"'))
+VALUED = diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py")
+
+
+def test_a_patch_is_tried_in_every_variant_of_a_series(world):
+    """It comes into those whose oldest and newest release it fits; of the others is said why."""
+    quilt(world, one=ONE)
+    folder = run(world, world.cwd, world.cwd).folder
+    toml = (folder / "patchset.toml").read_text()
+    variants = "".join(
+        f'[[variant]]\npackage = "demo"\nversions = "{versions}"\npatches = ["one.spatch"]\nseries = true\n\n'
+        for versions in (">=1.2,<1.4", "==1.4")
+    )
+    (folder / "patchset.toml").write_text(toml.replace("[verify]", f"{variants}[verify]"))
+    lacks = M.replace('    if not model:\n        raise ValueError("empty")\n', "    return model\n")
+    with closing(Index()) as index:
+        for version, m, n in (("1.2", M, "VALUE = 1\n"), ("1.3", lacks, "VALUE = 1\n"), ("1.4", M, "VALUE = 2\n")):
+            index.add("demo", version, {**FILES, "demo/m.py": m, "demo/n.py": n})
+        variables = {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "0"}
+        quilt(world, one=ONE, what=WHAT, value=VALUED)
+        told = done(world("import", "debian/patches", "--name", "vendor", **variables))
+    assert "what: not in the variant for >=1.2,<1.4: demo 1.3: demo/m.py: " in told.err
+    assert "value: not in the variant for ==1.4: its releases have it" in told.err
+    assert lists(folder) == {
+        "==1.0": ["one", "what", "value"], ">=1.2,<1.4": ["one", "value"], "==1.4": ["one", "what"]
+    }  # fmt: skip
+
+
+def test_an_import_does_not_narrow_the_range_of_a_series(world):
+    """What does not fit its oldest or newest release is not imported; the range stays where none can be fetched."""
+    quilt(world, one=ONE)
+    folder = run(world, world.cwd, world.cwd).folder
+    toml = (folder / "patchset.toml").read_text()
+    (folder / "patchset.toml").write_text(toml.replace('"==1.0"', '">=0.8,<2"'))
+    lacks = M.replace('    if not model:\n        raise ValueError("empty")\n', "    return model\n")
+    with closing(Index()) as index:
+        for version, text in (("0.8", lacks), ("0.9", M), ("1.0", M), ("1.1", M)):
+            index.add("demo", version, {**FILES, "demo/m.py": text})
+        variables = {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "0"}
+        quilt(world, one=ONE, what=WHAT, value=VALUED)
+        told = done(world("import", "debian/patches", "--name", "vendor", **variables), 1)
+        assert "the series is for this release, too, and would not be any more: demo 0.8: demo/m.py: " in told.out
+        assert lists(folder) == {">=0.8,<2": ["one", "value"]}
+        toml = (folder / "patchset.toml").read_text()
+        (folder / "patchset.toml").write_text(toml.replace(">=0.8,<2", ">=0.9,<2"))  # the yes
+        done(world("import", "debian/patches", "--name", "vendor", **variables))
+        assert lists(folder) == {">=0.9,<2": ["one", "what", "value"]}
+    more = diff("", "X = 1\n", "a/demo/__init__.py")
+    quilt(world, one=ONE, what=WHAT, value=VALUED, more=more)
+    told = done(world("import", "debian/patches", "--name", "vendor"))
+    assert ">=0.9,<2" in told.err and lists(folder) == {">=0.9,<2": ["one", "what", "value", "more"]}
 
 
 def test_the_text_of_another_variant_is_not_replaced_by_a_patch_of_the_same_name(world):

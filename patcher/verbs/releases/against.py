@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, Union
 
+from patcher.engine.tree import SyntaxProblem, Tree
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.installed.environment import locate
@@ -15,16 +16,19 @@ from patcher.installed.interpreter import Environment, discover
 from patcher.installed.releases import was_yanked
 from patcher.installed.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
 from patcher.message import Message, joined, one_line
-from patcher.model import Located, Patchset, Plan, Requested, State
-from patcher.patchset.layers import is_series
+from patcher.model import Answer, HunkText, Located, Patchset, Plan, Requested, State
+from patcher.patchset.layers import is_series, layers_of, patch_name, patch_names
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, fixtures_dir
 from patcher.patchset.removal import can_go, upstream_patch
+from patcher.patchset.results import request_of, rewrite_cached
 from patcher.patchset.sources import choose_variant, pick_variants
 from patcher.planner.assignments import update_hint
 from patcher.planner.survey import make_plan
+from patcher.store.status import read_installed
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import listed
+from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.place import SILENT, Events
 from patcher.verbs.releases.fetching import Key, Listings, fetch_all, fetching, list_releases, offered
 from patcher.verbs.releases.outcome import (
@@ -35,10 +39,13 @@ from patcher.verbs.releases.outcome import (
     NOT_FETCHED,
     OUT_OF_RANGE,
     Checked,
+    PatchState,
     ReleaseOutcome,
     state_of,
 )
-from patcher.verbs.releases.patches import patch_states
+
+_ORDER = (State.CONFLICT, State.AMBIGUOUS, State.NOT_FOUND, State.APPLICABLE, State.APPLIED, State.UPSTREAM)
+"""What a patch is as a whole: the first of these that one of its hunks is."""
 
 
 class NoRelease(SitepatchError):
@@ -130,7 +137,7 @@ def check_releases(
 
 
 def named_releases(
-    paths: Mapping[str, Set[str]], against: Sequence[str], events: Events
+    paths: Mapping[str, Set[str]], against: Sequence[str], events: Events, *, ends: bool = False
 ) -> Dict[Key, Union[Path, SitepatchError]]:
     """The kept files `paths` of distributions in each release that is asked for, by (distribution, version), or why not.
 
@@ -138,6 +145,7 @@ def named_releases(
         paths: the files, by distribution.
         against: as `check_against` lets them pass.
         events: takes the progress.
+        ends: of each of `against` only the oldest and the newest release.
 
     Raises:
         NoPip: pip is not there or too old.
@@ -150,10 +158,11 @@ def named_releases(
         for name, listing in listings.items():
             versions = offered(listing, against)
             for word in against:
-                taken = _taken(word, versions, versions)
-                keys.update(((name, version), None) for version in taken)
+                taken = oldest_first(_taken(word, versions, versions))
+                keys.update(((name, version), None) for version in ({*taken[:1], *taken[-1:]} if ends else taken))
                 if not taken:
-                    releases[name, word] = NoRelease(_no_such(versions))
+                    none = NoRelease(_no_such(versions))
+                    releases[name, word] = none if isinstance(listing, Listing) else listing
         releases.update(fetch_all(fetcher, list(keys), listings, paths))
         return releases
 
@@ -255,7 +264,7 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
     plan = make_plan(Environment.alone(site), Wanted((only,)))
     answers = tuple(answer._replace(problem=answer.problem.replace(site, "the wheel")) for answer in plan.answers)
-    patches = patch_states(only, release, plan) if is_series(only.patchset) else ()
+    patches = _patch_states(only, release, plan) if is_series(only.patchset) else ()
     if plan.failed:
         failure, *other_failures = plan.failed
         where = (
@@ -346,3 +355,65 @@ def _of_wheel(message: str, site: str) -> str:
         return message.replace(site, "the wheel")
     fields = {name: _of_wheel(field, site) if isinstance(field, str) else field for name, field in message.fields.items()}
     return Message(message.template, **fields)
+
+
+# the patches of a series ----------------------------------------------------------------------------------------------
+def _patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[PatchState, ...]:
+    """What each patch is, by the plan of the series for a release; those that fail are explained."""
+    answers: Dict[str, List[Answer]] = {}
+    for answer in plan.answers:
+        if answer.written[0]:
+            answers.setdefault(patch_name(answer.written[0]), []).append(answer)
+    explained = _explained(requested, release, plan)
+    states = []
+    for name in patch_names(requested.patchset):
+        states_found = {answer.state for answer in answers.get(name, ())}
+        state = next((state for state in _ORDER if state in states_found), State.NOT_NEEDED)
+        word = state.value
+        hunks = tuple(hunk for hunk in explained if patch_name(hunk.answer.written[0]) == name)
+        failed = [answer for answer in answers.get(name, ()) if answer.state.failed]
+        problem = f"{failed[0].path}: {failed[0].scope}: {failed[0].problem}" if failed else ""
+        breaking = next(filter(None, (_breaking(requested, release, hunk) for hunk in hunks)), "")
+        if breaking:
+            word, problem = State.CONFLICT.value, Message("{other} changes the same code", other=breaking)
+        states.append(PatchState(name, word, problem, breaking, hunks))
+    return tuple(states)
+
+
+def _explained(requested: Requested, release: Located, plan: Plan) -> List[HunkExplanation]:
+    """The failed hunks, explained; only the files that have one are looked at."""
+    failed = {answer.path for answer in plan.failed}
+    variants = [
+        variant._replace(patches=tuple(patch for patch in variant.patches if failed & set(patch.paths)))
+        for variant in requested.patchset.variants
+    ]
+    if not failed:
+        return []
+    failing = requested._replace(patchset=requested.patchset._replace(variants=tuple(variants)))
+    hunks, _ = explanations(Environment.alone(release.site), failing)
+    return [hunk for hunk in hunks if hunk.answer.state.failed and hunk.answer.written[0]]
+
+
+def _breaking(requested: Requested, release: Located, failed: HunkExplanation) -> str:
+    """The patch before a failed hunk without whose change it would fit, "" for none."""
+    explanation, path = failed.explanation, failed.answer.path
+    source = read_installed(release.site, path)
+    if explanation is None or source is None:
+        return ""
+    for variant in requested.patchset.variants:
+        hunks = [hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks]
+        fitted = _fits(source, explanation.hunk, requested)
+        for layer in layers_of([hunk for hunk in hunks if hunk.layer < explanation.hunk.layer]):
+            source = rewrite_cached(source, request_of(requested, layer, variant.names)).data
+            fits = _fits(source, explanation.hunk, requested)
+            if fitted and not fits:
+                return patch_name(layer[0].origin)
+            fitted = fits
+    return ""
+
+
+def _fits(source: bytes, hunk: HunkText, requested: Requested) -> bool:
+    try:
+        return not Tree(source).answer(hunk, requested.options).state.failed
+    except SyntaxProblem:
+        return False
