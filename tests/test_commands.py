@@ -519,7 +519,7 @@ def test_list_shows_every_patchset_what_fits_first_and_where_it_is_from(musa):
         assert next(line for line in lines if line[1] == DDP)[0] == state
         assert ["applicable", DYNAMO, "1.0", "default", "torch 2.7.1"] in lines
         assert ["absent", "accelerate-ddp-hygiene", "1.3", "default", "accelerate >=0.25,<0.33, …"] in lines
-        assert ["out of range", "mmengine-device", "1.7", "fix", "mmengine >=0.1,<1"] in lines
+        assert ["out of range", "mmengine-device", "1.8", "fix", "mmengine >=0.1,<1"] in lines
         assert musa("restore").code == 0
 
 
@@ -592,7 +592,7 @@ def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):
         "This patchset prints a report from every rank",
         f"{DDP}.params=5  how many parameters of each device to name to people (int)",
         "mmengine >=0.1,<1",
-        "can go when: upstream: MMEngine or DDP says it itself; before that when the failure is understood",
+        "can go when: a person has understood the failure",
         "@@ DDPStrategy._wrap_model @@ when-present",
     ):
         assert text in done.out

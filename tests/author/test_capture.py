@@ -250,7 +250,7 @@ def test_words_that_name_nothing_are_reported_together(world):
 def test_nothing_was_edited(world):
     told = world("capture", "--name", "mine")
     assert told.code == 1
-    assert "nothing was edited; Python files: 3, each as it was installed" in told.err
+    assert "nothing was edited: 3 Python files, each as it was installed" in told.err
     assert not (world.cwd / "patchsets").exists()
 
 
