@@ -275,6 +275,11 @@ def with_form(text: str, hunk: HunkText, scope: str) -> str:
     return "\n".join([*lines[:end], *form, *lines[end:]])
 
 
+def raised(version: str) -> str:
+    """A version, its last number raised by one."""
+    return re.sub(r"\d+(?=\D*$)", lambda number: str(int(number[0]) + 1), version)
+
+
 # a release that it does not fit ---------------------------------------------------------------------------------------
 def begun(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> bytes:
     """A file with each hunk that fits by itself, and the others as comments at the closest code."""
@@ -309,8 +314,3 @@ def _mark_place(explanation: Explanation) -> Tuple[int, HunkText]:
 
 def _written(hunk: HunkText) -> List[str]:
     return [_HEAD, f"@@ {hunk.scope} @@", *(f"{tag}{line}".rstrip() for tag, line, _ in hunk.lines)]
-
-
-def raised(version: str) -> str:
-    """A version, its last number raised by one."""
-    return re.sub(r"\d+(?=\D*$)", lambda number: str(int(number[0]) + 1), version)

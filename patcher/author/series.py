@@ -98,6 +98,10 @@ def _with_section(text: bytes, match: FileMatch) -> bytes:
     return b"" if result.problems else result.after
 
 
+_Trial = Tuple[Dict[str, bytes], str]
+"""The files of a release as patches make them, and why some cannot be applied, "" for none."""
+
+
 class _Release:
     """A further release: its files after the patches so far, and as the diffs make them, as far as they can.
 
@@ -108,7 +112,7 @@ class _Release:
         self.release, self.held = release, held
         self.texts, self.expected = dict(release.texts), {}  # type: Tuple[Dict[str, bytes], Dict[str, bytes]]
 
-    def tried(self, patches: Sequence[FilePatch]) -> Tuple[Dict[str, bytes], str]:
+    def tried(self, patches: Sequence[FilePatch]) -> _Trial:
         """The files as patches make them, and why some cannot be applied, "" for none."""
         texts = {**{path: b"" for patch in patches if patch.adds for path in patch.paths}, **self.texts}
         missing = [patch.paths[0] for patch in patches if not set(patch.paths) & set(texts)]
@@ -124,8 +128,9 @@ class _Release:
         )
         return {path: data for path, (data, _) in results.items()}, problem
 
-    def advance(self, patches: Sequence[FilePatch], matches: Sequence[FileMatch]) -> None:
-        self.texts, problem = self.tried(patches)
+    def advance(self, trial: _Trial, matches: Sequence[FileMatch]) -> None:
+        """Go on with the files as a trial has made them."""
+        self.texts, problem = trial
         self.held = self.held and not problem
         for match in matches:
             before = self.expected.get(match.path, self.release.texts.get(match.path, b""))
@@ -222,13 +227,13 @@ class Importer:
             releases = self.others.get(number, [])
             for name in in_order(there, [name for name in self.patches if name in there or name not in series.patches]):
                 patches = parse_spatch({**series.patchset.files, **self.patches}[name], name)[1]
+                trials = [release.tried(patches) for release in releases]
                 if name not in there:
-                    held = [release for release in releases if release.held]
-                    results = [(release.texts, *release.tried(patches)) for release in held]
-                    why = next((problem for _, _, problem in results if problem), "")
+                    held = [(release.texts, *trial) for release, trial in zip(releases, trials) if release.held]
+                    why = next((problem for _, _, problem in held if problem), "")
                     if not held:
                         why = Message("none of its releases could be tried: import it where one is installed")
-                    elif all(before == after for before, after, _ in results):
+                    elif all(before == after for before, after, _ in held):
                         why = why or Message("its releases have it")
                     if why:
                         template = "{name}: not in the variant for {versions}: {why}"
@@ -238,8 +243,8 @@ class Importer:
                     lists[number] = in_order(
                         lists[number], [other for other in self.patches if other in {*lists[number], name}]
                     )
-                for release in releases:
-                    release.advance(patches, ())
+                for release, trial in zip(releases, trials):
+                    release.advance(trial, ())
         return lists
 
     # one patch --------------------------------------------------------------------------------------------------------
@@ -277,7 +282,7 @@ class Importer:
             for path in self._paths_of(patches):
                 self.sources.patched[path] = self.pristine[path][0], self.texts[path]
         for release in self.releases:
-            release.advance(patches, [match for match in taken if match.located and not match.problem])
+            release.advance(release.tried(patches), [match for match in taken if match.located and not match.problem])
         return PatchResult(name, read_head(parse_spatch(text, name)[0]).subject, IN_PLACE)
 
     def _imported(self, given: GivenPatch) -> PatchResult:
@@ -323,7 +328,8 @@ class Importer:
         text = spatch_text(given.patch, draft)
         name = self._free_name(given.name, text, next((match.located.version for match in taken if match.located), ""))
         patches = parse_spatch(text, name + _SUFFIX)[1]
-        problem = self._narrowing(patches) or self._hunks_applied(patches)
+        trials = [release.tried(patches) for release in self.releases]
+        problem = self._narrowing(trials) or self._hunks_applied(patches)
         problem = problem or self._differing(draft, {match.path: match.after for match in taken})
         if problem and self.single:
             path, why = problem.split(": ", 1)
@@ -333,8 +339,8 @@ class Importer:
         if result.missing:
             return result
         self.patches[name + _SUFFIX] = text
-        for release in self.releases:
-            release.advance(patches, taken)
+        for release, trial in zip(self.releases, trials):
+            release.advance(trial, taken)
         return result._replace(name=name, state=IMPORTED)
 
     def _noted(self, name: str, notes: Iterable[str]) -> None:
@@ -377,9 +383,9 @@ class Importer:
         self.texts.update(texts)
         return ""
 
-    def _narrowing(self, patches: Sequence[FilePatch]) -> str:
+    def _narrowing(self, trials: Sequence[_Trial]) -> str:
         """Where a new patch would end the range of the series: a release that it does not fit, and the others do."""
-        problems = (release.tried(patches)[1] for release in self.releases if release.held)
+        problems = (problem for release, (_, problem) in zip(self.releases, trials) if release.held)
         template = "the series is for this release, too, and would not be any more: {problem}"
         return next((Message(template, problem=problem) for problem in problems if problem), "")
 

@@ -129,8 +129,8 @@ def undo(site: Folder, entries: Sequence[JournalEntry]) -> None:
 
 def sync_holders(site: Folder, paths: Iterable[str]) -> None:
     """Wait until the names beside the targets `paths` are on the disk: each directory once, those that are there."""
-    for directory in dict.fromkeys(path.rpartition("/")[0] for path in paths):
-        with suppress(FileNotFoundError), site.holder(f"{directory}/." if directory else ".") as folder:
+    for path in {path.rpartition("/")[0]: path for path in paths}.values():
+        with suppress(FileNotFoundError), site.holder(path) as folder:
             folder.sync()
 
 

@@ -62,12 +62,13 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
         console.note(template, "stopped", number=len(plan.failed), hunks=count(len(plan.answers), "hunk"))
     elif not changed:
         reasons = {name: _why(plan, name) for name in outcome.patchsets}
-        applied = [] if console.verbose else [name for name, reason in reasons.items() if reason == _APPLIED]
-        if len(applied) > 1:
-            console.info("{patchsets}: nothing to do, they are applied already", patchsets=count(len(applied), "patchset"))
+        others = {name: reason for name, reason in reasons.items() if reason != _APPLIED}
+        applied = len(reasons) - len(others)
+        if applied > 1 and not console.verbose:
+            console.info("{patchsets}: nothing to do, they are applied already", patchsets=count(applied, "patchset"))
+            reasons = others
         for name, reason in reasons.items():
-            if len(applied) < 2 or name not in applied:
-                console.info("{name}: nothing to do, {reason}", name=name, reason=reason)
+            console.info("{name}: nothing to do, {reason}", name=name, reason=reason)
     elif outcome.dry_run:
         from patcher.verbs.differences import show_diffs
 

@@ -489,9 +489,10 @@ def _changes(outcome: UpdateOutcome) -> List[Row]:
 
 def _proposed(proposal: Optional[Proposal]) -> List[str]:
     """How what is proposed is written into the patchset."""
+    if proposal is None:
+        return []
     template = "{release}: {where}; if that is meant, write {how}"
-    places = proposal.places if proposal else ()
-    return [Message(template, release=proposal.release, where=where, how=how) for where, how in places if proposal]
+    return [Message(template, release=proposal.release, where=where, how=how) for where, how in proposal.places]
 
 
 def _json(outcome: UpdateOutcome) -> Dict[str, Any]:

@@ -236,14 +236,15 @@ class InstalledSources:
     def _missing(self, section: Section, parts: Sequence[str], found: Sequence[_Candidate]) -> FileMatch:
         """The answer where a section applies to none of the files that it may be for."""
         if not found or _is_beside(parts):
-            error = None if _is_beside(parts) else self._refused(_first(parts))
-            if error:
-                return FileMatch(section, problem=error.message, hint=error.hint)
-            path = "" if _is_beside(parts) else self._other(section, parts)
-            if path:
-                problem = Message("it is not installed; of its package {path} alone has the lines", path=path)
-                hint = Message("if that is the file, write its path into the diff: {path}", path=path)
-                return FileMatch(section, problem=problem, hint=hint, candidate=path)
+            if not _is_beside(parts):
+                error = self._refused(_first(parts))
+                if error:
+                    return FileMatch(section, problem=error.message, hint=error.hint)
+                path = self._other(section, parts)
+                if path:
+                    problem = Message("it is not installed; of its package {path} alone has the lines", path=path)
+                    hint = Message("if that is the file, write its path into the diff: {path}", path=path)
+                    return FileMatch(section, problem=problem, hint=hint, candidate=path)
             return FileMatch(section, left_out=Message("no installed file"), shipped=self._is_shipped(section, parts))
         most = max(each.common for each in found)
         nearest = [each for each in found if each.common == most]
