@@ -1,6 +1,7 @@
 """A small installed package and two versions of a patchset for it, the command on it, and the tree that it leaves."""
 
 import hashlib
+import importlib
 import os
 import shutil
 import stat
@@ -97,10 +98,9 @@ def bytecode(site):
 
 def preload():
     """Import what the commands import, once, so that each fork has it."""
-    import importlib.metadata  # noqa: F401
-    import json  # noqa: F401
-
-    import libcst  # noqa: F401
+    names = ("verbs.main", "verbs.apply", "verbs.restore", "verbs.language", "engine.answers", "engine.syntax", "patchset.results")
+    for name in ("importlib.metadata", "json", "platformdirs", *(f"patcher.{name}" for name in names)):
+        importlib.import_module(name)
 
 
 class Tiny:
