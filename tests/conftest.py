@@ -9,7 +9,7 @@ import pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
-pytest.register_assert_rewrite("tests.semantic.helpers")
+pytest.register_assert_rewrite("tests.engine.helpers")
 _HEEDED = ("SITEPATCH_", "_SITEPATCH_", "SOURCE_DATE_EPOCH", "SUDO_UID", "GITHUB_WORKSPACE")  # by sitepatch
 for _name in [name for name in os.environ if name.startswith(_HEEDED) and not name.startswith(("SITEPATCH_ALL_", "SITEPATCH_TEST_", "SITEPATCH_WRITE_"))]:
     del os.environ[_name]  # whatever is set where the tests run
@@ -18,34 +18,34 @@ os.environ["SITEPATCH_LANG"] = "en"
 os.environ["SITEPATCH_CACHE"] = os.devnull  # nothing can be kept there: no test knows what another one has worked out
 
 _TRIED = pytest.StashKey()
-_STORE, _FIRST = "tests/test_store.py::test_", "tests/test_"
+_STORE = "tests/store/test_store.py::test_"
 QUICK = (  # what `-m quick` is: some of each package, in less than half a minute on two cores. A test's name begins with one of these.
-    "tests/semantic/test_rules", "tests/semantic/test_bytes", "tests/semantic/test_every_line", "tests/test_merge.py", "tests/test_suite.py",
-    "tests/test_project.py", "tests/test_report.py", "tests/test_requirements.py", "tests/test_fixture.py::test_every_shape",
-    "tests/test_patchset.py::test_two_ranges_overlap", "tests/test_patchset.py::test_the_variant_is_the_first",
+    "tests/engine/test_rules", "tests/engine/test_bytes", "tests/engine/test_every_line", "tests/planner/test_merge.py", "tests/test_suite.py",
+    "tests/project/test_project.py", "tests/text/test_report.py", "tests/project/test_requirements.py", "tests/test_fixture.py::test_every_shape",
+    "tests/patchset/test_patchset.py::test_two_ranges_overlap", "tests/patchset/test_patchset.py::test_the_variant_is_the_first",
     f"{_STORE}apply_then_restore", f"{_STORE}update_keeps", f"{_STORE}twins_share", f"{_STORE}every_file_that_changed",
-    f"{_STORE}a_path_out_of", f"{_FIRST}environment.py::test_what_a_virtual_environment_shares",
-    f"{_FIRST}bytecode.py::test_no_form_of_bytecode_outlives_the_source_it_was_made_of[TIMESTAMP", f"{_FIRST}round_trip.py::test_what_is_applied_can_be_seen",
-    f"{_FIRST}verify.py::test_a_patch_that_breaks_the_import",
-    f"{_FIRST}hook.py::test_the_hook_writes_what_apply_writes", f"{_FIRST}overlay.py::test_the_same_bytes_as_apply",
-    f"{_FIRST}run.py::test_what_is_named_is_applied", f"{_FIRST}sync.py::test_what_is_missing_is_applied",
-    f"{_FIRST}lock.py::test_the_lock_lists_each", f"{_FIRST}check.py::test_here_what_does_not_fit",
-    f"{_FIRST}doctor.py::test_in_a_clean_environment", f"{_FIRST}explain_command.py::test_a_renamed_argument",
-    f"{_FIRST}ddp_report.py::test_all_is_well", f"{_FIRST}ddp_report.py::test_parameters_on_several_devices",
+    f"{_STORE}a_path_out_of", "tests/installed/test_environment.py::test_what_a_virtual_environment_shares",
+    "tests/store/test_bytecode.py::test_no_form_of_bytecode_outlives_the_source_it_was_made_of[TIMESTAMP", "tests/test_round_trip.py::test_what_is_applied_can_be_seen",
+    "tests/verify/test_verify.py::test_a_patch_that_breaks_the_import",
+    "tests/hook/test_hook.py::test_the_hook_writes_what_apply_writes", "tests/overlay/test_overlay.py::test_the_same_bytes_as_apply",
+    "tests/verbs/test_run.py::test_what_is_named_is_applied", "tests/verbs/test_sync.py::test_what_is_missing_is_applied",
+    "tests/verbs/test_lock.py::test_the_lock_lists_each", "tests/verbs/test_check.py::test_here_what_does_not_fit",
+    "tests/verbs/test_doctor.py::test_in_a_clean_environment", "tests/verbs/test_explain_command.py::test_a_renamed_argument",
+    "tests/diagnosis/test_ddp_report.py::test_all_is_well", "tests/diagnosis/test_ddp_report.py::test_parameters_on_several_devices",
 )  # fmt: skip
 _REAL, _INSTALLERS = "tests/real/test_", "tests/installers/test_"
 CHOSEN = (  # of the tests with real packages and tools one of each kind, and of the long ones: plain `pytest` has them, too
     f"{_REAL}mmengine_ddp.py::test_ranks_on_the_cpu_train", f"{_REAL}torch.py::test_a_stock_torch", f"{_REAL}accelerate.py",
     f"{_REAL}triton.py::test_a_linker_finds", f"{_REAL}card.py::test_a_runner_trains", f"{_REAL}diagnose.py::test_the_errors_that_are_raised",
     f"{_INSTALLERS}life.py::test_from_the_first_install_to_the_last_uninstall[pip]",
-    f"{_FIRST}verify.py::test_killed_while_verifying",
+    "tests/verify/test_verify.py::test_killed_while_verifying",
 )  # fmt: skip
 
 SLOW = (  # of the long tests those that have a command of their own, `nox -s slow`: half of an hour on two cores
-    "tests/real/", "tests/installers/", "tests/semantic/test_properties.py", "tests/author/test_random_edits.py", "tests/author/test_export.py",
-    "tests/author/test_update.py", f"{_FIRST}travel.py", f"{_FIRST}foreign.py", f"{_FIRST}lock.py", f"{_FIRST}bytecode.py", f"{_FIRST}places.py",
-    f"{_FIRST}hook_starts.py", f"{_FIRST}hook.py::test_a_line_with_a_directory", f"{_FIRST}accelerate_hygiene.py", f"{_FIRST}triton_path.py",
-    f"{_FIRST}races.py::test_rounds_in_which_a_random", "tests/faults/test_multisite.py::test_a_kill_between",
+    "tests/real/", "tests/installers/", "tests/engine/test_properties.py", "tests/author/test_random_edits.py", "tests/author/test_export.py",
+    "tests/author/test_update.py", "tests/test_travel.py", "tests/test_foreign.py", "tests/verbs/test_lock.py", "tests/store/test_bytecode.py", "tests/test_places.py",
+    "tests/hook/test_hook_starts.py", "tests/hook/test_hook.py::test_a_line_with_a_directory", "tests/patchsets/test_accelerate_hygiene.py", "tests/patchsets/test_triton_path.py",
+    "tests/test_races.py::test_rounds_in_which_a_random", "tests/faults/test_multisite.py::test_a_kill_between",
     "tests/faults/test_multisite.py::test_what_can_neither",
 )  # fmt: skip
 

@@ -20,8 +20,8 @@ from patcher.store.status import recover_all
 from patcher.store.store import Store
 from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
 from tests.places import wheel as pure_wheel
-from tests.test_plan import FIX, TITLE, patchset
-from tests.test_store import as_somebody_else
+from tests.planner.test_plan import FIX, TITLE, patchset
+from tests.store.test_store import as_somebody_else
 
 pytestmark = pytest.mark.once
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.command import tree
+from tests.installed.test_environment import install
 from tests.places import FILES, base, command, environ, inodes, patchset, sources, value, venv, wheel
-from tests.test_environment import install
 
 pytestmark = pytest.mark.once
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.command import DDP, DDP_VERSION, RUNNER, Site, environ
-from tests.test_ddp_helper import warnings
+from tests.patchsets.test_ddp_helper import warnings
 
 CHANGED = {"mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}
 

@@ -19,7 +19,7 @@ from patcher.errors import SitepatchError
 from patcher.project.selection import check_sources
 from patcher.verbs.demo import lay_out
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, killed_once_committed, sitepatch, tree
-from tests.test_plan import FIX, patchset
+from tests.planner.test_plan import FIX, patchset
 from tests.users import as_user, give, theirs
 
 pytestmark = pytest.mark.once

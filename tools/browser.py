@@ -15,8 +15,8 @@ from pathlib import Path
 from patcher.verbs.diff import diff, reasons
 from patcher.verbs.pages import review
 from patcher.verbs.place import Place
-from tests import test_pages
 from tests.command import DDP, GUARD, Site
+from tests.verbs import test_pages
 
 PACKAGES = ("playwright-core@1", "axe-core@4")
 

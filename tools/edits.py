@@ -22,8 +22,8 @@ from patcher.author.draft import Draft, FileEdit
 from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
+from tests.engine import corpus
 from tests.names import breaks_names
-from tests.semantic import corpus
 from tools.changes import FUNCTIONS, alike, parsed, same, unified
 from tools.fuzz import Hang, limit
 

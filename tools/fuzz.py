@@ -27,7 +27,7 @@ from random import Random
 from types import FrameType
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-import tests.semantic
+import tests.engine
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
@@ -35,7 +35,7 @@ from patcher.model import OptionValue, Rewrite, apply_splices
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.sources import choose_variant, pick_variants, resolve_options
-from tests.semantic import corpus
+from tests.engine import corpus
 
 CPU_SECONDS = 10.0
 FIXTURES = Path(builtin_dir()).parent / "fixtures"
@@ -78,10 +78,10 @@ def seeds() -> List[Case]:
 
 def _tables() -> Iterator[Case]:
     """Every (source, hunk, …) in a table of the engine's tests."""
-    for found in sorted(pkgutil.iter_modules(tests.semantic.__path__), key=lambda found: found.name):
+    for found in sorted(pkgutil.iter_modules(tests.engine.__path__), key=lambda found: found.name):
         if not found.name.startswith("test_") or found.name in ("test_properties", "test_fuzz"):
             continue
-        module = importlib.import_module(f"tests.semantic.{found.name}")
+        module = importlib.import_module(f"tests.engine.{found.name}")
         for table in [value for value in vars(module).values() if isinstance(value, dict)]:
             for case in [case for case in table.values() if isinstance(case, tuple)]:
                 texts = [part for part in case if isinstance(part, str) and part]

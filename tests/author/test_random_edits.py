@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from patcher.author.draft import Draft, DraftFile, DraftHunk, LeftOut
-from tests.semantic import corpus
+from tests.engine import corpus
 from tools import edits
 
 pytestmark = pytest.mark.once

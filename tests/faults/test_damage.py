@@ -98,7 +98,7 @@ def test_a_receipt_that_may_not_be_read_is_named(tiny):
         folder = folder.parent
 
     from patcher.errors import StoreError
-    from tests.test_store import as_somebody_else
+    from tests.store.test_store import as_somebody_else
 
     def action():
         with pytest.raises(StoreError) as caught:

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 import pytest
 
 from patcher.model import Change
-from tests import test_store as unit
 from tests.faults.calls import NAMES, in_child, watch
 from tests.faults.tiny import NAME, Tiny, install
+from tests.store import test_store as unit
 from tests.stores import commit, recover
 
 pytestmark = pytest.mark.once

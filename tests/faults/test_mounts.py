@@ -17,12 +17,12 @@ import pytest
 from patcher.errors import StoreError
 from patcher.store import journal
 from patcher.store.store import Store
-from tests import test_store as unit
 from tests.command import environ
 from tests.faults.calls import in_child, watch
 from tests.faults.test_commands import ALL, SCENARIOS, Case
 from tests.faults.tiny import NAME, Tiny, tree
 from tests.hooks import Place
+from tests.store import test_store as unit
 from tests.stores import recover
 
 pytestmark = pytest.mark.once

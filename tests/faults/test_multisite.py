@@ -9,8 +9,8 @@ from patcher.errors import StoreError
 from patcher.model import Patchset, Verify
 from patcher.store.store import Store
 from patcher.store.transaction import transaction
-from tests import test_store as unit
 from tests.faults.calls import ERRORS, in_child
+from tests.store import test_store as unit
 from tests.stores import commit, recover
 
 pytestmark = pytest.mark.once

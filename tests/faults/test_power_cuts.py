@@ -15,9 +15,9 @@ from patcher.model import Change
 from patcher.store import prepare
 from patcher.store.folder import HOME, JOURNAL
 from patcher.store.store import Store
-from tests import test_store as unit
 from tests.faults import calls
 from tests.faults.disk import Disk, Recorder, write_out
+from tests.store import test_store as unit
 from tests.stores import commit, recover
 
 pytestmark = pytest.mark.once

@@ -1,0 +1,780 @@
+"""`sitepatch diagnose` on the reports of mmengine-ddp-debug: logs are made by the real helper of mmengine-ddp-debug with stand-in tensors, without torch.
+
+The helper cannot be on several machines at once: host, process number, time, and the accelerators whose modules it would
+find are written into its line afterwards, and for GCU and MUSA they are what the vendors' modules would have said.
+"""
+
+import gzip
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tracemalloc
+from contextlib import redirect_stdout
+
+import pytest
+
+from patcher.diagnosis.conclusions import NOTES, is_wrong
+from patcher.diagnosis.files import read_log
+from patcher.diagnosis.runs import find_runs
+from patcher.diagnosis.table import WIDTH, heading, table, well
+from patcher.errors import UsageError
+from patcher.text.listed import number_ranges
+from patcher.text.terminal import width
+from patcher.verbs.diagnose import diagnose
+from patcher.verbs.place import Place
+from tests.command import environ, sitepatch
+from tests.patchsets.test_ddp_helper import Model, Tensor, helper
+
+pytestmark = pytest.mark.once
+
+REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
+
+
+def model(device, parameters=3, buffers=1, buffers_on=None):
+    return Model(*[Tensor(device)] * parameters, buffers=[Tensor(buffers_on or device)] * buffers)
+
+
+def report(rank, model, device_ids, /, world=2, local=None, site="Runner.wrap_model", visible=None, **facts):
+    """What the helper prints on a rank, for people and for programs, with some facts of its last line replaced."""
+    env = {"RANK": rank, "LOCAL_RANK": rank % 8 if local is None else local, "WORLD_SIZE": world, "MASTER_PORT": 29500}
+    before = dict(os.environ)
+    os.environ.update({name: str(value) for name, value in env.items() if value is not None})
+    try:
+        out = io.StringIO()
+        with redirect_stdout(out):
+            helper()(site, model, lambda: device_ids)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    text, _, line = out.getvalue().rpartition("sitepatch-ddp ")
+    made = json.loads(line)
+    made.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda"})
+    made.update(facts)
+    own = {name: text for name, text in made["env"].items() if not name.endswith("_VISIBLE_DEVICES")}
+    made["env"] = {**own, **(visible or {})}
+    return text + "sitepatch-ddp " + json.dumps(made) + "\n"
+
+
+def ours(text):
+    """The line for programs alone."""
+    return text.splitlines()[-1] + "\n"
+
+
+def read(*texts):
+    return [read_log(f"{at}.log", io.BytesIO(text if isinstance(text, bytes) else text.encode())) for at, text in enumerate(texts)]
+
+
+def classified(*texts):
+    """The first wrapping of the newest run, classified."""
+    return find_runs(read(*texts))[-1].wraps[0]
+
+
+def codes(*texts):
+    return [(one.code, number_ranges(one.ranks)) for one in classified(*texts).conclusions]
+
+
+def told(*texts):
+    return " | ".join(f"{one.text}: {one.hint}" for one in classified(*texts).conclusions)
+
+
+# what is concluded ----------------------------------------------------------------------------------------------------
+def test_all_is_well():
+    found = classified(*[report(rank, model(f"cuda:{rank}"), [rank]) for rank in range(2)])
+    assert found.conclusions == ()
+    assert found.verdicts == ("ready", "ready")
+    assert well(found) == "ranks 0-1: all is well, the model is on cuda and nothing keeps DDP from taking it"
+    assert heading(found) == "wrapping 1: Model in MMDistributedDataParallel, Runner.wrap_model; 2 of 2 ranks"
+
+
+def test_cpu_training_on_purpose_is_well():
+    texts = [report(rank, model("cpu"), None, get_device="cpu", current={"cuda": None}) for rank in range(2)]
+    assert codes(*texts) == []
+
+
+def test_gcu_which_mmengine_never_knows():
+    texts = [report(rank, model("cpu"), [rank], get_device="cpu", current={"cuda": None, "gcu": rank}) for rank in range(2)]
+    assert codes(*texts) == [("cpu-with-device-ids", "0-1")]
+    assert "the model was never moved" in told(*texts)
+    assert "; gcu stands idle: sitepatch apply mmengine-device --set device=gcu; in mmengine/device/utils.py, " in told(*texts)
+    assert "get_device knows cuda, mlu, mps, npu (from 0.3.0)" in told(*texts)
+    assert "gcu, xpu, xla, hpu never: they become cpu" in told(*texts)
+
+
+@pytest.mark.parametrize("device_ids", [None, [0]])
+def test_a_model_that_mmengine_moved_back_to_the_cpu(device_ids):
+    """Case B: the script had moved it to the card; where DDP is given no device_ids, the ranks train on the CPU."""
+    moved = {"before": {"gcu:0": 3}, "current": {"gcu": 0}, "get_device": "cpu"}
+    text = report(0, model("cpu"), device_ids, world=1, **moved, patchsets=["mmengine-ddp-device"])
+    assert codes(text) == [("moved-back", "0")]
+    assert "the model was on gcu, and `model = model.to(get_device())` in Runner.wrap_model moved it to the CPU" in told(text)
+    assert (", where DDP refuses the device_ids" in told(text)) == bool(device_ids)
+    assert "sitepatch apply mmengine-device --set device=gcu" in told(text) and "ddp-device" not in told(text)
+    both = [report(rank, model("cpu"), None, before={f"gcu:{rank}": 3}, get_device="cpu") for rank in range(2)]
+    assert codes(*both) == [("moved-back", "0-1")], "one sentence for all ranks"
+    text = report(0, model("cpu"), None, world=1, **moved, patchsets=["mmengine-device"])
+    assert "mmengine-device is in force and says cpu: its option device is cpu, or torch knew no gcu when asked" in told(text)
+
+
+@pytest.mark.parametrize(
+    ("facts", "advice"),
+    [
+        ({}, "if it is to train on the CPU: sitepatch apply mmengine-ddp-device."),
+        ({"ids_from": "config"}, "write device_ids=None in model_wrapper_cfg"),
+        ({"ids_from": "config", "patchsets": ["mmengine-ddp-device"]}, "write device_ids=None in model_wrapper_cfg"),
+        ({"patchsets": ["mmengine-ddp-device"]}, "sitepatch apply mmengine-device --set device_ids=none"),
+    ],
+)
+def test_the_advice_is_not_what_is_done_already_and_is_for_whoever_gives_the_device_ids(facts, advice):
+    assert advice in told(report(0, model("cpu"), [0], world=1, get_device="cpu", current={"cuda": None}, **facts))
+
+
+def test_a_config_that_names_the_wrong_device_ids():
+    text = report(0, model("gcu:0"), [1], world=1, ids_from="config")
+    assert "the config names device_ids: write there the device of each rank, or device_ids=None" in told(text)
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "on", "facts", "code", "said"),
+    [
+        ("Mine", "gcu:0", {}, "other-wrapper", "the model is wrapped in Mine, which is not DDP"),
+        ("MMFullyShardedDataParallel", "cpu", {"device_ids": [0], "current": {"gcu": 0}}, "fsdp", "FSDP shards them on the device that device_id names"),
+        ("MMFullyShardedDataParallel", "gcu:0", {"current": {"gcu": 0}}, "fsdp", "FSDP shards them on the accelerator that torch knows"),
+        ("MMFullyShardedDataParallel", "cpu", {"device_ids": [0]}, "no-accelerator", "FSDP needs an accelerator, and torch knows none"),
+        ("MMDeepSpeedEngineWrapper", "cpu", {"deepspeed": "npu"}, "deepspeed", "DeepSpeed moves them to the device of its own accelerator, npu"),
+        ("MMDeepSpeedEngineWrapper", "cpu", {"deepspeed": "cpu", "current": {"gcu": 0}}, "accelerator-unused", "own accelerator is cpu, and gcu stands idle"),
+        ("ColossalAIModelWrapper", "cpu", {"current": {"cuda": 0}}, "colossalai", "ColossalAI's booster moves them"),
+        ("ColossalAIModelWrapper", "cpu", {"current": {"gcu": 0}}, "accelerator-unused", "ColossalAI knows cuda and npu, and gcu stands idle"),
+    ],
+)
+def test_other_wrappers_get_a_verdict_of_their_own(wrapper, on, facts, code, said):
+    text = report(0, model(on), None, world=1, **{"get_device": "cpu", **facts}, wrapper=wrapper)
+    found = classified(text)
+    assert (found.verdicts, found.conclusions[0].code) == ((code,), code) and said in told(text)
+    assert is_wrong(found.conclusions) == (code not in NOTES), "such a wrapper alone is nothing wrong"
+
+
+def test_nothing_is_wrapped():
+    alone = classified(report(0, model("cuda:0"), None, world=1, wrapper="none"))
+    assert well(alone) == "not distributed: nothing is wrapped, and the model is on cuda" and not alone.conclusions
+    assert heading(alone) == "wrapping 1: Model as it is, Runner.wrap_model; 1 of 1 ranks"
+    torchrun = [report(rank, model("cuda:0"), None, wrapper="none") for rank in range(2)]
+    assert codes(*torchrun)[0] == ("not-distributed", "0-1")
+    assert "each of the 2 processes trains alone: MMEngine is told of the launcher by launcher='pytorch'" in told(*torchrun)
+    idle = report(0, model("cpu"), None, world=1, wrapper="none", get_device="cpu", current={"gcu": 0})
+    assert codes(idle) == [("accelerator-unused", "0")]
+
+
+@pytest.mark.parametrize(
+    ("torch", "on", "device_ids", "found"),
+    [
+        ("1.6.0", "npu:0", [0], [("device-ids-for-cuda", "0")]),
+        ("1.6.0", "cuda:0", [0], []),
+        ("1.6.0", "npu:0", None, []),
+        ("1.7.1", "npu:0", [0], []),
+        ("1.8.0", "cuda:0", ["cuda:0", "cuda:1"], [("device-ids-elsewhere", "0")]),
+        ("2.13.0+cpu", "cuda:0", ["cuda:0", "cuda:1"], [("several-device-ids", "0"), ("device-ids-elsewhere", "0")]),
+        ("", "npu:0", [0], []),
+    ],
+)
+def test_what_ddp_refuses_follows_the_release_of_torch(torch, on, device_ids, found):
+    assert codes(report(0, model(on), device_ids, world=1, torch=torch)) == found
+
+
+@pytest.mark.parametrize("device_ids", [None, []])
+def test_gcu_that_is_idle_while_ddp_takes_the_model_on_the_cpu(device_ids):
+    texts = [report(rank, model("cpu"), device_ids, get_device="cpu", current={"gcu": rank}) for rank in range(2)]
+    assert codes(*texts) == [("accelerator-unused", "0-1")]
+
+
+@pytest.mark.parametrize(
+    ("mmengine", "why"),
+    [
+        ("0.9.1", "get_device of MMEngine 0.9.1 does not know it; 0.10.3 does"),
+        ("0.10.7", "get_device says cpu: the package of musa was imported after mmengine, or sees no device"),
+        (None, "It knows musa from MMEngine 0.10.3"),
+    ],
+)
+def test_musa_that_this_mmengine_did_not_see(mmengine, why):
+    facts = {"get_device": "cpu", "current": {"musa": 0}, "mmengine": mmengine}
+    assert why in told(report(0, model("cpu"), [0], world=1, **facts))
+
+
+def test_get_device_was_right_and_the_model_is_on_the_cpu_all_the_same():
+    text = report(0, model("cpu"), [0], world=1, get_device="musa", current={"musa": 0})
+    assert "MMEngine's get_device() says musa here: look for code of yours" in told(text)
+
+
+def test_the_cpu_with_device_ids_and_no_accelerator_anywhere():
+    text = report(0, model("cpu"), [0], world=1, get_device="cpu", current={"cuda": None})
+    assert "if it is to train on the CPU: sitepatch apply mmengine-ddp-device" in told(text)
+    assert "import the vendor's package" in told(text)
+
+
+def test_the_right_device_and_ddp_refuses_all_the_same():
+    texts = [report(rank, model(f"musa:{rank}"), [rank]) + f"[rank{rank}]: {REFUSAL}" for rank in range(2)]
+    assert codes(*texts) == [("refused", "0-1")]
+    assert "it was another model, or one that you wrap yourself" in told(*texts)
+    assert "sitepatch apply" not in told(*texts), "no patchset ends this"
+    assert codes(*texts[:1], report(1, model("musa:1"), [1])) == [("refused", "0")], "the other rank was not refused"
+    one = lines(2)[0].strip() + REFUSAL + lines(2)[1]
+    assert codes(one) == [("refused", "0-1")], "a refusal that names no rank may be of any"
+    own = [read_log(f"rank{rank}.log", io.BytesIO((ours(text) + REFUSAL * (not rank)).encode())) for rank, text in enumerate(lines(2))]
+    assert [[each.rank for each in log.refusals] for log in own] == [[0], []], "a log of one rank names it"
+
+
+def test_a_refusal_belongs_to_the_run_before_it():
+    old = [report(0, model("musa:0"), [0], world=1, time=1.0, pid=1), "[rank0]: " + REFUSAL]
+    assert codes("".join(old)) == [("refused", "0")]
+    assert codes("".join([*old, report(0, model("musa:0"), None, world=1, time=2.0, pid=2)])) == []
+    again = report(0, model("musa:0"), [0], world=1, time=2.0, pid=2)
+    assert codes("".join([*old, again])) == []
+    assert codes("".join([old[0], again, old[1]])) == [("refused", "0")]
+
+
+def test_parameters_on_several_devices():
+    spread = Model(Tensor("cuda:0"), Tensor("cuda:1"))
+    assert codes(report(0, spread, [0], world=1)) == [("several-devices", "0")]
+    assert "only with device_ids=None" in told(report(0, spread, [0], world=1))
+    assert "split on purpose" in told(report(0, spread, None, world=1))
+    mixed = report(0, Model(Tensor("cuda:0"), Tensor("cpu")), [0], world=1)
+    assert "spread over cpu and cuda: 1 of 2 on cpu (layer1.weight): DDP takes devices of one kind only" in told(mixed)
+    late = report(0, Model(Tensor("gcu:0"), Tensor("cpu")), [0], world=1, before={"gcu:0": 1, "cpu": 1})
+    assert "(layer1.weight), as they were before MMEngine moved the model: it has a `to` of its own" in told(late)
+
+
+def test_device_ids_that_point_elsewhere():
+    texts = [report(rank, model(f"cuda:{rank}"), [1 - rank]) for rank in range(2)]
+    assert codes(*texts) == [("device-ids-elsewhere", "0-1")]
+    assert codes(report(0, model("musa:0"), ["musa:1"], world=1)) == [("device-ids-elsewhere", "0")]
+    assert codes(report(0, model("musa:0"), ["musa:0"], world=1)) == []
+
+
+def test_buffers_elsewhere():
+    assert codes(report(0, model("cuda:0", buffers_on="cpu"), [0], world=1)) == [("buffers-elsewhere", "0")]
+    assert codes(report(0, model("cuda:0", buffers=0), [0], world=1)) == []
+    eight = [report(rank, model(f"cuda:{rank}", buffers_on="cpu"), [rank], world=8) for rank in range(8)]
+    assert codes(*eight) == [("buffers-elsewhere", "0-7")], "one sentence, not one for each rank"
+
+
+def test_two_ranks_on_one_device():
+    both = [report(rank, model("musa:0"), [0]) for rank in range(2)]
+    assert codes(*both) == [("same-device", "0-1")]
+    assert codes(both[0], report(1, model("musa:0"), [0], host="other")) == [], "two machines"
+    assert codes(both[0], report(1, model("musa:0"), [0], local=0)) == [], "two containers that share a name"
+    masked = [report(rank, model("musa:0"), [0], visible={"MUSA_VISIBLE_DEVICES": str(rank)}) for rank in range(2)]
+    assert codes(*masked) == [], "each rank sees a card of its own as number 0"
+    crossed = [
+        report(0, model("musa:0"), [0], visible={"MUSA_VISIBLE_DEVICES": "1,0"}),
+        report(1, model("musa:1"), [1], visible={"MUSA_VISIBLE_DEVICES": "0,1"}),
+    ]
+    assert codes(*crossed) == [("same-device", "0-1")], "one card by two numbers"
+    for kind in ("xla", "hpu"):
+        assert codes(*[report(rank, model(f"{kind}:0"), None) for rank in range(2)]) == [], "numbered anew in each process"
+
+
+@pytest.mark.parametrize("name", ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"])
+def test_a_rank_of_rocm_that_sees_one_card_is_on_its_own(name):
+    def cards(*seen):
+        return [report(rank, model("cuda:0"), [0], visible={name: card}) for rank, card in enumerate(seen)]
+
+    assert codes(*cards("0", "1")) == []
+    assert codes(*cards("1", "1,0")) == [("same-device", "0-1")]
+
+
+def test_without_host_a_machine_is_known_by_its_first_rank():
+    old = [report(rank, model("cuda:0"), [0], host=None, local=0) for rank in range(2)]
+    assert codes(*old) == []
+    old = [report(rank, model("cuda:0"), [0], host=None) for rank in range(2)]
+    assert codes(*old) == [("same-device", "0-1")]
+    assert "Well if each rank sees one card only" in told(*old)
+
+
+@pytest.mark.parametrize(
+    ("odd", "facts", "what"),
+    [
+        ("cuda:3", {"parameters": 4}, "the number of parameters differs: 3 on ranks 0-2; 4 on rank 3"),
+        ("cuda:3", {"buffers": 2}, "the number of buffers differs: 1 on ranks 0-2; 2 on rank 3"),
+        ("musa:3", {}, "the kind of device differs: cuda on ranks 0-2; musa on rank 3"),
+    ],
+)
+def test_ranks_whose_models_differ(odd, facts, what):
+    texts = [report(rank, model(f"cuda:{rank}"), [rank], world=4) for rank in range(3)]
+    found = classified(*texts, report(3, model(odd, **facts), [3], world=4))
+    assert what in [one.text for one in found.conclusions]
+    assert {one.ranks for one in found.conclusions} == {(3,)}
+    assert found.verdicts == ("ready", "ready", "ready", "ranks-differ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"wrapper": "FSDP"}, "the wrapper differs: MMDistributedDataParallel in Runner.wrap_model on rank 0; FSDP in Runner"),
+        ({"site": "DDPStrategy._wrap_model"}, "the wrapper differs"),
+        ({"model": "Other"}, "the model differs: Model on rank 0; Other on rank 1"),
+        ({"trainable": 1}, "how many parameters ask for a gradient differs: 3 on rank 0; 1 on rank 1"),
+        ({"world_size": 3}, "WORLD_SIZE differs: 2 on rank 0; 3 on rank 1"),
+        ({"device_ids": None}, "device_ids differs: given on rank 0; none on rank 1"),
+    ],
+)
+def test_ranks_that_are_wrapped_differently(changes, what):
+    found = classified(report(0, model("cuda:0"), [0]), report(1, model("cuda:1"), [1], **changes))
+    assert any(one.text.startswith(what) and one.ranks == (0, 1) for one in found.conclusions), found.conclusions
+
+
+def test_missing_ranks_are_named():
+    texts = [report(rank, model(f"cuda:{rank}"), [rank], world=8) for rank in (0, 1, 2, 4, 6)]
+    assert codes(*texts) == [("missing", "3,5,7")]
+    assert "no report from ranks 3,5,7; 5 of 8 reported" in told(*texts)
+
+
+@pytest.mark.parametrize(
+    ("make", "ids", "code"),
+    [
+        (lambda: Model(Tensor("cuda:0", requires_grad=False)), [0], "no-trainable-parameters"),
+        (lambda: Model(Tensor("meta")), None, "not-materialised"),
+        (lambda: object(), None, "model-unreadable"),
+    ],
+)
+def test_what_the_helper_warned_of_is_reported_too(make, ids, code):
+    assert code in [one for one, _ in codes(report(0, make(), ids, world=1))]
+
+
+def test_several_conclusions_hold_and_the_gravest_comes_first():
+    texts = [report(rank, model(f"cuda:{rank}"), [rank], world=8) for rank in range(5)]
+    texts += [report(5, model("cpu"), [5], world=8), report(6, model("cuda:0", parameters=9), [6], world=8)]
+    assert [code for code, _ in codes(*texts)] == [
+        "cpu-with-device-ids", "device-ids-elsewhere", "same-device", "ranks-differ", "ranks-differ", "ranks-differ", "missing",
+    ]  # fmt: skip
+    assert classified(*texts).verdicts[-2:] == ("cpu-with-device-ids", "device-ids-elsewhere")
+
+
+def test_a_rank_that_does_not_know_its_number():
+    text = report(0, model("cpu"), [0], world=None, rank=None, world_size=None, env={})
+    assert [one.code for one in classified(text).conclusions] == ["cpu-with-device-ids"]
+    assert classified(text).verdicts == ("cpu-with-device-ids",)
+
+
+@pytest.mark.parametrize(("numbers", "text"), [((), ""), ((4,), "4"), ((7, 0, 1, 2, 3), "0-3,7"), ((1, 3, 5), "1,3,5")])
+def test_ranges(numbers, text):
+    assert number_ranges(numbers) == text
+
+
+# what is read ---------------------------------------------------------------------------------------------------------
+def lines(count=2, **facts):
+    return [ours(report(rank, model(f"cuda:{rank}"), [rank], world=count, **facts)) for rank in range(count)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line,
+        lambda line: "[rank0]: " + line,
+        lambda line: "[default0]:" + line,
+        lambda line: "2026/01/02 03:04:05 - mmengine - INFO - " + line,
+        lambda line: "\x1b[32m2026\x1b[0m \x1b[1;31m" + line.rstrip() + "\x1b[0m\n",
+        lambda line: line.replace("sitepatch-ddp {", "\x1b[36msitepatch-ddp\x1b[0m {").replace('"rank"', '\x1b[1m"rank"\x1b[0m'),
+        lambda line: line.replace("\n", "\r\n"),
+        lambda line: line.rstrip(),
+        lambda line: "50%|#####     |\r" + line,
+        lambda line: json.dumps({"log": line, "stream": "stdout"}) + "\n",
+    ],
+    ids=["plain", "rank", "default", "logger", "colours", "coloured", "crlf", "run together", "progress bar", "docker"],
+)
+def test_whatever_stands_around_a_line(change):
+    (log,) = read("\xff\xfe before\n" + "".join(map(change, lines(3))) + "after sitepatch-ddp \n")
+    assert [one.rank for one in log.reports] == [0, 1, 2]
+    assert log.cut_count == 0
+    assert codes("".join(map(change, lines(3)))) == []
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 4096, 1 << 20])
+def test_pieces_of_any_size_give_the_same(size):
+    class Dribble(io.BytesIO):
+        def read1(self, _=-1):
+            return super().read(size)
+
+    first, second = lines(2)
+    data = ("x\n" * 50 + first + "\n\n" + second.rstrip() + "\n[rank1]: " + REFUSAL + first[:40] + "\n").encode()
+    log = read_log("0.log", Dribble(data))
+    assert [(one.rank, one.line) for one in log.reports] == [(0, 51), (1, 54)]
+    assert [(one.rank, one.line, one.preceding) for one in log.refusals] == [(1, 55, 2)]
+    assert (log.cut, log.cut_count) == ((56,), 1)
+    assert log == read(data)[0]
+
+
+@pytest.mark.parametrize("keep", [15, 16, 24, 25, 40, 200, -2])
+def test_a_line_that_is_cut_is_counted_with_its_place(keep):
+    first, second = lines(2)
+    for rest in ("", "\n", "\n" + second, second):
+        (log,) = read("one\ntwo\n" + first[:keep] + rest)
+        assert (log.cut, log.cut_count) == ((3,), 1), rest
+        assert [one.rank for one in log.reports] == [1][: len(rest) // 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'return text + "sitepatch-ddp " + json.dumps({"schema": 1})',
+        "One line ends the report: `sitepatch-ddp ` and a JSON object",
+        'if line.startswith("sitepatch-ddp {")',
+        "sitepatch-ddp",
+        "sitepatch-ddp [1]",
+    ],
+)
+def test_our_name_in_other_text_is_no_report(text):
+    (log,) = read(text + "\n")
+    assert (log.reports, log.cut_count) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'sitepatch-ddp {"schema": 7}',
+        'sitepatch-ddp {"schema": 7, "parameters": [], "buffers": {}}',
+        'sitepatch-ddp {"schema": 7, "parameters": {"cpu": "x"}, "buffers": {}}',
+        'sitepatch-ddp {"schema": 6, "parameters": {"devices": {"cpu": "x"}}, "buffers": {"devices": {}}}',
+        'sitepatch-ddp {"schema": 7, "event": "trains", "devices": 1}',
+        'sitepatch-ddp {"schema": ' + "[" * 100000,
+    ],
+)
+def test_a_line_that_we_cannot_have_printed_counts_as_damaged(line):
+    (log,) = read(line + "\n")
+    assert (log.reports, log.cut_count) == ((), 1)
+
+
+def test_gzip_and_a_gzip_that_ends_early():
+    data = gzip.compress(("x\n" * 9 + "".join(lines(2))).encode())
+    stream = io.BufferedReader(io.BytesIO(data))
+    assert [one.rank for one in read_log("log.gz", stream).reports] == [0, 1]
+    damaged = gzip.compress("".join(lines(2)).encode() + os.urandom(1 << 20))[:-100000]
+    whole = gzip.compress("".join([*lines(2), *map(hex, range(500000))]).encode())
+    flipped = whole[: len(whole) // 2] + b"\xff" * 99 + whole[len(whole) // 2 + 99 :]
+    for data in (damaged, flipped):
+        log = read_log("log.gz", io.BufferedReader(io.BytesIO(data)))
+        assert [one.rank for one in log.reports] == [0, 1]
+        assert log.problem.startswith("reading ended early: ")
+
+
+def test_a_time_that_is_none_is_left_out():
+    for time in ("NaN", "Infinity", "-1", "1e300", '"now"'):
+        (log,) = read(lines(1)[0].replace("1700000000.0", time))
+        assert [one.time for one in log.reports] == [None]
+
+
+OLDER = {  # what was written in another way, up to schema 6
+    "rank": 1,
+    "world_size": 2,
+    "env": {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"},
+    "run": "29500 night",
+    "visible": {"MUSA_VISIBLE_DEVICES": "1"},
+    "parameters": {"total": 3, "devices": {"musa:1": 3}, "complete": True},
+    "buffers": {"total": 1, "devices": {"musa:1": 1}, "complete": True},
+    "before": None,
+    "unmaterialised": 0,
+    "backend": "gloo",
+}
+
+
+@pytest.mark.parametrize("schema", range(1, 7))
+def test_the_lines_of_older_patchsets_are_read(schema):
+    """The fields that came with a schema are missing before it."""
+    new = json.loads(ours(report(1, model("musa:1"), [1])).partition(" ")[2])
+    later = {2: {"host", "pid", "time", "sequence", "run", "world_size", "visible", "wrapper", "model", "mmengine", "get_device"},
+             3: {"before", "places", "ids_from", "patchsets", "torch"}, 4: {"deepspeed"}, 5: {"bases", "unmaterialised", "backend"}}  # fmt: skip
+    missing = set().union(*(names for since, names in later.items() if since > schema))
+    facts = {name: fact for name, fact in {**new, **OLDER, "schema": schema}.items() if name not in missing}
+    row, known = (read(f"sitepatch-ddp {json.dumps(each)}\n")[0].reports[0] for each in (facts, new))
+    assert row[2:5] == known[2:5] == (1, 1, 2), "rank, local rank, world size"
+    assert (row.parameters, row.buffers, row.device_ids) == (known.parameters, known.buffers, known.device_ids)
+    assert (row.is_complete, row.knows_ids, row.before) == (True, True, ())
+    assert (row.run, row.visible) == (("29500 night", (("MUSA_VISIBLE_DEVICES", "1"),)) if schema > 1 else ("", ()))
+    broken = {**facts, "parameters": {"total": 0, "devices": {}, "complete": False}}
+    assert not read(f"sitepatch-ddp {json.dumps(broken)}\n")[0].reports[0].is_complete
+
+
+def test_where_a_rank_trains_is_read_as_it_was_written_up_to_schema_5():
+    facts = {"schema": 5, "event": "trains", "site": "Runner.wrap_model", "patchsets": ["mmengine-device"], "host": "n", "pid": 7, "rank": "1",
+             "env": {"LOCAL_RANK": "1", "WORLD_SIZE": "2"}, "idle": ["gcu"], "visible": {"GCU_VISIBLE_DEVICES": "1"},
+             "before": {"gcu:1": 2}, "devices": {"cpu": 2}}  # fmt: skip
+    now = {name: fact for name, fact in facts.items() if name not in ("rank", "visible", "devices")}
+    now.update(schema=7, env={**facts["env"], "RANK": "1", **facts["visible"]}, parameters=facts["devices"])
+    rows = [read(f"sitepatch-ddp {json.dumps(each)}\n")[0].reports[0] for each in (facts, now)]
+    assert rows[0] == rows[1] and (rows[0].rank, rows[0].parameters, rows[0].visible) == (1, (("cpu", 2),), (("GCU_VISIBLE_DEVICES", "1"),))
+    assert codes(f"sitepatch-ddp {json.dumps(now)}\n")[0] == ("moved-back", "1")
+
+
+# which run, which wrapping --------------------------------------------------------------------------------------------
+def shape(*texts):
+    """For each run, for each wrapping, its ranks."""
+    return [[[row.rank for row in wrap.rows] for wrap in run.wraps] for run in find_runs(read(*texts))]
+
+
+def test_a_rank_that_comes_back_as_another_process_begins_a_new_run():
+    first = lines(2)
+    second = [ours(report(rank, model("cuda:0"), [0], time=1.8e9 + rank, pid=rank + 1)) for rank in range(2)]
+    for texts in (["".join(first + second)], first + second, ["".join(second), "".join(first)],
+                  [first[0] + second[0], second[1] + first[1]]):  # fmt: skip
+        runs = find_runs(read(*texts))
+        assert [[row.pid for row in run.wraps[0].rows] for run in runs] == [[1000, 1001], [1, 2]]
+
+
+def test_a_process_number_that_was_given_again():
+    assert shape("".join(lines(2) + [line.replace("170000000", "180000000") for line in lines(2)])) == [[[0, 1]], [[0, 1]]]
+
+
+def test_a_rank_whose_first_report_is_lost_is_not_taken_into_the_older_run():
+    old = report(0, model("cuda:0"), [0], time=1000.0, pid=1)
+    new = [report(1, model("cuda:1"), [1], time=2000.0, pid=3), report(0, model("cuda:0"), [0], time=2000.5, pid=2)]
+    assert shape(old + "".join(new)) == [[[0]], [[0, 1]]]
+
+
+def test_runs_that_meet_at_other_ports_are_different():
+    assert shape(lines(2)[0], lines(2, env={"LOCAL_RANK": "1", "MASTER_PORT": "29501"})[1]) == [[[0]], [[1]]]
+
+
+def test_several_models_of_one_process_are_wrappings_of_one_run():
+    texts = [
+        ours(report(rank, model(f"cuda:{rank}"), [rank], sequence=number, time=1.7e9 + number * 10 + rank, model=f"Part{number}"))
+        for number in range(3) for rank in range(2)
+    ]  # fmt: skip
+    assert shape("".join(texts)) == [[[0, 1], [0, 1], [0, 1]]]
+    assert shape("".join(reversed(texts))) == [[[0, 1], [0, 1], [0, 1]]]
+    assert shape("".join(texts[:-1])) == [[[0, 1], [0, 1], [0]]]
+
+
+def test_the_same_line_in_two_logs_counts_once():
+    both = lines(2)
+    assert shape("".join(both), both[0], both[1]) == [[[0, 1]]]
+
+
+# the table and the page -----------------------------------------------------------------------------------------------
+def sixty_four():
+    texts = []
+    for rank in range(64):
+        wrong = Model(*[Tensor(f"cuda:{card}") for card in range(8)], Tensor("cpu"))
+        on = wrong if rank == 9 else model(f"cuda:{rank % 8}", 1000, 500)
+        texts.append(report(rank, on, [rank % 8], world=64, host=f"gpu-worker-{rank // 8:04}.a-long-cluster-name.example.org"))
+    return texts
+
+
+@pytest.mark.parametrize("make", [lambda: lines(2), lambda: lines(2, host=None), sixty_four])
+def test_the_table_is_aligned_and_fits_into_100_columns(make):
+    texts = make()
+    head, *rows = table(classified(*texts))
+    assert len(rows) == len(texts)
+    assert len({len(text) for text, _ in [head, *rows]}) == 1
+    assert all(len(f"{text}  {verdict}") <= WIDTH for text, verdict in rows)
+    assert [text.split()[0] for text, _ in rows] == [str(rank) for rank in range(len(texts))]
+    assert ("host" in head[0]) == ('"host": null' not in texts[0]), "the column is there only where a host is known"
+
+
+def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_drawn():
+    hosts = ["工作节点-0", "🚀-1", "n\x1b[8m\t2", "工作节点" * 20 + "-3"]
+    head, *rows = table(classified(*(report(rank, model("cpu"), None, world=4, host=host) for rank, host in enumerate(hosts))))
+    assert len({width(text) for text, _ in [head, *rows]}) == 1 and width(head[0]) + 2 + len(head[1]) <= WIDTH
+    assert [text.split()[1] for text, _ in rows[:3]] == ["工作节点-0", "🚀-1", "n␛[8m␉2"]
+    assert re.match(r"3 +(工作节点)+…[工作节点]+-3 ", rows[3][0]), rows[3]
+
+
+# the command ----------------------------------------------------------------------------------------------------------
+def piped(data, *words, cwd, **more):
+    command = [sys.executable, "-m", "patcher", "diagnose", *words]
+    done = subprocess.run(command, cwd=str(cwd), env=environ(**more), input=data, capture_output=True, timeout=120)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_what_is_reported_and_the_exit_codes(tmp_path):
+    well_, wrong = tmp_path / "well.log", tmp_path / "wrong.log"
+    well_.write_text("".join(lines(2)))
+    wrong.write_text("".join(report(rank, model("cpu"), [rank], get_device="cpu", current={"gcu": rank}) for rank in range(2)))
+    done = sitepatch("diagnose", well_, cwd=tmp_path)
+    assert (done.code, done.err) == (0, ""), done
+    assert "ready  ranks 0-1: all is well" in done.out
+    done = sitepatch("diagnose", "wrong.log", cwd=tmp_path)
+    assert (done.code, done.err) == (1, ""), done
+    assert done.out.splitlines()[1:4] == [
+        "rank  host    device  device_ids  parameters  buffers  verdict",
+        "0     node-0  gcu:0   [0]         cpu: 3      cpu: 1   cpu-with-device-ids",
+        "1     node-0  gcu:1   [1]         cpu: 3      cpu: 1   cpu-with-device-ids",
+    ]
+    assert "cpu-with-device-ids  ranks 0-1: the parameters are on the CPU" in done.out
+    assert max(map(len, done.out.splitlines())) <= WIDTH
+
+
+def test_colours_follow_the_verdict(tmp_path):
+    (tmp_path / "log").write_text("".join(lines(3)[:2]) + report(2, model("cpu"), [2], world=3))
+    done = sitepatch("diagnose", "log", "--color", cwd=tmp_path)
+    assert "\x1b[32mready\x1b[0m" in done.out and "\x1b[31mcpu-with-device-ids\x1b[0m" in done.out
+    assert "\x1b[33mranks-differ\x1b[0m" in done.out
+    assert "\x1b" not in sitepatch("diagnose", "log", cwd=tmp_path).out
+
+
+def test_standard_input_with_a_dash_and_without_argument(tmp_path):
+    data = "".join(lines(2)).encode()
+    for words in ([], ["-"]):
+        code, out, err = piped(data, *words, cwd=tmp_path)
+        assert (code, err) == (0, ""), (out, err)
+        assert "all is well" in out
+    code, out, _ = piped(gzip.compress(data), cwd=tmp_path)
+    assert code == 0, out
+
+
+def test_a_directory_is_all_files_below_it(tmp_path):
+    first, second = lines(2)
+    (tmp_path / "logs" / "deep").mkdir(parents=True)
+    (tmp_path / "logs" / "0.log").write_text(first)
+    (tmp_path / "logs" / "deep" / "1.log.gz").write_bytes(gzip.compress(second.encode()))
+    os.mkfifo(tmp_path / "logs" / "pipe")
+    done = sitepatch("diagnose", "logs", "--json", cwd=tmp_path)
+    assert done.code == 0, done
+    answer = json.loads(done.out)
+    assert [(log["log"], log["reports"]) for log in answer["logs"]] == [("logs/0.log", 1), ("logs/deep/1.log.gz", 1)]
+
+
+def test_files_that_are_not_there_are_reported_all_at_once(tmp_path):
+    (tmp_path / "log").write_text("")
+    done = sitepatch("diagnose", "log", "one", "two", cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "one: there is no such file" in done.err and "two: there is no such file" in done.err
+
+
+def test_no_log_and_a_terminal_is_wrong_usage(tmp_path):
+    main, other = os.openpty()
+    command = [sys.executable, "-m", "patcher", "diagnose"]
+    done = subprocess.run(command, cwd=str(tmp_path), env=environ(), stdin=other, capture_output=True, timeout=60)
+    os.close(main)
+    os.close(other)
+    assert done.returncode == 2
+    assert b"no log was given" in done.stderr
+
+
+def test_logs_without_a_line_of_ours(tmp_path):
+    (tmp_path / "log").write_text("Epoch 1\n" * 9)
+    done = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert (done.code, done.out) == (0, "no known problem in 9 lines of 1 log\n")
+
+
+def test_cut_lines_are_reported_with_file_and_line_and_end_with_1(tmp_path):
+    first, second = lines(2)
+    (tmp_path / "log").write_text(first + "x\n" + first[:99] + "\n" + second + second[:30])
+    done = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert done.code == 1
+    assert "all is well" in done.out
+    assert "cut-short  2 reports end too early and were not read: log:3, log:5" in done.out
+    assert "cut-short" in sitepatch("diagnose", "log", "-q", cwd=tmp_path).out, "it decides the exit code"
+    (tmp_path / "log").write_text("x\n" + first[:99])
+    done = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert (done.code, done.out) == (1, "cut-short  1 report ends too early and was not read: log:2\n")
+
+
+def test_the_newest_run_is_shown_and_any_other_on_request(tmp_path):
+    old = [report(rank, model("cpu"), [rank], time=1.6e9, pid=rank) for rank in range(2)]
+    (tmp_path / "log").write_text("".join([*old, *lines(2)]))
+
+    def shown(*words):
+        done = sitepatch("diagnose", "log", "--json", *words, cwd=tmp_path)
+        answer = json.loads(done.out)
+        assert answer["runs"] == 2
+        return done.code, [run["run"] for run in answer["shown"]]
+
+    assert (shown(), shown("--run", "2")) == ((0, [2]), (0, [2]))
+    assert (shown("--run", "1"), shown("--run", "all")) == ((1, [1]), (1, [1, 2]))
+    assert "run 2 of 2, 2023-11-14 22:13:20 UTC" in sitepatch("diagnose", "log", cwd=tmp_path).out
+    for wrong in ("0", "3", "-1", "x"):
+        done = sitepatch("diagnose", "log", "--run", wrong, cwd=tmp_path)
+        assert done.code == 2
+        assert f"--run: found {wrong}, expected all or a number from 1 to 2" in done.err
+        with pytest.raises(UsageError, match=f"--run: found {wrong}, "):  # those who call it from Python get it, too
+            diagnose(tmp_path / "log", run=wrong, place=Place(target=tmp_path))
+
+
+def test_json_has_what_the_module_says(tmp_path):
+    (tmp_path / "log").write_text(lines(2)[0])
+    done = sitepatch("diagnose", "log", "--json", cwd=tmp_path)
+    answer = json.loads(done.out)
+    assert (answer["schema"], answer["command"], answer["ok"], done.code) == (1, "diagnose", False, 1)
+    assert answer.keys() == {"schema", "command", "ok", "failures", "unexplained", "mentions", "findings", "cure", "runs", "shown", "logs", "trial", "broken"}
+    (run,) = answer["shown"]
+    assert (run["run"], run["time"], run["logs"]) == (1, 1.7e9, ["log"])
+    (wrap,) = run["wraps"]
+    assert wrap["conclusions"] == [{
+        "code": "missing", "ranks": [1], "text": "no report from rank 1; 1 of 2 reported",
+        "hint": "they ended before the wrapping, or were ended by the launcher, or their logs are not among those read",
+    }]  # fmt: skip
+    assert wrap["ranks"] == [{
+        "rank": 0, "local_rank": 0, "world_size": 2, "host": "node-0", "pid": 1000, "site": "Runner.wrap_model",
+        "wrapper": "MMDistributedDataParallel", "model": "Model", "device": "cuda", "device_ids": ["0"],
+        "parameters": {"cuda:0": 3}, "buffers": {"cuda:0": 1}, "trainable": 3, "get_device": "cuda", "mmengine": "",
+        "verdict": "ready",
+    }]  # fmt: skip
+    assert answer["logs"] == [{"log": "log", "lines": 1, "reports": 1, "cut": 0, "cut_lines": [], "problem": ""}]
+
+
+def test_numbers_that_no_rank_can_have_are_of_no_report():
+    huge = report(0, model("cpu"), [0], parameters={"cpu": 10**4000})
+    (log,) = read(ours(huge) + ours(report(0, model("cpu"), [0])))
+    assert ([each.line for each in log.reports], log.cut) == ([2], (1,))
+
+
+def test_what_a_log_holds_does_not_steer_the_terminal(tmp_path):
+    bad = "\x1b[2J\r\udcff"
+    facts = dict.fromkeys(("host", "site", "wrapper", "model", "mmengine", "get_device"), bad)
+    facts.update(parameters={bad: 1}, buffers={bad: 1}, device_ids=[bad])
+    facts.update(current={bad: 0}, env={"LOCAL_RANK": bad, "MASTER_PORT": bad}, visible={bad + "_VISIBLE_DEVICES": bad})
+    (tmp_path / "log").write_text(report(0, model("cpu"), [0]) + report(1, model("cpu"), [1], **facts))
+    done = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert done.code == 1
+    assert "2J" in done.out and "\x1b" not in done.out and "\r" not in done.out
+
+
+# memory ---------------------------------------------------------------------------------------------------------------
+def megabytes(count, separator):
+    """A log of so many megabytes with a report at its beginning, near it and at its end."""
+    noise = (b"\xff\xfeEpoch(train) loss: 0.1 " * 40 + separator) * 1000
+    for at in range(count * (1 << 20) // len(noise)):
+        yield noise
+        if at == 1:
+            yield lines(3)[1].encode()
+    yield b"".join(line.encode() for line in lines(3)[::2])
+
+
+@pytest.mark.parametrize("separator", [b"\n", b" "], ids=["lines", "one line"])
+def test_sixty_megabytes_in_the_memory_of_three(separator):
+    """Piped through the real command, which is not allowed to grow with them."""
+    def most(count):
+        code = "import resource, sys; from patcher.verbs.main import main\ntry: main()\nfinally: " \
+               "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"  # fmt: skip
+        command = [sys.executable, "-c", code, "diagnose", "--json", "-"]
+        child = subprocess.Popen(command, env=environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with child:
+            for piece in megabytes(count, separator):
+                child.stdin.write(piece)
+            child.stdin.close()
+            answer, used = json.loads(child.stdout.read()), int(child.stderr.read())
+        assert child.returncode == 0
+        assert [row["rank"] for row in answer["shown"][0]["wraps"][0]["ranks"]] == [0, 1, 2]
+        return used * (1 if sys.platform == "darwin" else 1024)
+
+    assert most(60) - most(3) < 8 << 20
+
+
+@pytest.mark.parametrize(
+    "noise", [b"sitepatch-ddp ", b'sitepatch-ddp {"schema": ', b'sitepatch-ddp {"schema": \n', REFUSAL.encode()]
+)
+def test_nothing_that_repeats_fills_the_memory(noise):
+    class Endless(io.RawIOBase):
+        left = 3
+
+        def read1(self, size):
+            self.left -= 1
+            return noise * ((1 << 20) // len(noise)) if self.left > 0 else b""
+
+    tracemalloc.start()
+    log = read_log("log", Endless())
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < 10 << 20
+    assert log.reports == ()

@@ -1,0 +1,912 @@
+"""`sitepatch diagnose`: what real errors look like is recognised, innocent logs are not blamed, and the command that is told cures."""
+
+import bz2
+import gzip
+import io
+import itertools
+import json
+import lzma
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from patcher.diagnosis import files, signs
+from patcher.diagnosis.failures import Failure, FailureReader, Traceback, with_tracebacks
+from patcher.diagnosis.files import log_files, read_log
+from patcher.diagnosis.log import _OWN, LogReader
+from patcher.diagnosis.words import wording
+from patcher.errors import UsageError
+from patcher.text.listed import ranks
+from patcher.verbs import diagnose as verb
+from patcher.verbs import findings
+from patcher.verbs.findings import KnownSymptoms
+from patcher.verbs.fit import ABSENT, APPLICABLE, APPLIED, MISFIT, Fit
+from patcher.verbs.place import Place
+from tests.command import DDP, ROOT, Site, environ, sitepatch
+from tests.verbs.test_language import entries
+
+pytestmark = pytest.mark.once
+
+LOGS = ROOT / "tests/logs"
+DEVICE = "mmengine-ddp-device"
+REFUSED = (
+    "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
+    "modules or CPU modules, but got device_ids [0], output_device None, and module parameters {device(type='cpu')}.\n"
+)
+
+PLAIN = "device-ids-without-a-device"  # what it is where the log shows no MMEngine
+FRAME = '  File "/opt/venv/lib/python3.11/site-packages/mmengine/runner/runner.py", line 890, in wrap_model\n'
+
+
+def sections(*names):
+    """(heading, text) of each part of the files of logs."""
+    texts = "".join((LOGS / f"{name}.log").read_text(encoding="utf-8").partition("\n\n")[2] for name in names)
+    parts = re.split(r"^=== (.*)\n", texts, flags=re.MULTILINE)[1:]
+    return list(zip(parts[::2], parts[1::2]))
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """All symptoms, and an environment in which nothing is installed."""
+    target = tmp_path_factory.mktemp("nothing")
+    return KnownSymptoms(Place(target=str(target)))
+
+
+UNKNOWN = """Traceback (most recent call last):
+  File "/srv/job/train.py", line 31, in <module>
+    main()
+  File "/opt/venv/lib/python3.11/site-packages/shop/cart.py", line 7, in pay
+    raise CartError("no such card: 7")
+shop.cart.CartError: no such card: 7
+"""
+
+
+def test_an_error_that_nobody_knows_is_named_and_is_no_success(tmp_path):
+    quiet = "epoch 1 done\n"
+    (tmp_path / "log").write_text(quiet + UNKNOWN)
+    done = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert done.code == 1
+    assert done.out.split("\n")[0].split("  ") == ["not known", "log:7"]
+    assert "shop.cart.CartError: no such card: 7\n" in done.out and "/srv/job/train.py:31 in <module>\n" in done.out
+    assert "no known problem" not in done.out
+    (tmp_path / "log").write_text(quiet)
+    done = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert (done.code, done.out) == (0, "no known problem in 1 line of 1 log\n")
+
+
+def test_an_unknown_error_is_named_once_with_its_ranks_also_beside_a_known_one(known, tmp_path):
+    lines = [f"[rank{rank}]: {line}\n" for rank in (1, 0) for line in UNKNOWN.splitlines()]
+    logs = [("a", "".join(lines)), ("b", UNKNOWN.replace("CartError: no such card: 7", REFUSED.strip().partition(": ")[2]))]
+    read = [read_log(name, io.BytesIO(text.encode()), known.patterns) for name, text in logs]
+    outcome = known.outcome(read)
+    assert [(each.text, each.ranks, each.log, each.line) for each in outcome.unexplained] == [("shop.cart.CartError: no such card: 7", (0, 1), "a", 6)]
+    assert [each.symptom.name for each in outcome.findings] == [PLAIN]
+
+
+def found(known, *texts):
+    """The symptoms that are found in some logs."""
+    data = [text if isinstance(text, bytes) else text.encode() for text in texts]
+    logs = [read_log(f"{at}.log", io.BufferedReader(io.BytesIO(each)), known.patterns) for at, each in enumerate(data)]
+    return known.outcome(logs).findings
+
+
+def names(known, *texts):
+    return [each.symptom.name for each in found(known, *texts)]
+
+
+# what is recognised ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("errors", "cuda", "reported"))])
+def test_a_real_error_is_recognised(known, heading, text):
+    assert sorted(names(known, text)) == sorted(heading.split())
+
+
+def test_there_are_enough_of_both_and_every_symptom_is_shown(known):
+    errors, innocent = sections("errors", "cuda", "reported", "issues"), sections("innocent")
+    assert len(sections("errors")) >= 25 and len(innocent) >= 25
+    shown = {name for heading, _ in errors for name in heading.split()}
+    rest = {symptom.name for symptom, _ in known.symptoms} - shown
+    beside = {symptom.name for symptom, _ in known.symptoms if symptom.installed}  # the same texts, where more is installed
+    assert rest == {"driver-too-old", *beside}, "symptoms without a text"
+
+
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("sources"))])
+def test_an_error_that_cannot_be_raised_here_is_recognised_by_the_wording_of_its_source(known, heading, text):
+    assert names(known, text) == [heading.partition(": ")[0]]
+
+
+def test_every_wording_in_a_patchset_has_a_text(known):
+    texts = [text.encode() for _, text in sections("errors", "cuda", "reported", "issues", "sources")]
+    seen = {each.key for text in texts for each in read_log("log", io.BytesIO(text), known.patterns).sightings}
+    assert [pattern for symptom, patchset in known.symptoms if patchset for pattern in symptom.patterns if pattern not in seen] == []
+
+
+@pytest.mark.parametrize(("heading", "text"), sections("innocent"))
+def test_an_innocent_log_is_not_blamed(known, heading, text):
+    assert names(known, text) == []
+
+
+def test_an_ordinary_line_of_training_matches_nothing(known):
+    """Each match costs as much as reading thousands of lines, and a log has millions of these."""
+    text = dict(sections("innocent"))["training"]
+    assert "mmengine" in text and read_log("log", io.BytesIO(text.encode()), known.patterns).sightings == ()
+
+
+@pytest.mark.parametrize("noise", [bytes(range(256)) * 99, b"\0" * 9999, b"\x1b[2J\x1b]0;title\x07\r\n" * 9, b"", b"{\"log\": \"Conn"])
+def test_what_is_no_log_says_nothing(known, noise):
+    assert names(known, noise) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: "[rank0]: " + line,
+        lambda line: line.replace("\n", "\r\n"),
+        lambda line: "12%|##   |\r" + line.rstrip(),
+        lambda line: line.replace("ValueError", "\x1b[1;35mValueError\x1b[0m").replace("device_ids and", "\x1b[35mdevice_ids\x1b[0m and"),
+        lambda line: line.replace("device_ids and", "\x1b[38:5:1mdevice_ids\x1b[?25h\x1b(B\x1b[m and"),
+        lambda line: json.dumps({"log": line, "stream": "stderr"}) + "\n",
+        lambda line: "x" * 5000 + " " + line,
+        lambda line: gzip.compress(line.encode()),
+    ],
+    ids=["rank", "crlf", "progress bar", "colours", "tput", "docker", "in a long line", "gzip"],
+)
+def test_whatever_stands_around_an_error(known, change):
+    assert names(known, change(REFUSED)) == [PLAIN]
+
+
+@pytest.mark.parametrize("size", [1, 50, 4096])
+def test_pieces_of_any_size_give_the_same(known, size):
+    class Dribble(io.BytesIO):
+        def read1(self, _=-1):
+            return super().read(size)
+
+    text = "x\n" * 9 + "".join(f"\x1b[31m[rank{rank}]:\x1b[0m {REFUSED}" for rank in range(3)) + "RuntimeError: Address already in use"
+    log = read_log("0.log", Dribble(text.encode()), known.patterns)
+    assert log == read_log("0.log", io.BytesIO(text.encode()), known.patterns)
+    assert {(each.line, each.number, each.ranks) for each in log.sightings} == {(10, 3, (0, 1, 2)), (13, 1, ())}
+    assert log.lines == 13
+
+
+@pytest.mark.parametrize("noise", ["KeyError: 'LOCAL_RANK'", "RuntimeError: The server socket has failed to ", REFUSED[12:90]])
+def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch, noise):
+    """A line without end in which a mark stands everywhere: how many bytes are searched in all."""
+    looked, is_in, place = [], signs.Compiled.is_in, signs.Compiled.place
+    monkeypatch.setattr(signs.Compiled, "is_in", lambda self, text: looked.append(len(text)) or is_in(self, text))
+    monkeypatch.setattr(signs.Compiled, "place", lambda self, text: looked.append(len(text)) or place(self, text))
+
+    def searched(size):
+        looked.clear()
+        read_log("log", io.BytesIO(noise.encode() * (size // len(noise))), known.patterns)
+        return sum(looked)
+
+    assert 0 < searched(2 << 20) < 2.5 * searched(1 << 20)
+
+
+SHAPES = {
+    "training": "2026/01/05 10:02:11 - mmengine - INFO - Epoch(train)  [1][{n}/125]  lr: 1.0000e-01  loss: 2.3071\n",
+    "the word error": "2026/01/05 10:02:11 - job - INFO - step {n}: error 0.5, error rate 0.25\n",
+    "a logger's errors": "2026-11-22 10:00:00,123 ERROR worker: request {n} could not be served\n",
+    "exceptions": "[rank{rank}]: ShopError: no such card: {n}\n",
+    "a known error": "[rank{rank}]: RuntimeError: CUDA error: out of memory at step {n}\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", SHAPES.values(), ids=SHAPES)
+def test_lines_that_differ_in_numbers_alone_are_looked_at_once(known, monkeypatch, line):
+    """What is expensive is done for each shape, however many lines have it; what is seen in them is counted all the same."""
+    looked, look = [], signs.SignReader._look
+    monkeypatch.setattr(signs.SignReader, "_look", lambda self, *given: looked.append(given) or look(self, *given))
+    text = "".join(line.format(n=n, rank=n % 8) for n in range(1000, 9000))
+    log = read_log("log", io.BytesIO(text.encode()), known.patterns)
+    assert len(looked) <= 2 and log.lines == 8000
+    assert {each.number for each in log.sightings} <= {8000} and len(log.errors) <= 1
+    if "rank" in line:
+        assert sorted(log.errors[0].ranks) == list(range(8)) and {len(each.ranks) for each in log.sightings} <= {8}
+
+
+SIGNS = (  # a line for each sign of an error by which one is seen that nobody knows
+    "ShopMismatch: 7 and 8", "terminate called after throwing", "segfault at 0", "double free or corruption", "Killed",
+    "CRITICAL the loader gave up", "[E] it gave up", "E1206 18:44:00.000000 7 a.cpp:9] it gave up", "[rank0]:[E1206 18:44:00.0 a.cpp:9] it gave up",
+    "exited with code 3", "returned non-zero exit status 3", "exit status: 3", "运行报错，求助", "跑到一半出错了",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_an_error_is_seen_by_each_sign_alone_after_a_long_log(known, sign):
+    text = "".join(f"step {step} of 9000, loss 0.25\n" for step in range(9000)) + f"{sign}\n"
+    assert [each.line for each in read_log("log", io.BytesIO(text.encode()), known.patterns).errors] == [9001]
+
+
+@pytest.mark.parametrize("text", ["GET /health HTTP/1.1, status: 200", "the job ended, exit code 0", "status=200 in 3 ms"])
+def test_a_status_that_is_no_exit_code_is_no_error(known, text):
+    assert read_text(known, f"{text}\n").ok
+
+
+def test_what_other_digits_make_another_error_is_looked_at_again(known):
+    text = "".join(f"2026-11-22 10:00 the job ended, exit code {code}\n" for code in (0, 0, 3))
+    assert [each.line for each in read_log("log", io.BytesIO(text.encode()), known.patterns).errors] == [3]
+    pair = "[x] stream on device -7\n" * 9 + "[x] stream on device -1\n"
+    assert [(each.line, each.number) for each in read_log("log", io.BytesIO(pair.encode()), known.patterns).sightings] == [(10, 1)]
+
+
+def test_each_line_that_has_a_form_has_one_of_its_words(known):
+    lines = [line.encode() for heading, text in sections("errors", "cuda", "reported", "issues", "issues-innocent", "innocent") for line in text.splitlines()]
+    assert len(signs.FORMS) >= 4 and len(lines) > 500
+    for form in signs.FORMS:
+        found = [line for line in lines if form.expression.search(line)]
+        assert found == [line for line in found if any(word in wording(line) for word in form.words)] and found
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_wrapped_error_that_comes_line_by_line(known, width):
+    reader = LogReader("log", known.patterns)
+    for at in range(0, len(REFUSED), width):
+        reader.feed(REFUSED[at : at + width].strip().encode() + b"\n")
+        reader.log()  # as --follow asks for it
+    assert [each.symptom.name for each in known.outcome([reader.log()]).findings] == [PLAIN]
+    assert {each.number for each in reader.log().sightings} == {1}
+
+
+@pytest.mark.parametrize(
+    ("prefix", "rank"),
+    [("[rank3]: ", 3), ("[rank1]:[E1206 18:44 c10d] [Rank 3] ", 3), ("[default3]:", 3), ("[1,3]<stderr>:", 3), ("[prterun-node-1-22@1,3]<stderr>: ", 3), (" 3: ", 3), ("", None),
+     ("2026-11-22T10:00:00.123456789Z [default3]: ", 3), ('{"log":"[default3]:', 3), ("[pod/train-0/main] 2026-11-22T10:00:00+08:00 3: ", 3),
+     ("2026-11-22T10:00:00.1Z stderr F [1,3]<stderr>:", 3), ("[2026]: ", None), ("train.py:3: ", None), ("[rank12345678]: ", None)],
+)  # fmt: skip
+def test_the_rank_is_known_by_the_line(known, prefix, rank):
+    (one,) = found(known, prefix + REFUSED)
+    assert one.ranks == ((rank,) if rank is not None else ())
+
+
+@pytest.mark.parametrize(("name", "rank"), [("/r/none_x/attempt_0/3/stderr.log", 3), ("logs/rank_3.log", 3), ("rank3.log.gz", 3), ("rank_3_of_8.log", 3), ("frank3.log", None), ("log", None)])
+def test_the_rank_is_known_by_the_file(known, name, rank):
+    log = read_log(name, io.BytesIO(REFUSED.encode()), known.patterns)
+    assert log.sightings[0].ranks == ((rank,) if rank is not None else ())
+
+
+def test_the_error_is_shown_wherever_it_stands_in_a_long_line(known):
+    (one,) = found(known, "训练" * 900 + REFUSED.rstrip() + "x" * 5000)
+    assert "ValueError: DistributedDataParallel device_ids" in one.text and len(one.text) < 300
+
+
+def zipped(data):
+    with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("log", data)
+    return out.getvalue()
+
+
+def tarred(data, how="gz"):
+    with tarfile.open(fileobj=(out := io.BytesIO()), mode=f"w:{how}") as archive:
+        info = tarfile.TarInfo("log")
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+PACKED = {"zstd": lambda data: b"\x28\xb5\x2f\xfd" + data, "bzip2": bz2.compress, "xz": lzma.compress, "zip": zipped, "tar": tarred,
+          "UTF-16": lambda data: data.decode().encode("utf-16"), "gzip": lambda data: gzip.compress(gzip.compress(data))}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", PACKED)
+def test_a_log_that_cannot_be_read_is_no_good_one(tmp_path, how):
+    (tmp_path / "log").write_bytes(PACKED[how](REFUSED.encode()))
+    answer = json.loads(sitepatch("diagnose", "log", "--json", cwd=tmp_path).out)
+    assert not answer["ok"] and f"its format is {how}, which is not read: unpack it into a pipe" in answer["logs"][0]["problem"]
+
+
+def test_what_came_first_is_first_and_consequences_are_last(known):
+    gone = "[rank1]: RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:17426\n"
+    port = "RuntimeError: Address already in use\n"
+    assert names(known, gone + port + REFUSED) == ["port-in-use", PLAIN, "peer-gone"]
+    assert names(known, gone) == ["peer-gone"], "alone it is told all the same"
+
+
+def test_a_line_that_merely_speaks_of_something_can_be_what_a_symptom_needs(known):
+    warned = "/site-packages/mmengine/utils/dl_utils/setup_env.py:56: UserWarning: for each process, to avoid an overloaded system.\n"
+    text = f"{warned}AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
+    assert names(known, text) == ["cuda-selected-without-cuda"]
+
+
+def test_a_line_of_another_log_can_be_what_a_symptom_needs(known):
+    source, error = "    torch.cuda.set_device(rank % num_gpus)\n", "ZeroDivisionError: integer modulo by zero\n"
+    assert names(known, error) == []
+    assert names(known, source, error) == ["rank-divided-by-no-gpus"]
+
+
+# which rank failed first ----------------------------------------------------------------------------------------------
+def failures(known, *texts):
+    """What is known of the first failure in each launcher's summary, as the headings of torchrun.log have it."""
+    logs = [read_log(f"rank{at}.log" if len(texts) > 1 else "log", io.BytesIO(text.encode()), known.patterns) for at, text in enumerate(texts)]
+    found = [(each, each.signal or f"exit code {each.exitcode}") for each in known.outcome(logs).failures]
+    return [f"rank {each.rank}, {ended}" + (f": {each.error} at {each.at}" if each.error else "") for each, ended in found]
+
+
+def prefixed(prefix, text):
+    return "".join(prefix + line for line in text.splitlines(keepends=True))
+
+
+TORCHRUN = sections("torchrun")
+AROUND = {
+    "as it is": lambda text: text,
+    "docker": lambda text: "".join(json.dumps({"log": line, "stream": "stderr"}) + "\n" for line in text.splitlines(keepends=True)),
+    "kubectl": lambda text: prefixed("[pod/train-0/main] 2026-11-22T10:00:00+08:00 ", text),
+    "crlf": lambda text: text.replace("\n", "\r\n"),
+    "colours": lambda text: re.sub(r"(\w+Error)", "\x1b[1;35m\\1\x1b[0m", text),
+    "progress bar": lambda text: prefixed("12%|##   |\r", text),
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}") for at, each in enumerate(TORCHRUN)])
+def test_the_rank_that_failed_first_is_named_with_its_exception(known, heading, text, around):
+    assert failures(known, around(text)) == [heading]
+
+
+@pytest.mark.parametrize("size", [1, 50, 4096])
+def test_a_failure_is_read_from_pieces_of_any_size(known, size):
+    class Dribble(io.BytesIO):
+        def read1(self, _=-1):
+            return super().read(size)
+
+    text = ("x" * 5000 + "\n" * 9 + "".join(text for _, text in TORCHRUN)).encode()
+    found = read_log("log", Dribble(text)).summaries
+    assert found == read_log("log", io.BytesIO(text)).summaries and len(found) == len(TORCHRUN)
+    assert text.splitlines()[found[0][-1].line - 1].endswith(found[0][-1].error.encode())
+
+
+def test_a_later_run_in_a_log_has_its_own_failure(known):
+    (first, run), (_, other) = TORCHRUN[0], TORCHRUN[2]
+    nothing = re.sub(r"^\[rank1\].*\n", "", run, flags=re.MULTILINE).replace("2026-11-23_01:46:45", "2026-11-23_09:00:00")
+    assert failures(known, run + nothing) == [first, "rank 1, exit code 1"]
+    assert failures(known, nothing + run) == [first, "rank 1, exit code 1"], "in the order of time"
+    assert failures(known, run + other) == [first, TORCHRUN[2][0]]
+    silent = other[other.index("W1123") :].replace("_01:50:11", "_09:00:00")
+    assert failures(known, other + silent) == [TORCHRUN[2][0], "rank 1, exit code 1"]
+
+
+def test_the_traceback_may_be_in_the_log_of_the_rank(known):
+    first, text = TORCHRUN[0]
+    at = text.index("W1123")
+    own = re.findall(r"^(?:\[rank1\]: )(.*\n)", text, flags=re.MULTILINE)
+    assert failures(known, text[at:], "".join(own)) == [first]
+    assert failures(known, text[at:], "".join(own), "".join(own).replace("KeyError", "OSError")) == [first], "the file says of which rank"
+    assert failures(known, text[at:], text[at:]) == ["rank 1, exit code 1"], "the same summary in two logs"
+
+
+def test_logs_that_contradict_each_other_about_a_rank_say_nothing_of_it():
+    failure = Failure(1, "", "", 1, "", "", "log", 9)
+    one, other = ({rank: Traceback("log", 1, error, "a.py:1")} for rank, error in ((1, "KeyError"), (1, "OSError")))
+    assert with_tracebacks([failure], [one, other, {None: one[1]}]) == [failure]
+    assert with_tracebacks([failure], [one, one, {None: other[1]}]) == [failure._replace(line=1, error="KeyError", at="a.py:1")]
+
+
+def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
+    first, text = TORCHRUN[2]
+    other = text[: text.index("W1123")].replace("no_such_package", "another")
+    assert failures(known, text) == [first]
+    assert failures(known, other + text) == ["rank 1, exit code 1"]
+    chained = other + "\nDuring handling of the above exception, another exception occurred:\n\n" + text
+    assert failures(known, chained) == [first]
+
+
+def test_the_other_failures_of_torch_19_stand_below_the_first_one(known):
+    """Of which the first one only waited: what it waited for is named, with what its own entry has recorded."""
+    heading, text = next(each for each in TORCHRUN if "'extraInfo'" in each[1] and "NO_OTHER" in each[1])
+    entry = text[text.index("  time:") : text.index("====", text.index("  time:"))]
+
+    def changed(rank, code, said):
+        return re.sub(r"msg: .*", f"msg: {said}", entry).replace("rank: 1", f"rank: {rank}").replace("exitcode: 1", f"exitcode: {code}")
+
+    error = "RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer"
+    waited = changed(0, 1, f"\"{{'message': '{error}', 'extraInfo': {{}}}}\"")
+    killed = changed(2, -15, '"Signal 15 (SIGTERM) received by PID 4712"')
+    alone = text.replace(entry, waited)
+    assert failures(known, alone) == [f"rank 0, exit code 1: {error} at "]
+    several = alone.replace("  <NO_OTHER_FAILURES>\n", f"[1]:\n{killed}[2]:\n{entry}")
+    assert failures(known, several) == [heading]
+    (summary,) = read_log("log", io.BytesIO(several.encode())).summaries
+    assert [(each.rank, each.exitcode) for each in summary] == [(2, -15), (1, 1), (0, 1)], "the first one is the last"
+    assert failures(known, several + text.replace("rank: 1", "rank: 7")) == [heading, heading.replace("rank 1", "rank 7")]
+
+
+def test_a_traceback_that_is_in_the_summary_alone(known):
+    heading, text = TORCHRUN[1]
+    assert failures(known, re.sub(r"^\[rank1\].*\n", "", text, flags=re.MULTILINE)) == [heading]
+
+
+def test_a_rank_that_a_signal_has_ended_did_not_end_by_its_last_traceback(known):
+    heading, text = next(each for each in TORCHRUN if each[0].endswith("SIGKILL"))
+    assert failures(known, text.replace("[rank0]", "[rank1]")) == [heading]
+
+
+@pytest.mark.parametrize("wrong", [("rank      : 1", "rank      : 12345678"), ("rank      : 1", "rank      : one"), ("  rank ", "  rang ")])
+def test_a_summary_without_a_rank_is_none(known, wrong):
+    assert failures(known, TORCHRUN[0][1].replace(*wrong)) == []
+    assert failures(known, TORCHRUN[0][1].replace("exitcode  : 1 ", "exitcode  : many "))[0].startswith("rank 1, exit code None: KeyError")
+
+
+def test_only_the_lines_of_a_traceback_are_looked_at_and_not_without_end(known, monkeypatch):
+    looked, really = [], FailureReader._read
+    monkeypatch.setattr(FailureReader, "_read", lambda self, line, mark: looked.append(len(line)) or really(self, line, mark))
+    header = "Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n"
+    read_log("log", io.BytesIO(b"x\n" * 9999 + header.encode() + b"KeyError: 1\n" + b"x\n" * 9999))
+    assert len(looked) == 3
+    looked.clear()
+    read_log("log", io.BytesIO(header.encode() + b"  x\n" * 19999))
+    assert 5000 <= len(looked) < 5010, "one that does not end"
+    looked.clear()
+    read_log("log", io.BytesIO(header.encode() + b" " * (5 << 20)))
+    assert max(looked) < 3 << 20, "a line that does not end is read in parts"
+
+
+def test_ranks_whose_tracebacks_run_into_each_other(known):
+    first, text = TORCHRUN[0]
+    at = text.index("W1123")
+    of_ranks = [re.findall(rf"^\[rank{rank}\]: .*\n", text[:at], flags=re.MULTILINE) for rank in (0, 1)]
+    mixed = "".join(a + b for a, b in zip(*of_ranks)) + "".join(of_ranks[0][len(of_ranks[1]) :] + of_ranks[1][len(of_ranks[0]) :])
+    assert failures(known, mixed + text[at:]) == [first]
+
+
+def test_the_failure_is_reported_first_and_ends_with_1(tmp_path):
+    (tmp_path / "log").write_text(TORCHRUN[0][1], encoding="utf-8")
+    done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
+    assert done.code == 1 and done.out.splitlines()[:4] == [
+        "failed   rank 1     log:16",
+        "         KeyError: 'loss_weight'",
+        "         /home/me/base.py:17 in forward",
+        "         torchrun saw it fail first: exit code 1, on localhost, 2026-11-23_01:46:45",
+    ]
+    assert "a-rank-failed" not in done.out and "its error file" not in done.out
+    (tmp_path / "log").write_text(TORCHRUN[0][1].replace("Traceback (most recent call last):", ""), encoding="utf-8")
+    (tmp_path / "no").write_text(TORCHRUN[2][1], encoding="utf-8")
+    told_so = ["the logs do not say which rank has written" in sitepatch("diagnose", name, "--target", tmp_path, cwd=tmp_path).out for name in ("no", "log")]
+    assert told_so == [True, False]
+    assert "these logs have no traceback of it" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
+    (tmp_path / "log").write_text(TORCHRUN[1][1], encoding="utf-8")
+    assert "its error file: /tmp/torchelastic_" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
+
+
+# which rank was waited for -------------------------------------------------------------------------------------------
+WAITED = sections("waited")
+
+
+def causes(known, *texts, names=()):
+    """What is known of the ranks that failed first, as the headings of waited.log have it."""
+    logs = [read_log(name, io.BytesIO(text.encode()), known.patterns) for name, text in itertools.zip_longest(names, texts, fillvalue="log")]
+    found = []
+    for each in known.outcome(logs).failures:
+        late = f"late {ranks(each.late)}: " if each.late else ""
+        victim = "" if each.victim is None else f", rank {each.victim} waited"
+        error = each.error or each.signal or each.exitcode
+        found.append(f"{late}rank {each.rank} waited" if each.waited else f"rank {each.rank}: {error}{victim}")
+    return "; ".join(found)
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}") for at, each in enumerate(WAITED)])
+def test_a_rank_that_waited_is_not_the_one_that_failed(known, heading, text, around):
+    assert causes(known, around(text)) == heading
+
+
+def test_the_rank_that_was_waited_for_is_reported_first(tmp_path):
+    def told(text):
+        (tmp_path / "log").write_text(text, encoding="utf-8")
+        done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
+        assert done.code == 1
+        return [" ".join(line.split()) for line in done.out.splitlines()]
+
+    waited = dict(WAITED)
+    late = told(waited["late rank 2: rank 3 waited"])
+    assert late[:2] == ["late rank 2 log:24", "torchrun saw rank 3 fail first, on localhost, 2026-11-23_07:56:54: it waited in vain"]
+    assert late[2].startswith("RuntimeError: [") and late[4].startswith("hint: it still ran when torchrun ended it")
+    cause = told(waited["rank 1: KeyError: 'loss_weight', rank 0 waited"])
+    assert cause[:2] == ["failed rank 1 log:6", "KeyError: 'loss_weight'"] and cause[3] == "torchrun saw rank 0 fail first, which waited for this one"
+    victim = told(waited["rank 0 waited"])
+    assert victim[0] == "waited rank 0 log:10" and victim[4].startswith("hint: it waited for another rank, and is a victim")
+
+
+def entry(rank, ended, time="2026-11-23_07:51:54"):
+    code = {"SIGTERM": -15, "SIGKILL": -9, "SIGSEGV": -11, "SIGABRT": -6}.get(ended, ended)
+    signal = f" ({ended})" if code != ended else ""
+    message = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+    fields = {"time": time, "host": "a", "rank": f"{rank} (local_rank: {rank})", "exitcode": f"{code} (pid: 9) {signal}", "error_file": "<N/A>", "traceback": message}
+    return f"[{rank}]:\n" + "".join(f"  {name:10}: {value}\n" for name, value in fields.items())
+
+
+def summary(first, *others):
+    """A summary as torchrun writes it."""
+    return f"Failures:\n{''.join(others)}-----\nRoot Cause (first observed failure):\n{first}=====\n"
+
+
+def raised(rank, error):
+    return prefixed(f"[rank{rank}]: ", f'Traceback (most recent call last):\n  File "train.py", line 7, in main\n{error}\n')
+
+
+GONE = "RuntimeError: [x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:16064."
+RECORDED = "Traceback (most recent call last):\n" + '    File "train.py", line 7, in main\n      main()\n' * 20 + "  KeyError: 1"
+TIMED_OUT = "RuntimeError: [x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 4000ms for recv operation to complete"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGSEGV"), entry(2, "SIGTERM")), "rank 1: SIGSEGV, rank 0 waited"),
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGKILL")), "rank 1: SIGKILL, rank 0 waited"),
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGKILL", "2026-11-23_07:51:55")), "rank 1: SIGKILL, rank 0 waited"),
+        (raised(0, GONE) + summary(entry(0, 1, "soon"), entry(1, "SIGKILL", "later")), "rank 1: SIGKILL, rank 0 waited"),
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, 3)), "rank 1: 3, rank 0 waited"),
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, 1)), "rank 0 waited"),  # it may have waited as well
+        (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 0 waited"),  # it may still have waited
+        (raised(0, GONE) + raised(2, TIMED_OUT) + summary(entry(0, 1), entry(1, "SIGTERM"), entry(2, "SIGTERM")), "late rank 1: rank 0 waited"),
+        (raised(0, TIMED_OUT) + summary(entry(0, 1), entry(1, "SIGKILL", "2026-11-23_07:52:24")), "late rank 1: rank 0 waited"),
+        (raised(0, TIMED_OUT) + raised(1, "KeyboardInterrupt") + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 0 waited"),
+        (raised(0, TIMED_OUT) + raised(1, "RuntimeError: NCCL error in: x.cpp:9, unhandled system error") + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 0 waited"),
+        (raised(0, "KeyError: 1") + raised(1, "KeyError: 2") + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 0: KeyError: 1"),
+        (raised(0, TIMED_OUT) + raised(1, "KeyError: 1") + raised(2, "KeyError: 1") + summary(entry(0, 1), entry(1, "SIGTERM"), entry(2, 1)), "rank 1: KeyError: 1, rank 0 waited"),
+        (raised(2, "KeyError: 1") + summary(entry(2, 1), entry(0, "SIGTERM")) + raised(0, TIMED_OUT) + summary(entry(0, 1), entry(2, "SIGTERM")), "rank 2: KeyError: 1; late rank 2: rank 0 waited"),
+        (raised(1, "OSError") + raised(2, "KeyError: 1") + summary(entry(2, 1), entry(1, "SIGTERM")) + raised(0, TIMED_OUT) + summary(entry(0, 1), entry(1, "SIGTERM")), "rank 2: KeyError: 1; late rank 1: rank 0 waited"),
+        (raised(0, TIMED_OUT) + summary(entry(0, 1), entry(1, "SIGTERM").replace("To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html", RECORDED)), "rank 1: KeyError: 1, rank 0 waited"),
+    ],
+)  # fmt: skip
+def test_which_rank_began(known, text, told):
+    assert causes(known, text) == told
+
+
+def test_a_rank_that_the_watchdog_of_nccl_has_ended_waited(known):
+    watchdog = next(text for _, text in sections("reported") if "Watchdog caught" in text)
+    table = summary(entry(0, "SIGABRT"), entry(4, "SIGABRT"), entry(5, "SIGTERM"))
+    assert causes(known, watchdog + table) == "late rank 5: rank 0 waited"
+    assert causes(known, watchdog.replace("Watchdog", "Somebody") + table) == "rank 0: SIGABRT"
+
+
+def test_of_a_rank_that_was_started_again_the_last_attempt_counts(known):
+    own = [f'Traceback (most recent call last):\n  File "train.py", line 7, in main\nKeyError: {attempt}\n' for attempt in range(11)]
+    logs = [f"logs/x/attempt_{attempt}/1/stderr.log" for attempt in range(11)]
+    assert causes(known, summary(entry(1, 1)), *own, names=["log", *logs]) == "rank 1: KeyError: 10"
+    assert causes(known, summary(entry(1, 1)), own[0], "KeyError\n", names=["log", logs[0], logs[2]]) == "rank 1: 1", "the last one has none"
+
+
+def test_a_rank_of_another_machine_is_found_by_its_own_log(known):
+    first = raised(0, TIMED_OUT) + summary(entry(0, 1))
+    own = 'Traceback (most recent call last):\n  File "train.py", line 7, in main\nKeyError: 8\n'
+    assert causes(known, first, own, names=["log", "attempt_0/8/stderr.log"]) == "rank 8: KeyError: 8, rank 0 waited"
+    other = raised(8, "KeyError: 8") + summary(entry(8, 1, "2026-11-23_07:59:59"))
+    assert causes(known, first, other) == "rank 8: KeyError: 8; rank 0 waited", "whatever the clocks say"
+    late = raised(8, TIMED_OUT) + summary(entry(8, 1), entry(9, "SIGTERM"))
+    assert causes(known, first, late) == causes(known, late, first) == "late rank 9: rank 8 waited; rank 0 waited"
+    apart = summary(entry(8, 1, "2026-11-23_07:59:59"))
+    assert causes(known, first, apart, own, names=["log", "log2", "attempt_0/8/stderr.log"]) == "rank 8: KeyError: 8; rank 0 waited", "told once"
+
+
+# what cures -----------------------------------------------------------------------------------------------------------
+def told(site, text, *words):
+    (site.cwd / "job.log").write_text(text)
+    done = site("diagnose", "job.log", "--json", *words)
+    answer = json.loads(done.out)
+    assert done.code == (0 if answer["ok"] else 1), done
+    return answer
+
+
+@pytest.mark.parametrize("name", [DEVICE, DDP, "torch-musa-guard", "torch-dynamo-suppress", "triton-libcuda-path"])
+def test_the_command_that_is_told_can_be_run_and_then_it_is_applied(tmp_path, known, name):
+    fixture = {"m": "mmengine-0.10.7", "to": "torch-2.7.1-musa", "tr": "triton-3.5.1"}
+    site = Site(tmp_path, next(folder for start, folder in fixture.items() if name.startswith(start)))
+    text = next(text for heading, text in sections("errors", "cuda", "reported") for symptom, one in known.symptoms
+                if one and one.name == name and symptom.name in heading.split())  # fmt: skip
+    answer = told(site, text)
+    (one,) = answer["findings"]
+    assert (one["patchset"], one["fit"]) == (name, "applicable"), one
+    assert answer["cure"] == f"sitepatch apply {name} --target {site.path}"
+    assert sitepatch(*shlex.split(answer["cure"])[1:], cwd=tmp_path).code == 0
+    answer = told(site, text)
+    assert [each["fit"] for each in answer["findings"]] == ["applied"] and answer["cure"] == ""
+    assert "the cause is another one" in site("diagnose", "job.log").out
+
+
+def test_a_patchset_that_does_not_help_here_is_not_told_to_be_applied(tmp_path):
+    site = Site(tmp_path, "torch-2.9.0")
+    (one,) = told(site, FRAME + REFUSED)["findings"]
+    assert (one["fit"], one["fit_text"]) == ("absent", f"mmengine is not installed in {site.path}")
+    musa = "AttributeError: 'UntypedStorage' object has no attribute 'is_musa'\n"
+    answer = told(site, musa)
+    assert (answer["findings"][0]["fit"], answer["cure"]) == ("not needed", "")
+
+
+def test_a_job_without_mmengine_is_not_told_to_patch_it_though_it_is_installed(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    answer = told(site, TORCHRUN[0][1] + REFUSED)
+    assert [(each["symptom"], each["patchset"]) for each in answer["findings"]][:1] == [(PLAIN, "")] and answer["cure"] == ""
+
+
+def test_where_the_code_is_another_one_explain_is_named(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    file = site.file("mmengine/dist/utils.py")
+    file.write_text(file.read_text().replace("torch.cuda.set_device(", "torch.gpu.choose("))
+    (one,) = told(site, FRAME + REFUSED)["findings"]
+    assert one["fit"] == "does not fit" and one["fit_text"].endswith(f"see sitepatch check {DEVICE} --explain")
+
+
+def test_an_environment_is_looked_at_only_where_something_is_to_be_cured(tmp_path):
+    (tmp_path / "log").write_text("RuntimeError: Address already in use\n")
+    assert sitepatch("diagnose", "log", "--python", "nowhere", cwd=tmp_path).code == 1
+    (tmp_path / "log").write_text(FRAME + REFUSED)
+    assert "nowhere" in sitepatch("diagnose", "log", "--python", "nowhere", cwd=tmp_path).err
+
+
+def test_where_an_accelerator_is_installed_its_own_patchset_is_reported(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    (site.path / "torch_gcu").mkdir()
+    answer = told(site, FRAME + REFUSED)
+    assert [each["symptom"] for each in answer["findings"]] == ["moved-back-to-the-cpu"]
+    assert answer["findings"][0]["patchset"] == "mmengine-device"
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("device=gcu:3", "gcu"), ("torch_gcu 2.5.1 is imported", "gcu"), ("燧原 T20", "gcu"),
+        ("{device(type='gcu', index=0)}", "gcu"), ("the model is on xla:1", "xla"), ("{device(type='xla', index=0)}", "xla"),
+    ],
+)  # fmt: skip
+def test_a_card_that_the_text_speaks_of_is_the_device_that_is_set(known, said, kind):
+    (finding,) = found(known, f"{said}\n{FRAME}{REFUSED}")
+    assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": kind})
+    assert "sitepatch apply mmengine-ddp-device" in finding.symptom.advice, "how to train on the CPU on purpose"
+    fitting = finding._replace(fit=Fit(APPLICABLE, "", (f"device={kind}",)))
+    assert findings._cure([fitting]) == ("apply", "mmengine-device", "--set", f"mmengine-device.device={kind}")
+    assert [each.symptom.name for each in found(known, FRAME + REFUSED)] == ["ddp-refuses-device-ids"], "a text without a card"
+
+
+def test_a_report_by_hand_that_the_model_is_on_the_card_names_that_card(known):
+    (finding,) = found(known, f"{FRAME}>>> 参数设备分布: {{'gcu:0'}}\n")
+    assert (finding.symptom.name, finding.patchset.name, finding.symptom.options) == ("reported-on-a-card-before-ddp", "mmengine-device", {"device": "gcu"})
+    assert names(known, f">>> 参数设备分布: {{'gcu:0'}}\n{FRAME}{REFUSED}")[0] == "moved-back-to-the-cpu", "the refusal comes first"
+    assert names(known, ">>> 参数设备分布: {'cuda:0'}\n") == []
+
+
+def test_a_root_cause_comes_before_what_would_only_hide_what_follows_from_it(known):
+    text = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nAssertionError: libcuda.so cannot found!\n"
+    assert [(each.symptom.name, each.symptom.follows) for each in found(known, text)] == [("libcuda-not-found", False), ("compile-backend-failed", True)]
+
+
+def read_text(known, text):
+    return known.outcome([read_log("log", io.BytesIO(text.encode()), known.patterns)])
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "about"),
+    [
+        ("ShopError: no such card: 7\n", "ShopError: no such card: 7", ""),
+        ("[ERROR] the disk is full\n", "[ERROR] the disk is full", "a file"),
+        ("terminate called after throwing an instance of 'std::bad_alloc'\n", "terminate called after throwing an instance of 'std::bad_alloc'", "the memory of a device or of the machine"),
+        ("Segmentation fault (core dumped)\n", "Segmentation fault (core dumped)", ""),
+        ("the job exited with code 137\n", "exited with code 137", ""),
+    ],
+)  # fmt: skip
+def test_an_error_that_nobody_knows_is_named_without_a_traceback_too(known, text, error, about):
+    outcome = read_text(known, f"Epoch 1\n[rank3]: {text}Epoch 2\n")
+    assert [(each.text, each.about, each.ranks, each.line) for each in outcome.unexplained] == [(error, about, (3,), 2)]
+
+
+def test_what_a_logger_calls_an_error_and_exit_codes_are_named_where_there_is_nothing_else(known):
+    logged, code = "2026-11-22 10:00:00 ERROR the loader gave up\n", "exited with code 3\n"
+    assert [each.text for each in read_text(known, logged + code).unexplained] == ["ERROR the loader gave up"]
+    assert [each.text for each in read_text(known, logged + "ShopError: closed\n" + code).unexplained] == ["ShopError: closed"]
+    assert read_text(known, logged + REFUSED + code).unexplained == ()
+
+
+@pytest.mark.parametrize("rest", ["Retrying in 5 seconds (attempt 1 of 3)\n", "WARNING: falling back to the CPU\n"])
+@pytest.mark.parametrize("error", [UNKNOWN, REFUSED, "requests.exceptions.ConnectionError: no route\n"])
+def test_what_was_tried_again_is_no_error(known, error, rest):
+    assert not read_text(known, error).ok and read_text(known, error + rest + "Epoch 2\n").ok
+
+
+def test_what_was_tried_again_and_fails_later_is_an_error(known):
+    error, rest = "[rank0]: RuntimeError: CUDA error: out of memory\n", "".join(f"[rank0]: step {step}\n" for step in range(9))
+    reader = LogReader("log", known.patterns)
+    reader.feed(f"{error}[rank0]: Retrying in 5 seconds (attempt 1 of 3)\n{rest}".encode())
+    assert known.outcome([reader.log()]).ok
+    reader.feed(f"{error}{rest}".encode())  # each line is like one before
+    assert [(each.line, each.number) for each in known.outcome([reader.log()]).findings] == [(12, 1)]
+
+
+def test_what_is_tried_again_in_the_next_block_is_no_error(known):
+    error, rest = "[rank0]: RuntimeError: CUDA error: out of memory\n", "[rank0]: Retrying in 5 seconds\n" + "[rank0]: step 1\n" * 5
+    reader = LogReader("log", known.patterns)
+    for block in (rest, error, rest):  # the last one is like the first
+        reader.feed(block.encode())
+    assert known.outcome([reader.log()]).ok
+
+
+def test_a_line_that_was_seen_before_goes_on_with_the_next_block(known):
+    reader = LogReader("log", known.patterns)
+    for block in ("INFO of the machine: GPU has fallen off\n" * 9, "INFO of the machine: GPU has fallen off\n" * 9, "the bus\n"):
+        reader.feed(block.encode())
+    assert [(each.line, each.number) for each in reader.log().sightings] == [(18, 1)]
+
+
+@pytest.mark.parametrize("word", _OWN)
+def test_what_diagnose_has_written_is_no_log(known, word):
+    told = f"{word}  set-device-without-cuda  train.log:4\n        AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
+    assert not found(known, told)
+
+
+def test_each_word_of_an_answer_is_known_in_both_languages():
+    words = {APPLICABLE, APPLIED, ABSENT, str(MISFIT), "unknown", "upstream", "not needed", "advice", "follows", "not known", "failed", "waited", "late"}
+    assert set(_OWN) == words | {entries()[word][1] for word in words}
+
+
+def test_an_error_that_a_text_merely_speaks_of_is_mentioned_and_nothing_is_wrong(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    title = "Fix AssertionError: libcuda.so cannot found!\n"
+    (tmp_path / "job.log").write_text(title + FRAME + REFUSED + "Retrying in 5 seconds (attempt 1 of 3)\nEpoch 1\n")
+    done = site("diagnose", "job.log")
+    assert (done.code, done.err) == (0, "") and "run  " not in done.out
+    first, *mentioned = done.out.splitlines()
+    assert first == "no known problem in 5 lines of 1 log"
+    assert [" ".join(line.split())[:48] for line in mentioned] == [
+        "also in the text job.log:1", title.strip()[:48], "also in the text job.log:3", REFUSED[:48],
+    ]  # fmt: skip
+    answer = json.loads(site("diagnose", "job.log", "--json").out)
+    assert [each["line"] for each in answer["mentions"]] == [1, 3] and answer["cure"] == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "tool"),
+    [("CUDA", "(nvidia-smi, npu-smi, mthreads-gmi, efsmi, ...)"), ("NPU", "(npu-smi)"), ("MUSA", "(mthreads-gmi)"), ("XPU", "(xpu-smi)")],
+)
+def test_the_tool_of_the_card_that_the_text_speaks_of_is_named(tmp_path, said, tool):
+    (tmp_path / "log").write_text(f"RuntimeError: {said} out of memory. Tried to allocate 2.00 GiB\n")
+    for words in ([], ["--json"]):
+        out = sitepatch("diagnose", "log", "--target", tmp_path, *words, cwd=tmp_path).out
+        assert tool in " ".join(out.split()) and "{smi}" not in out
+    assert "{smi}" not in sitepatch("list", "Tried", "to", "allocate", cwd=tmp_path).out
+
+
+def test_the_package_of_a_card_that_is_installed_names_the_device_that_is_set(tmp_path):
+    (tmp_path / "torch_gcu").mkdir()
+    (finding,) = found(KnownSymptoms(Place(target=str(tmp_path))), FRAME + REFUSED)
+    assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": "gcu"})
+
+
+def test_a_cause_that_cannot_be_cured_here_has_no_command_that_hides_its_consequence(tmp_path):
+    site = Site(tmp_path, "torch-2.7.1-musa")
+    failed = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
+    assert "torch-dynamo-suppress" in told(site, failed)["cure"]
+    answer = told(site, failed + "AssertionError: libcuda.so cannot found!\n")
+    assert [each["symptom"] for each in answer["findings"]] == ["libcuda-not-found", "compile-backend-failed"] and answer["cure"] == ""
+
+
+def test_what_diagnose_has_written_is_not_diagnosed_again(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    (tmp_path / "job.log").write_text(REFUSED + FRAME)
+    (tmp_path / "again.log").write_text(site("diagnose", "job.log").out)
+    assert site("diagnose", "again.log").code == 0
+
+
+def test_what_is_reported(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    (tmp_path / "job.log").write_text("".join(f"[rank{rank}]: {REFUSED}" for rank in (0, 1, 2, 5)) + FRAME)
+    done = site("diagnose", "job.log")
+    assert (done.code, done.err) == (1, "")
+    first, *details, run = done.out.splitlines()
+    assert first == "applicable  ddp-refuses-device-ids  job.log:1, ranks 0-2,5, 4 lines"
+    assert [line.split()[0] for line in details] == ["[rank0]:", "it", "cured", "hint:"]
+    assert run == f"run  sitepatch apply {DEVICE} --target {site.path}"
+    chinese = site("diagnose", "job.log", SITEPATCH_LANG="zh").out.splitlines()
+    assert chinese[-1] == f"运行  sitepatch apply {DEVICE} --target {site.path}"
+
+
+def test_an_escape_sequence_is_drawn(tmp_path):
+    (tmp_path / "log").write_text(f"\x1b[2J\x1b]0;title\x07{REFUSED}")
+    done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
+    assert "title␇ValueError" in done.out and "\x1b" not in done.out
+
+
+# what is read ---------------------------------------------------------------------------------------------------------
+def test_a_directory_that_may_not_be_read_is_reported(tmp_path, monkeypatch):
+    (tmp_path / "one").mkdir()
+    scan = os.scandir
+
+    def refuse(path="."):
+        if str(path).endswith("one"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(UsageError, match="one: it may not be read"):
+        log_files([str(tmp_path)])
+
+
+def test_a_file_that_grows_is_followed_also_where_it_is_begun_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(verb, "_PAUSE", 0.001)
+    (tmp_path / "logs").mkdir()
+    log = tmp_path / "logs" / "0.log"
+    log.write_text("Epoch 1\n" + REFUSED[:50])
+    growing = verb.follow(tmp_path / "logs", place=Place(target=tmp_path))
+
+    def now():
+        return [(each.symptom.name, Path(each.log).name, each.line) for each in next(growing).findings]
+
+    assert now() == []
+    with log.open("a") as file:
+        file.write(REFUSED[50:])
+    assert now() == [(PLAIN, "0.log", 2)]
+    (tmp_path / "logs" / "1.log").write_text("RuntimeError: Address already in use\n")
+    (tmp_path / "logs" / "0.log.1.gz").write_bytes(gzip.compress(b"KeyError: 'LOCAL_RANK'\n"))  # an old one, which does not grow
+    assert now()[1:] == [("port-in-use", "1.log", 1)]
+    log.write_text("KeyError: 'LOCAL_RANK'\n")
+    assert [name for name, *_ in now()] == [PLAIN, "not-started-by-launcher", "port-in-use"]
+
+
+@pytest.mark.parametrize(("how", "pack"), [("gzip", gzip.compress), ("xz", lzma.compress), ("zip", zipped), ("tar", lambda data: tarred(data, ""))])
+def test_what_is_compressed_is_not_followed(tmp_path, how, pack):
+    (tmp_path / "log.gz").write_bytes(pack(REFUSED.encode()))
+    done = sitepatch("diagnose", "log.gz", "--follow", cwd=tmp_path)
+    assert done.code == 2 and f"--follow: found what {how} has compressed: log.gz" in done.err and "leave --follow out" in done.err
+
+
+def test_a_pipe_is_answered_while_it_is_written(tmp_path):
+    command = [sys.executable, "-m", "patcher", "diagnose", "--follow", "--target", str(tmp_path)]
+    with subprocess.Popen(command, cwd=str(tmp_path), env=environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdin.write(b"Epoch 1\nRuntimeError: Address already in use\n")
+        child.stdin.flush()
+        assert child.stdout.readline().startswith(b"advice  port-in-use  standard input:2")
+        rest = child.communicate(timeout=120)[0]
+    assert child.returncode == 1 and b"port-in-use" not in rest
+    assert rest.splitlines()[-1].strip() == b"it did not come to its end without an error"
+
+
+def test_a_run_that_is_followed_ends_with_its_verdict(tmp_path):
+    from tests.diagnosis.test_ddp_report import lines
+
+    reports = "".join(lines(2))
+    command = [sys.executable, "-m", "patcher", "diagnose", "--follow", "--target", str(tmp_path)]
+
+    def verdict(text):
+        done = subprocess.run(command, cwd=str(tmp_path), env=environ(), input=text.encode(), stdout=subprocess.PIPE)
+        return done.returncode, [" ".join(line.split()) for line in done.stdout.decode().splitlines()[-2:]]
+
+    assert verdict("Epoch 1\n")[0] == 0 and verdict("Epoch 1\n")[1][1] == "it came to its end without an error"
+    code, (who, how) = verdict(reports + "Epoch 1\n" + UNKNOWN)
+    assert code == 1 and who.startswith("failed 2 ranks on ") and how == "it did not come to its end without an error"
+
+
+def test_reading_what_grows_ends_with_what_was_found_where_the_file_cannot_be_read(tmp_path):
+    tail = files.Tail(str(tmp_path / "gone"), ())
+    assert not tail.read() and "No such file" in tail.log().problem
+
+
+# list TEXT ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("text", "patchsets", "symptom"),
+    [
+        (REFUSED.strip(), {DEVICE, "mmengine-device"}, "ddp-refuses-device-ids"),
+        ("DistributedDataParallel device_ids", {DEVICE, DDP, "mmengine-device"}, "ddp-refuses-device-ids"),
+        ("has no attribute 'is_musa'", {"torch-musa-guard"}, "is-musa-not-defined"),
+        ("backendcompilerfailed", {"torch-dynamo-suppress"}, "compile-backend-failed"),
+        ("_cuda_setDevice", {DEVICE, "mmengine-device"}, "cuda-selected-without-cuda"),
+        ("libcuda.so cannot found!", {"triton-libcuda-path"}, "libcuda-not-found"),
+        ("torch.distributed.DistBackendError: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 10", set(), "one-gpu-for-two-ranks"),
+        ("no such words anywhere", set(), ""),
+    ],
+)
+def test_list_finds_what_a_text_is_about(tmp_path, text, patchsets, symptom):
+    done = sitepatch("list", "--json", *text.split(), cwd=tmp_path)
+    answer = json.loads(done.out)
+    assert done.code == (0 if symptom else 1) and answer["ok"] == bool(symptom)
+    assert patchsets <= {one["name"] for one in answer["patchsets"]} and len(answer["patchsets"]) < 5
+    assert symptom in [one["symptom"] for one in answer["symptoms"]] or not (symptom or answer["symptoms"])
+
+
+def test_list_shows_what_a_text_means(tmp_path):
+    out = sitepatch("list", "is_musa", cwd=tmp_path).out
+    assert "torch-musa-guard" in out and "it means: a vendor's PyTorch asks" in out
+    assert "is-musa-not-defined: a vendor's PyTorch asks" in sitepatch("show", "torch-musa-guard", cwd=tmp_path).out

@@ -1,0 +1,141 @@
+"""How many errors of public issues `diagnose` names and answers, and how many innocent texts it blames.
+
+`python -m tests.diagnosis.test_issues` prints the table by text, and the figures.
+"""
+
+import io
+import json
+import tempfile
+import textwrap
+from typing import NamedTuple, Tuple
+
+import pytest
+
+from patcher.diagnosis.files import read_log
+from patcher.verbs.findings import KnownSymptoms
+from patcher.verbs.place import Place
+from tests.diagnosis.test_diagnose import PLAIN, REFUSED, sections
+
+UNKNOWN = "-"  # no patchset and no advice is about it
+LEAST = {"issues": (78, 72), "issues-held-out": (35, 28)}  # how many are named, and answered rightly
+
+
+def cut(text, width):
+    return [text[at : at + width] for at in range(0, len(text), width)] or [""]
+
+
+def folded(text, width):
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+
+
+def around(wrap, width, begin="", end=""):
+    return lambda text: "".join(f"{begin}{part}{end}\n" for line in text.splitlines() for part in wrap(line, width))
+
+
+WAYS = {
+    "a narrow terminal": around(cut, 40),
+    "a terminal": around(cut, 80),
+    "a wide terminal": around(cut, 133),
+    "a chat": around(folded, 60),
+    "a quoted mail": around(folded, 72, "> "),
+    "a table": around(lambda text, width: [f"{part:{width}}" for part in cut(text, width)], 76, "| ", " |"),
+    "a frame of rich": around(lambda text, width: [f"{part:{width}}" for part in cut(text, width)], 98, "│ ", " │"),
+    "docker": lambda text: "".join(json.dumps({"log": f"{line}\n", "stream": "stderr"}) + "\n" for line in text.splitlines()),
+    "kubectl": around(lambda text, _: [text], 0, "[pod/train-0/main] 2026-11-22T10:00:00+08:00 "),
+    "a worker of vLLM": around(lambda text, _: [text], 0, "(VllmWorker rank=3 pid=48) ERROR 02-24 17:09:23 [multiproc_executor.py:546] "),
+    "half of it prose": lambda text: f"你好，请问这个怎么解决？运行到一半就报错了：\n\n```\n{text}```\n谢谢大家！\n",
+}
+
+
+class Text(NamedTuple):
+    """A text of an issue: where it stands, the symptom that answers it, and what was found."""
+
+    issue: str
+    expected: str
+    symptoms: Tuple[str, ...]
+    named: bool
+
+    @property
+    def right(self) -> bool:
+        """Whether the first answer is the right one; of an error that nobody knows, that it is named and nothing else said."""
+        return self.named and not self.symptoms if self.expected == UNKNOWN else self.symptoms[:1] == (self.expected,)
+
+
+def read(known, name, changed=str):
+    texts = []
+    for heading, text in sections(name):
+        issue, _, expected = heading.rpartition(" ")
+        text = changed(text)
+        outcome = known.outcome([read_log("log", io.BufferedReader(io.BytesIO(text.encode())), known.patterns)])
+        symptoms = tuple(finding.symptom.name for finding in outcome.findings)
+        texts.append(Text(issue, expected, symptoms, not outcome.ok))
+    return texts
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """All symptoms, and an environment in which nothing is installed."""
+    return KnownSymptoms(Place(target=str(tmp_path_factory.mktemp("nothing"))))
+
+
+def test_the_collection_is_large_enough_and_holds_no_issue_twice():
+    issues = [heading.split()[0] for name in ("issues", "issues-held-out") for heading, _ in sections(name)]
+    assert len(issues) >= 60 and len(issues) == len(set(issues))
+    assert len(sections("issues-innocent")) >= 40
+
+
+def figures(texts):
+    """How many of some texts are named, how many of those that something here answers are answered rightly, and of how many each."""
+    answerable = [text for text in texts if text.expected != UNKNOWN]
+    return sum(text.named for text in texts), len(texts), sum(text.right for text in answerable), len(answerable)
+
+
+@pytest.mark.parametrize("name", ["issues", "issues-held-out"])
+def test_errors_of_public_issues_are_named_and_answered(known, name, counted):
+    texts = read(known, name)
+    named, size, right, answerable = figures(texts)
+    for what, number in ((f"{name}: texts", size), ("named", named), ("answerable", answerable), ("answered rightly", right)):
+        counted(what, number)
+    table = "\n".join(f"{text.issue}: {text.expected} {text.symptoms}" for text in texts if not text.right)
+    least_named, least_right = LEAST[name]
+    assert named >= least_named and right >= least_right, table
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_errors_are_read_however_they_are_pasted(known, way):
+    texts = read(known, "issues", way)
+    table = "\n".join(f"{text.issue}: {text.expected} {text.symptoms} {text.named}" for text in texts if not text.right)
+    assert sum(text.named for text in texts) >= 0.95 * len(texts), table
+    assert sum(text.right for text in texts if text.expected != UNKNOWN) >= 0.9 * 71, table
+
+
+@pytest.mark.parametrize("width", range(20, 240, 11))
+@pytest.mark.parametrize("wrap", [cut, folded])
+def test_an_error_is_found_wrapped_at_any_column(known, wrap, width):
+    text = "\n".join(wrap(REFUSED, width)) + "\n"
+    outcome = known.outcome([read_log("log", io.BytesIO(text.encode()), known.patterns)])
+    assert [(finding.symptom.name, finding.line <= 4) for finding in outcome.findings] == [(PLAIN, True)]
+    assert not outcome.unexplained
+
+
+def test_innocent_texts_are_not_blamed(known):
+    texts = read(known, "issues-innocent")
+    assert sum(text.named for text in texts) <= 0.02 * len(texts), [text for text in texts if text.named]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as nothing:
+        known = KnownSymptoms(Place(target=nothing))
+        for name in ("issues", "issues-held-out"):
+            texts = read(known, name)
+            for text in texts:
+                print(f"{text.issue:58} {'right' if text.right else 'wrong' if text.named else 'not named'}  {', '.join(text.symptoms) or 'not known here'}")
+            named, size, right, answerable = figures(texts)
+            print(f"{name}: {named} of {size} named ({named / size:.0%}), {right} of {answerable} answered rightly ({right / answerable:.0%})\n")
+        texts = read(known, "issues-innocent")
+        blamed = [text for text in texts if text.named]
+        print(f"innocent texts: {len(blamed)} of {len(texts)} blamed ({len(blamed) / len(texts):.0%})", *(text.issue for text in blamed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""`diagnose --ranks`: which rank did not arrive, and why; no process stays behind. On a stand-in for PyTorch, in real processes."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.command import ROOT, environ, sitepatch
+
+pytestmark = pytest.mark.once
+
+STANDIN = ROOT / "tests/standin"
+PLACE = ["--python", sys.executable, "--target", STANDIN]
+
+
+class Trial:
+    """A directory in which ranks of the stand-in meet, and the command on it."""
+
+    def __init__(self, folder):
+        self.cwd, self.folder = folder, folder / "meet"
+        self.folder.mkdir()
+
+    def variables(self, told, cards):
+        return environ(STANDIN=str(self.folder), STANDIN_DO="\n".join(told), **({"STANDIN_CARDS": str(cards)} if cards else {}))
+
+    def __call__(self, *told, cards=0, size=2, words=()):
+        """The field `trial` and the names of the symptoms, once the ranks have done what they are told."""
+        words = ["diagnose", "--ranks", size, "--timeout", "300", "--json", *PLACE, *words]
+        done = sitepatch(*words, cwd=self.cwd, **self.variables(told, cards))
+        answer = json.loads(done.out)
+        assert done.code == (0 if answer["ok"] else 1) and answer["ok"] == answer["trial"]["ok"], done
+        assert not any(map(running, self.pids()))
+        return answer["trial"], [each["symptom"] for each in answer["findings"]]
+
+    def out_of_time(self, *told, size, arrived):
+        """A trial by the first `--timeout` in which the files `arrived` are made: one second is too short for a busy machine.
+
+        Returns:
+            The field `trial`, the names of the symptoms, and that time-out in seconds.
+        """
+        for seconds in (1, 10, 60):
+            for path in self.folder.iterdir():
+                path.unlink()
+            found = self(*told, size=size, words=["--timeout", str(seconds)])
+            if all((self.folder / name).exists() for name in arrived):
+                break
+        return (*found, seconds)
+
+    def pids(self):
+        return [int(path.name[4:]) for path in self.folder.glob("pid-*")]
+
+
+def running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+def trial(tmp_path):
+    return Trial(tmp_path)
+
+
+def states(told):
+    return [rank["state"] for rank in told["ranks"]]
+
+
+def test_ranks_that_can_talk(trial):
+    told, symptoms = trial(size=3)
+    assert told["verdict"].startswith("ranks 0-2 can talk by gloo on cpu: ") and told["verdict"].endswith("(torch 9.9.9)")
+    assert states(told) == ["ok"] * 3 and symptoms == []
+    assert [step["name"] for step in told["ranks"][2]["steps"]] == ["import torch", "device", "start", "all-reduce", "barrier", "end"]
+
+
+@pytest.mark.parametrize(
+    ("cards", "words", "devices", "notes"),
+    [
+        (2, [], ["card:0 ccl", "card:1 ccl"], []),
+        (1, [], ["cpu gloo", "cpu gloo"], ["there is 1 card for 2 ranks: tried on the CPU, by gloo"]),
+        (1, ["--backend", "ccl"], ["card:0 ccl", "card:0 ccl"], []),
+        (2, ["--backend", "gloo"], ["cpu gloo", "cpu gloo"], []),
+        (2, ["--backend", "cpu:gloo,card:ccl"], ["card:0 cpu:gloo,card:ccl", "card:1 cpu:gloo,card:ccl"], []),
+    ],
+)
+def test_the_backend_that_fits_or_that_is_asked_for(trial, cards, words, devices, notes):
+    told, _ = trial(cards=cards, words=words)
+    assert [f"{rank['device']} {rank['backend']}" for rank in told["ranks"]] == devices and told["ok"]
+    assert told["ranks"][0]["notes"] == notes
+
+
+def test_a_rank_that_does_not_arrive_is_named_with_the_place_where_it_stands(trial):
+    told, symptoms, seconds = trial.out_of_time("1 import hang", size=3, arrived=["hang-1", "start-0", "start-2"])
+    verdict = f"rank 1 did not arrive at the start of the process group within {seconds} s, still in import torch"
+    assert (told["verdict"], states(told), symptoms) == (verdict, ["waited", "late", "waited"], [])
+    assert "innermost call first:" in told["ranks"][1]["output"] and "in act" in told["ranks"][1]["output"]
+
+
+def test_where_none_comes_out_of_a_step_the_calls_tell_who_stands_elsewhere(trial):
+    told, _, seconds = trial.out_of_time("1 barrier hang", size=2, arrived=["hang-1", "barrier-0"])
+    assert told["verdict"] == f"all ranks arrived at the barrier, and none came out of it within {seconds} s" and states(told) == ["late", "late"]
+    first, second = (rank["output"] for rank in told["ranks"])
+    assert "in meet" in first and "in act" not in first and "in act" in second
+
+
+def test_the_rank_that_failed_is_named_with_what_it_raised(trial):
+    found, seen = trial("1 start KeyError: 'LOCAL_RANK'")
+    verdict = "rank 1 failed in the start of the process group: RuntimeError: KeyError: 'LOCAL_RANK'"
+    assert (found["verdict"], states(found), seen) == (verdict, ["waited", "failed"], ["not-started-by-launcher"])
+
+
+def test_a_rank_that_was_killed_is_the_cause_of_what_the_others_raise(trial):
+    found, seen = trial("1 all-reduce kill")
+    verdict = "rank 1 failed in the all-reduce: the process was killed by SIGSEGV"
+    assert (found["verdict"], states(found), seen) == (verdict, ["waited", "failed"], ["peer-gone"])
+    assert "Connection closed by peer" in found["ranks"][0]["problem"]
+
+
+def test_a_process_that_a_rank_leaves_behind_is_not_waited_for(trial):
+    begun = time.monotonic()
+    assert states(trial("0 import fork", "1 import fork")[0]) == ["ok", "ok"]
+    found, _ = trial("1 import fork", "1 start no such thing")
+    assert found["verdict"] == "rank 1 failed in the start of the process group: RuntimeError: no such thing"
+    assert time.monotonic() - begun < 200
+
+
+def test_a_wrong_sum_is_reported(trial):
+    found, _ = trial("0 all-reduce wrong")
+    assert found["verdict"] == "rank 0 failed in the all-reduce: RuntimeError: the all-reduce gave 4.0 on rank 0, expected 3.0"
+
+
+def test_what_all_ranks_fail_in_is_reported_once_and_the_command_is_that_of_the_cure(trial):
+    done = sitepatch("diagnose", "--ranks", "3", "--backend", "eccl", *PLACE, cwd=trial.cwd, **trial.variables((), 0))
+    assert done.code == 1 and done.out.count("Traceback") <= 1
+    assert "\nadvice  unknown-backend  rank0:" in done.out and "ranks 0-2, 3 lines" in done.out
+    last = done.out.splitlines()[-1]
+    assert last == "failed  ranks 0-2 failed in the start of the process group: AssertionError: Unknown backend type eccl"
+
+
+def test_without_torch_it_says_what_to_install(tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = sitepatch("diagnose", "--ranks", "2", "--python", sys.executable, "--target", tmp_path / "empty", cwd=tmp_path)
+    assert done.code == 1 and "ranks 0-1 failed in import torch: ModuleNotFoundError: No module named 'torch'\n" in done.out
+    assert "hint: install PyTorch there" in done.out and "child.py" not in done.out
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+def test_no_rank_outlives_the_command(trial, number, code):
+    command = [sys.executable, "-m", "patcher", "diagnose", "--ranks", "2", *map(str, PLACE)]
+    variables = trial.variables(["0 barrier hang", "1 import hang"], 0)
+    with subprocess.Popen(command, cwd=str(trial.cwd), env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        until(lambda: len(trial.pids()) == 2)
+        child.send_signal(number)
+        child.communicate(timeout=120)
+    assert child.returncode == code
+    until(lambda: not any(map(running, trial.pids())))
+
+
+def until(holds):
+    end = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("words", "named"), [
+    (["log", "--ranks", "2"], "--ranks"), (["--ranks", "2", "--follow"], "--ranks"), (["log", "--timeout", "3"], "--ranks"),
+    (["--ranks", "0"], "--ranks"), (["--ranks", "2", "--timeout", "inf"], '--timeout: found "inf", expected a number from 1 to 86400'),
+])  # fmt: skip
+def test_words_that_do_not_go_together(tmp_path, words, named):
+    (tmp_path / "log").write_text("")
+    done = sitepatch("diagnose", *words, cwd=tmp_path)
+    assert done.code == 2 and named in done.err

@@ -1,0 +1,142 @@
+"""Code that nests too deeply for the parser gets an answer in words, as a hunk and as a target; what people write is read."""
+
+from __future__ import annotations
+
+import ast
+import resource
+import sys
+from typing import List, Optional
+
+import pytest
+
+from patcher.engine.node import SyntaxProblem
+from patcher.engine.source import Source
+from patcher.engine.syntax import check_depth
+from patcher.model import State
+from tests.engine.helpers import check_refused, check_state, check_transformed, run
+
+DEEP = {
+    "attributes": lambda n: "x = a" + ".b" * n,
+    "calls": lambda n: "x = a" + "()" * n,
+    "calls of attributes, one a line": lambda n: "x = (a" + "\n    .b()" * n + ")",
+    "subscripts": lambda n: "x = a" + "[0]" * n,
+    "operators": lambda n: "x = " + " + ".join("a" * n),
+    "operators, one a line": lambda n: "x = (" + "\n    + ".join("a" * n) + ")",
+    "powers": lambda n: "x = " + " ** ".join("a" * n),
+    "and": lambda n: "x = " + " and ".join("a" * n),
+    "comparisons": lambda n: "x = " + " < ".join("a" * n),
+    "not": lambda n: "x = " + "not " * n + "a",
+    "calls of attributes in each other": lambda n: "x = " + ("a" + ".b" * 30 + "(") * (n // 30) + ")" * (n // 30),
+    "minus": lambda n: "x = " + "-" * n + "a",
+    "lambda": lambda n: "x = " + "lambda: " * n + "a",
+    "conditional expressions": lambda n: "x = " + "a if b else " * n + "a",
+    "strings beside each other": lambda n: "x = (" + "'a'\n    " * n + ")",
+    "f-strings beside each other": lambda n: "x = (" + "f'{a}'\n    " * n + ")",
+    "operators in an f-string": lambda n: "x = f'{" + "+".join("a" * n) + "}'",
+    "comprehensions": lambda n: "x = [a " + "for a in b " * n + "]",
+    "parentheses": lambda n: "x = " + "(" * n + "a" + ")" * n,
+    "lists": lambda n: "x = " + "[" * n + "a" + "]" * n,
+    "f-strings in f-strings": lambda n: "x = " + "f'{" * n + "a" + "}'" * n,
+    "formats in formats": lambda n: "x = f'{a:" + "{a:" * n + "}" * n + "}'",
+    "blocks": lambda n: "if a:" + "".join("\n" + " " * i + "if a:" for i in range(1, min(n, 600))) + " pass",
+    "elif": lambda n: "if a: b" + "\nelif a: b" * n,
+    "conditional elif": lambda n: "if a: b" + "\nelif a if b else c: b" * n,
+    "imports": lambda n: "import a" + ".b" * n,
+    "annotations": lambda n: "x: int" + " | int" * n + " = 1",
+    "cases": lambda n: "match a:\n    case " + "(" * n + "a" + ",)" * n + ": pass",
+}
+WIDE = {
+    "elements": "x = [" + "-a.b, " * 600 + "]",
+    "entries": "x = {" + "a: 'b', " * 600 + "}",
+    "arguments": "x = f(" + "a.b(c), " * 600 + ")",
+    "statements": "x = a.b + c\n" * 600,
+    "blocks beside each other": "if a: b\nelif c: d\n" * 300,
+    "decorators": "@a.b\n" * 600 + "def g(): pass",
+    "text": "x = '" + ".(-" * 600 + "'",
+    "a template": "x = f'''" + "{a}.-\n" * 120 + "'''",
+    "format texts": "x = (" + "'{:>3} {:d}',\n    " * 300 + ")",
+    "comments": "# ((((((((((((\n" * 100 + "x = 1",
+    "a variable": "case = " + "f(" * 20 + "1" + ")" * 20,
+    "text of braces": "x = '" + "{" * 600 + "'",
+    "a guard": "match a:\n    case 1 if " + "f(" * 20 + "1" + ")" * 20 + ": pass",
+    "what a case does": "match a:\n    case 1: x = " + "f(" * 20 + "1" + ")" * 20,
+    "an entry beside a case": "match a:\n    case 1: pass\nx = {a: " + "f(" * 20 + "1" + ")" * 20 + "}",
+    "an attribute of it": "case.b = " + "f(" * 20 + "1" + ")" * 20,
+}
+
+
+def body(code: str) -> str:
+    return "".join(f"    {line}\n" for line in code.split("\n"))
+
+
+@pytest.fixture(autouse=True)
+def no_core_file() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+@pytest.mark.parametrize(("name", "size"), [*((name, 600) for name in DEEP), ("attributes", 8_000), ("operators", 20_000)])
+def test_what_is_too_deep_is_said(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = DEEP[name](size)
+    lines = "".join(f"-{line}\n" for line in code.split("\n"))
+    check_refused(f"{lines}+x = 1\n", "", scope="f")
+    monkeypatch.setattr(Source, "_ast", lambda self: None)  # as where the running interpreter does not know the syntax
+    words = "too many indentation levels" if name == "blocks" else "nested too deeply"
+    check_state(f"def f(a, b, c):\n{body(code)}", "-x = old(1)\n+x = 1\n", State.CONFLICT, words)
+
+
+@pytest.mark.parametrize("name", [name for name in DEEP if name != "blocks"])  # of those libcst keeps count itself
+def test_it_is_said_before_libcst_is_called(name: str) -> None:
+    with pytest.raises(SyntaxProblem, match="nested too deeply"):
+        check_depth(DEEP[name](12 if name == "cases" else 600))
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_in_a_target_too(name: str) -> None:
+    source = f"def f(a, b, c):\n{body(DEEP[name](2_000))}"
+    check_state(source, "-x = old(1)\n+x = 1\n", State.CONFLICT)
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_what_people_write_is_read(name: str) -> None:
+    size = 6 if name == "cases" else 2 if "in f-strings" in name or "in formats" in name else 60
+    code = body(DEEP[name](size))
+    if name == "f-strings in f-strings":
+        code = code.replace("f'{f'{", "f'{f\"{").replace("}'}'", "}\"}'")
+    source = f"def f(a, b, c):\n{code}    y = a.z\n"
+    check_transformed(source, "-a.z\n+b\n", source.replace("a.z", "b"))
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_what_is_only_wide_is_read(name: str) -> None:
+    check_depth(WIDE[name] + "\n")
+
+
+@pytest.mark.parametrize(("scope", "hunk"), [("f", "-old(1)\n+max(1)\n"), ("<module>", " import os\n+import sys\n")])
+def test_one_tree_of_the_standard_parser_is_held_at_a_time(scope: str, hunk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: List[Source] = []
+    parse = Source._ast
+
+    def counted(source: Source) -> Optional[ast.Module]:
+        assert not any(other._tree or other._named for other in read if other is not source)
+        read.append(source)
+        return parse(source)
+
+    monkeypatch.setattr(Source, "_ast", counted)
+    (answer,) = run("import os\n\n\ndef f():\n    return old(1)\n", hunk, scope=scope).answers
+    assert (answer.state, len(read)) == (State.APPLICABLE, 2)
+
+
+def test_the_line_is_named() -> None:
+    with pytest.raises(SyntaxProblem) as caught:
+        check_depth("x = 1\ny = (\n" + "a +\n" * 600 + "1)\n")
+    assert caught.value.line == 502
+
+
+def test_hundreds_of_runs_in_one_statement_are_refused() -> None:
+    check_refused("-f(" + "a, ..., " * 6_000 + ")\n+f()\n", "more than 200 `...` in one statement", scope="f")
+
+
+@pytest.mark.skipif(not hasattr(sys, "get_int_max_str_digits"), reason="this Python reads any number of digits")
+def test_a_number_that_python_does_not_read_is_said() -> None:
+    words = "the result does not parse: a number has more digits than Python reads; write it in hexadecimal"
+    check_state("def f():\n    x = 1\n", f"-x = 1\n+x = {'9' * 5_000}\n", State.CONFLICT, words)

@@ -1,0 +1,230 @@
+"""Hunks made from real functions: what is promised for every hunk.
+
+A run tries a sample from the standard library, always the same one on the same interpreter, whatever else is installed.
+SITEPATCH_ALL_CORPUS=1 tries every function, those of every installed package too (hours).
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import warnings
+from collections import Counter
+from random import Random
+from typing import Callable, Iterator, List, Optional, Tuple
+
+import pytest
+
+from patcher.engine.engine import rewrite
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.errors import PatchError
+from patcher.model import Rewrite, State, apply_splices
+from tests.engine import corpus
+from tests.engine.corpus import STATEMENT_KINDS, Function, Made
+
+pytestmark = pytest.mark.once
+
+ALL = bool(os.environ.get("SITEPATCH_ALL_CORPUS"))
+FILES = corpus.files(2_000_000) if ALL else corpus.files(installed=False)
+EXAMPLES = 60
+# What a person is told when a piece cannot be a hunk, or cannot be changed at that place; everything else is a fault.
+NO_HUNK = ("too little", "does not parse", "one side begins with a clause", "differ only", "`...` alone is")
+REFUSED = ("shares its line", "byte for byte", "several lines", "does not mention", "nested too deeply", "does not parse")
+Maker = Callable[[Function, Random], Optional[Made]]
+
+
+class Tried(Counter):  # type: ignore[type-arg]
+    """How often what came out."""
+
+    def report(self, tell: Callable[[str], None], what: str) -> None:
+        said = ", ".join(f"{count} {name}" for name, count in self.most_common())
+        tell(f"{what}: {said}; {len(FILES)} files to choose from")
+
+
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
+    """Write a line to the terminal whatever pytest captures."""
+    reporter = request.config.pluginmanager.getplugin("terminalreporter")
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def write(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            reporter.ensure_newline()
+            reporter.write_line("  " + line)
+
+    yield write
+
+
+def for_each(what: str, make: Maker, check: Callable[[Function, Made, Tried], None], examples: int = EXAMPLES) -> Tried:
+    """Call `check` with hunks made of functions; `what` decides which sample it is."""
+    tried = Tried()
+    functions = set()
+
+    def one(function: Function, random: Random) -> None:
+        hunk = make(function, random)
+        if hunk is None:
+            return
+        functions.add((function.path, function.scope))
+        tried["hunks"] += 1
+        try:
+            check(function, hunk, tried)
+        except Exception as error:
+            error.args = (f"{function.path} {function.scope} line {hunk.line}, {hunk.kind}\n{hunk.body}\n{error}",)
+            raise
+
+    if ALL:
+        for path in FILES:
+            for function in corpus.functions(path):
+                one(function, Random(f"{function.scope} {what}"))
+    for number in range(0 if ALL else examples):
+        random = Random(f"{what} {number}")
+        found = corpus.functions(random.choice(FILES))
+        if found:
+            one(random.choice(found), random)
+    tried["functions"] = len(functions)
+    return tried
+
+
+def applied(data: bytes, scope: str, body: str) -> Optional[Rewrite]:
+    """The result of a hunk, None where the piece cannot be one."""
+    try:
+        _, files = parse_spatch(f"--- a/b.py\n@@ {scope} @@\n{body}", "made.spatch")
+        return rewrite(data, files[0].hunks, {})
+    except PatchError as error:
+        if not any(words in error.message for words in NO_HUNK):
+            raise
+        return None
+
+
+def exchanged(body: str) -> str:
+    """A hunk with its before and after side exchanged: the lines of a change in the order `-` before `+`."""
+    swap = {" ": " ", "-": "+", "+": "-"}
+    lines = [(swap[line[0]], line[1:]) for line in body.splitlines(True)]
+    out: List[Tuple[str, str]] = []
+    for line in lines:
+        at = len(out)
+        while line[0] == "-" and at and out[at - 1][0] == "+":
+            at -= 1
+        out.insert(at, line)
+    return "".join(sign + text for sign, text in out)
+
+
+def meaning(data: bytes) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.dump(ast.parse(data))
+
+
+def check_change(function: Function, hunk: Made, tried: Tried) -> None:
+    """(a) Nothing outside the changed statement changes, (b) nor a second time, (c) the hunk with its sides exchanged undoes it.
+
+    Undone byte for byte is what a hunk can say in full: an expression put into a call, statements beside or around another,
+    a parameter. What was replaced or deleted comes back as the hunk writes it, without the comments that stood there.
+    """
+    data = function.data
+    result = applied(data, function.scope, hunk.body)
+    if result is None:
+        tried["no hunk"] += 1
+        return
+    (answer,) = result.answers
+    if answer.state is State.AMBIGUOUS:
+        assert result.data == data
+        tried["ambiguous"] += 1
+        return
+    lost = re.match(r"`(\w+)` is (?:read in line|a local of) ", answer.problem)
+    if lost or any(words in answer.problem for words in REFUSED):
+        assert not lost or hunk.kind not in ("deleted", "replaced") or re.search(rf"^-.*\b{lost[1]}\b", hunk.body, re.MULTILINE)
+        assert result.data == data
+        tried["refused"] += 1
+        return
+    assert answer.state is State.APPLICABLE, answer
+    assert result.splices
+    assert apply_splices(data, result.splices) == result.data
+    for splice in result.splices:
+        inner = hunk.kind in ("expression", "pattern of an expression")
+        first, last = (hunk.start, hunk.end) if inner else (comments_above(data, hunk.begin), hunk.stop)
+        blank = hunk.kind == "deleted" and not splice.new + data[splice.start : splice.end].strip()  # beside it (rule 19)
+        assert blank or first <= splice.start <= splice.end <= last, (splice, first, last)
+        if hunk.kind in ("before", "after", "signature", "pattern of a statement"):
+            assert splice.start == splice.end, "an insertion takes nothing away"
+    again = applied(result.data, function.scope, hunk.body)
+    assert again is not None
+    assert again.data == result.data
+    tried["applied"] += 1
+    back = applied(result.data, function.scope, exchanged(hunk.body))
+    if back is None:
+        return
+    if back.answers[0].state is State.APPLICABLE:
+        if hunk.kind in ("replaced", "deleted"):  # the comments and the layout of what went away are not in the hunk
+            assert meaning(back.data) == meaning(data)
+            tried["undone in meaning"] += 1
+        else:
+            assert back.data == data
+            tried["undone byte for byte"] += 1
+    else:
+        expected = (*REFUSED, "reads names that nothing binds")  # the code that went away may have read one: now it is inserted
+        assert back.answers[0].state is State.AMBIGUOUS or any(words in back.answers[0].problem for words in expected), back.answers
+        assert back.data == result.data
+        tried["not undone"] += 1
+
+
+def comments_above(data: bytes, begin: int) -> int:
+    """Where the comments directly over a line begin: an insertion stands above them."""
+    starts = corpus.line_starts(data)
+    row = starts.index(begin)
+    while row and data[starts[row - 1] : starts[row]].lstrip().startswith(b"#"):
+        row -= 1
+    return starts[row]
+
+
+def test_an_expression_put_into_a_call(tell: Callable[[str], None]) -> None:
+    tried = for_each("expressions", corpus.expression, check_change)
+    tried.report(tell, "expressions")
+    assert tried["applied"] >= EXAMPLES // 3
+    assert tried["undone byte for byte"] >= tried["applied"] * 0.9
+
+
+@pytest.mark.parametrize("kind", STATEMENT_KINDS)
+def test_a_statement(kind: str, tell: Callable[[str], None]) -> None:
+    tried = for_each(
+        kind, lambda function, random: corpus.statement(function, random, kind), check_change, EXAMPLES // 2
+    )
+    tried.report(tell, f"statements {kind}")
+    assert tried["applied"] >= EXAMPLES // 10
+    if kind == "deleted":  # what stood below it is often too little, or there twice, to say where it was
+        assert tried["undone in meaning"] >= tried["applied"] * 0.5
+    else:
+        undone = tried["undone in meaning" if kind == "replaced" else "undone byte for byte"]
+        assert undone >= tried["applied"] * 0.9
+
+
+def test_a_parameter_added_to_a_signature(tell: Callable[[str], None]) -> None:
+    tried = for_each("signatures", corpus.signature, check_change, EXAMPLES // 2)
+    tried.report(tell, "signatures")
+    assert tried["applied"] >= EXAMPLES // 3
+
+
+def check_found(function: Function, hunk: Made, tried: Tried) -> None:
+    """(d) The piece that a pattern was made from is among the places, or the answer is ambiguous and names it."""
+    result = applied(function.data, function.scope, hunk.body)
+    if result is None:
+        tried["no hunk"] += 1
+        return
+    (answer,) = result.answers
+    if any(words in answer.problem for words in REFUSED):
+        tried["refused"] += 1
+        return
+    assert answer.state in (State.APPLICABLE, State.AMBIGUOUS), answer
+    above = corpus.line_starts(function.data).index(comments_above(function.data, hunk.begin)) + 1
+    assert any(above <= line <= hunk.line for line in answer.places), answer
+    tried[answer.state.value] += 1
+    if answer.state is State.APPLICABLE:
+        check_change(function, hunk, tried)
+
+
+def test_a_pattern_finds_the_code_it_was_made_from(tell: Callable[[str], None]) -> None:
+    tried = for_each("patterns", corpus.pattern, check_found, EXAMPLES * 2)
+    tried.report(tell, "patterns")
+    assert tried["applicable"] >= EXAMPLES // 3
+    assert tried["ambiguous"]

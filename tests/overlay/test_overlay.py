@@ -1,0 +1,663 @@
+"""`sitepatch run --overlay`: every process below runs what `apply` would have written, and nothing is written there."""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from patcher.errors import OutdatedError
+from patcher.model import FilePlan
+from patcher.overlay.make import write_overlay
+from tests.command import DDP, Site, done, environ, sitepatch, tree
+from tests.overlays import FILES, OLD, PATCHED, M, Overlay, patchset, unwritable, write
+from tests.places import venv
+from tests.store.test_bytecode import INTERPRETERS
+
+HERE = sys.version_info[:2]
+VERSIONS = sorted({version for version in ((3, 8), (3, 11), (3, 13)) if version in INTERPRETERS} | {HERE})
+IMPORT = "import demo.m as m; print(m.VALUE)"
+
+
+def every(test):
+    """The test with the interpreters that are here, whichever of them runs it."""
+    return pytest.mark.once(pytest.mark.parametrize("over", VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))(test))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """One overlay for each interpreter; for tests that change nothing."""
+    made = {}
+
+    def get(version):
+        if version not in made:
+            made[version] = Overlay(tmp_path_factory.mktemp("over"), INTERPRETERS[version])
+        return made[version]
+
+    return get
+
+
+@pytest.fixture
+def over(request, kept):
+    return kept(getattr(request, "param", HERE))
+
+
+@pytest.fixture
+def own(tmp_path):
+    """An overlay that a test may spoil."""
+    return Overlay(tmp_path, sys.executable)
+
+
+def line_of(text, source=PATCHED):
+    (number,) = [number for number, line in enumerate(source.split("\n"), 1) if text in line]
+    return number
+
+
+# what is run ----------------------------------------------------------------------------------------------------------
+def test_the_same_bytes_as_apply(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
+    names, cache = (DDP, "mmengine-ddp-device", "torch-musa-guard", "torch-dynamo-suppress"), tmp_path / "cache"
+    before = site.tree()
+    ended = sitepatch(
+        "run", *names, "--set", f"{DDP}.params=7", "--target", site.path, "--overlay", "--", "true",
+        cwd=tmp_path, SITEPATCH_CACHE=str(cache),
+    )  # fmt: skip
+    done(ended)
+    assert site.tree() == before
+    (made,) = (cache / "overlay").iterdir()
+    copies = {
+        path.relative_to(made / "files/0").as_posix(): path.read_bytes()
+        for path in made.glob("files/0/**/*.py")
+    }
+    done(site("apply", *names, "--set", f"{DDP}.params=7", "--verify", "none"))
+    after = site.tree()
+    changed = {path for path in before if after[path] != before[path]}
+    assert changed == set(copies)
+    assert len(changed) >= 4
+    for path, data in copies.items():
+        assert (site.path / path).read_bytes() == data, path
+
+
+@every
+def test_the_patched_source_runs_and_the_rest_is_the_originals(over):
+    before = tree(over.site)
+    file = over.site / "demo" / "m.py"
+    code = "import demo, demo.m as m; print(demo.NAME, m.VALUE, m.__file__, m.__spec__.origin, m.answer.__code__.co_filename)"
+    assert over.prints(code).split(" ", 2) == ["as", "patched", f"2 {file} {file} {file}"]
+    cached = over.prints("import demo.m as m; print(m.__spec__.cached)")
+    assert cached.startswith(str(over.made))
+    assert over.prints("import demo, demo.other; print(demo.__path__, demo.other.VALUE)") == f"{[str(file.parent)]} 1"
+    after = {path: what for path, what in tree(over.site).items() if "__pycache__/other." not in path}
+    after.pop("demo/__pycache__", None)  # of the module that is not patched
+    assert after == {path: what for path, what in before.items() if "__pycache__" not in path}
+
+
+@every
+def test_the_compiled_form_is_kept_in_the_cache_and_used_again(over):
+    tag = over.prints("import sys; print(sys.implementation.cache_tag)")
+    assert over.prints(IMPORT) == "2"
+    compiled = over.made / "files/0/demo/__pycache__" / f"m.{tag}.pyc"
+    assert compiled.stat().st_size
+    data, file = compiled.read_bytes(), str(compiled)
+    forge = f"import marshal; open({file!r}, 'r+b').write({data[:16]!r} + marshal.dumps(compile('VALUE = 3', 'x', 'exec')))"
+    over.prints(forge)
+    try:
+        assert over.prints(IMPORT) == "3", "it is what is loaded"
+    finally:
+        compiled.write_bytes(data)
+    assert over.prints(IMPORT, PYTHONPYCACHEPREFIX=str(over.folder / "prefix")) == "2"
+    assert not list(over.site.glob("demo/__pycache__/m.*"))
+
+
+@every
+@pytest.mark.parametrize("option", ["-O", "-OO", "-B", "-s", "-u"])
+def test_options_of_the_interpreter_that_do_not_matter(over, option):
+    assert done(over(option, "-c", IMPORT)).out == "2\n"
+
+
+@every
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+def test_processes_of_multiprocessing(over, method):
+    script = over.folder / "train.py"
+    script.write_text(
+        "import multiprocessing as mp, sys\n"
+        "def work(number):\n"
+        "    import demo.m\n"
+        "    return demo.m.VALUE\n"
+        "if __name__ == '__main__':\n"
+        "    with mp.get_context(sys.argv[1]).Pool(2) as pool:\n"
+        "        print(pool.map(work, range(4)))\n"
+    )
+    assert done(over(script, method)).out == "[2, 2, 2, 2]\n"
+
+
+@every
+def test_processes_of_subprocess_and_of_a_shell(over):
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {IMPORT!r}], check=True)"
+    assert over.prints(code) == "2"
+    assert done(over.run("sh", "-c", f'{over.python} -c "{IMPORT}"; exec {over.python} -c "{IMPORT}"')).out == "2\n2\n"
+
+
+@every
+def test_as_a_module_on_the_command_line(over):
+    assert done(over("-m", "demo.m")).out == "main 2\n"
+    assert over.prints("import runpy; print(runpy.run_module('demo.m')['VALUE'])") == "2"
+
+
+@every
+def test_a_reload_a_lazy_loader_and_a_lazy_package(over):
+    assert over.prints("import importlib, demo.m as m; m.VALUE = 9; print(importlib.reload(m).VALUE)") == "2"
+    lazy = (
+        "import importlib.util as u, sys\n"
+        "spec = u.find_spec('demo.m'); spec.loader = u.LazyLoader(spec.loader)\n"
+        "m = u.module_from_spec(spec); sys.modules['demo.m'] = m; spec.loader.exec_module(m)\n"
+        "print(type(m).__name__, m.VALUE)"
+    )
+    assert over.prints(lazy) == "_LazyModule 2"
+    package = "import demo; demo.__getattr__ = lambda name: __import__('importlib').import_module('demo.' + name)\nprint(demo.m.VALUE)"
+    assert over.prints(package) == "2"
+
+
+@every
+def test_resources_are_those_of_the_site_directory(over):
+    assert over.prints("import pkgutil; print(pkgutil.get_data('demo', 'data.txt'))") == "b'data\\n'"
+    if over.prints("import sys; print(sys.version_info >= (3, 9))") == "True":
+        code = "from importlib.resources import files; f = files('demo') / 'data.txt'; print(f, f.read_text())"
+    else:
+        code = "import importlib.resources as r\nwith r.path('demo', 'data.txt') as f: print(f, f.read_text())"
+    assert over.prints(code) == f"{over.site}/demo/data.txt data"
+
+
+def test_a_module_of_a_namespace_package(tmp_path):
+    over = Overlay(tmp_path, sys.executable)
+    write(over.site, {"space/inner/n.py": "VALUE = 1\n"})
+    info = over.site / "space-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: space\nVersion: 1.0\n")
+    (info / "RECORD").write_text("space/inner/n.py,,\n")
+    patchset(tmp_path, "Why.\n\n--- space/inner/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n", "space-patch", "space")
+    code = "import space, space.inner.n as n; print(n.VALUE, space.__file__ if hasattr(space, '__file__') else None)"
+    assert done(over.run(over.python, "-c", code, names=["space-patch"])).out == "2 None\n"
+
+
+def test_a_module_inside_an_archive_is_refused(tmp_path):
+    import zipfile
+
+    over = Overlay(tmp_path, sys.executable)
+    shutil.rmtree(str(over.site / "demo"))
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        for name, text in FILES.items():
+            archive.writestr(name, text)
+    (over.site / "packed.pth").write_text(str(tmp_path / "packed.zip") + "\n")
+    ended = done(over.run(over.python, "-c", "print('run')"), 1)
+    assert "lies inside the archive" in ended.err
+    assert ended.out == ""
+
+
+@every
+def test_another_environment_below_is_left_alone(over, tmp_path):
+    python, site = venv(tmp_path / "env", python=over.python.resolve())
+    write(site)
+    code = f"import subprocess; print(subprocess.run([{str(python)!r}, '-c', {IMPORT!r}], stdout=-1).stdout.decode())"
+    assert over.prints(code) == "1"
+    assert over.prints(IMPORT) == "2"
+
+
+@every
+def test_a_process_that_imports_none_of_the_files_is_as_without(over):
+    code = "import sys; print(sorted(sys.modules), sys.path)"
+    plain = done(over("-c", code, PYTHONPATH="")).out
+    inside = done(over("-c", code, PYTHONPATH=over.path.split(os.pathsep)[0])).out
+    parts = [re.split(r"(?<=\]) (?=\[)", text.strip()) for text in (plain, inside)]
+    assert parts[0][1] == parts[1][1]
+    more = set(eval(parts[1][0])) - set(eval(parts[0][0]))
+    light = {"sitecustomize", "importlib", "importlib.machinery", "importlib._bootstrap", "importlib._bootstrap_external"}
+    assert more <= {*light, "warnings", "_warnings", "_py_warnings", "_contextvars", "linecache", "_imp", "types"}, more
+
+
+# where source is shown ------------------------------------------------------------------------------------------------
+FAIL = "import demo.m as m; m.Thing().fail()"
+
+
+@every
+@pytest.mark.parametrize(
+    "code",
+    [
+        FAIL,
+        f"import threading, demo.m; t = threading.Thread(target=lambda: exec({FAIL!r})); t.start(); t.join()",
+        f"import traceback, sys\ntry: exec({FAIL!r})\nexcept ValueError: traceback.print_exc()",
+        f"import logging\ntry: exec({FAIL!r})\nexcept ValueError: logging.exception('told')",
+        f"import linecache; linecache.checkcache(); import demo.m; linecache.checkcache(); exec({FAIL!r})",
+    ],
+    ids=["uncaught", "in a thread", "printed", "logged", "after a look at the disk"],
+)
+def test_a_traceback_shows_the_patched_line(over, code):
+    said = over("-c", code).err
+    where = f'File "{over.site}/demo/m.py", line {line_of("raise ValueError(why)")}, in fail'
+    assert f"{where}\n    raise ValueError(why)\n" in said, said
+    assert "ValueError: as patched" in said
+
+
+@every
+def test_the_hook_for_uncaught_exceptions_of_a_program_stays(over):
+    code = "import sys; sys.excepthook = lambda *words: print('mine'); " + FAIL
+    assert over("-c", code).out == "mine\n"
+    assert over.prints("import sys, demo.m; print(sys.excepthook is sys.__excepthook__)") == "True"
+
+
+@every
+def test_the_source_of_a_function_a_class_and_a_module(over):
+    get = "import demo.m as m, inspect, linecache; linecache.checkcache(); print(inspect.getsource({}), end='')"
+    assert done(over("-c", get.format("m"))).out == PATCHED
+    lines = PATCHED.splitlines(True)
+    first = line_of("class Thing")
+    assert done(over("-c", get.format("m.Thing"))).out == "".join(lines[first - 1 : first + 5])
+    assert done(over("-c", get.format("m.Thing.fail"))).out == "".join(lines[line_of("def fail") - 1 :][:3])
+    code = "import demo.m as m, inspect; print(inspect.getmodule(m.answer.__code__), m.__spec__.loader.get_source('demo.m') == "
+    assert over.prints(f"{code}{PATCHED!r})").endswith("demo/m.py'> True")
+
+
+@every
+def test_breakpoints_by_line_and_by_function(over):
+    line = line_of("raise ValueError(why)")
+    script = over.folder / "debugged.py"
+    script.write_text("import demo.m as m\nm.answer()\nm.Thing().fail()\n")
+    asked = f"n\nb {over.site}/demo/m.py:{line}\nb m.answer\nc\nl\nc\nl\np why\nq\n"
+    said = done(over("-m", "pdb", script, given=asked.encode())).out
+    assert f"demo/m.py:{line}\n" in said
+    assert f"> {over.site}/demo/m.py({line_of('return VALUE')})answer()\n-> return VALUE * 1\n" in said
+    assert f"> {over.site}/demo/m.py({line})Thing.fail()" in said or f"> {over.site}/demo/m.py({line})fail()" in said
+    assert "-> raise ValueError(why)\n" in said
+    assert "'as patched'" in said
+
+
+@every
+def test_a_warning_and_a_log_record_name_the_file_and_the_line(over):
+    code = (
+        "import demo.m as m, warnings, logging, sys\n"
+        "source = 'warnings.warn(\"careful\"); logging.warning(\"%(there)s\")'\n"
+        "logging.basicConfig(format='%(pathname)s %(module)s %(lineno)d')\n"
+        "m.warnings, m.logging = warnings, logging\n"
+        "exec(compile('\\n' * 12 + source, m.answer.__code__.co_filename, 'exec'), vars(m))\n"
+    )
+    said = done(over("-c", code)).err
+    assert f"{over.site}/demo/m.py:13: UserWarning: careful\n" in said
+    assert PATCHED.split("\n")[12].strip() in said
+    assert f"{over.site}/demo/m.py m 13\n" in said
+
+
+# what is refused, and said ---------------------------------------------------------------------------------------------
+def refused(ended, *texts):
+    assert ended.code != 0, ended
+    assert "sitepatch run --overlay: " in ended.err, ended
+    for text in texts:
+        assert text in ended.err, ended
+
+
+@every
+def test_a_file_that_was_replaced_meanwhile_is_not_imported(request, over, tmp_path):
+    own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
+    assert own.prints(IMPORT) == "2"
+    file = own.site / "demo" / "m.py"
+    os.utime(str(file), (OLD + 9, OLD + 9))
+    assert own.prints(IMPORT) == "2", "the same bytes are the same file"
+    file.write_text(M.replace("VALUE = 1", "VALUE = 7"))
+    ended = own("-c", IMPORT)
+    refused(ended, f"{file} is another file than the one that was patched; start the command again\n", "ImportError")
+    swallowed = own("-c", "try: import demo.m\nexcept ImportError: print('goes on')")
+    assert swallowed.out == "goes on\n"
+    assert "is another file than the one that was patched" in swallowed.err
+    file.unlink()
+    assert own("-c", IMPORT).code != 0
+    done(own.run(own.python, "-c", IMPORT), 1)
+    write(own.site)
+    assert done(own.run(own.python, "-c", IMPORT)).out == "2\n"
+
+
+@every
+def test_a_reload_of_a_replaced_file_fails(request, over, tmp_path):
+    own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
+    code = "import demo.m as m, importlib; open(m.__file__, 'a').write('# more\\n'); importlib.reload(m)"
+    refused(own("-c", code), "is another file")
+
+
+@every
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import importlib.util as u; s = u.spec_from_file_location('x', {file!r}); "
+        "m = u.module_from_spec(s); s.loader.exec_module(m)",
+        "import sys; sys.path.insert(0, {folder!r}); import m",
+        "import sys, importlib.machinery as i\n"
+        "class Mine(i.SourceFileLoader): pass\n"
+        "sys.path_hooks.insert(0, i.FileFinder.path_hook((Mine, ['.py']))); sys.path_importer_cache.clear()\n"
+        "import demo.m",
+        "import sys, importlib.machinery as i\n"
+        "class Finder:\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        "        s = i.PathFinder.find_spec(name, path); return s\n"
+        "sys.meta_path.insert(0, Finder); import demo.m",
+    ],
+    ids=["by its path", "by another name", "by a path hook", "by another finder"],
+)
+def test_what_would_load_the_original_past_the_overlay(over, code):
+    file = over.site / "demo" / "m.py"
+    ended = over("-c", code.format(file=str(file), folder=str(file.parent)) + "; print('ran')")
+    refused(ended, "unpatched", "use apply")
+    assert "ran" not in ended.out
+
+
+@every
+def test_a_patched_file_as_a_script(over):
+    refused(over(over.site / "demo" / "m.py"), "would run unpatched; run it as a module: python -m demo.m")
+
+
+@every
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-c", "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"),
+        ("-c", "from runpy import run_path; import sys; run_path(sys.argv[1])"),
+        ("-m", "cProfile"),
+        ("-m", "trace", "--trace"),
+    ],
+    ids=["run_path", "run_path, imported by name", "a profiler", "a tracer"],
+)
+def test_a_patched_file_that_a_launcher_runs_by_its_path(over, words):
+    ended = over(*words, over.site / "demo" / "m.py")
+    refused(ended, "m.py would run unpatched, by its path; run it as a module: demo.m")
+    assert "main" not in ended.out
+    other = str(over.site / "demo" / "other.py")
+    assert over.prints(f"import runpy; print(runpy.run_path({other!r})['VALUE'])") == "1"
+
+
+@every
+def test_a_module_that_a_pth_file_has_imported_before(request, over, tmp_path):
+    own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
+    assert own.path
+    (own.site / "early.pth").write_text("import demo.m\n")
+    ended = own("-c", "print('ran')")
+    refused(ended, "demo was imported, unpatched, before the overlay could be put on: by a .pth file")
+    assert (ended.code, ended.out) == (1, "")
+
+
+@every
+@pytest.mark.parametrize(
+    "change", [lambda data: b"", lambda data: data[:-9], lambda data: data.replace(b"files/0", b"../../0"), None]
+)
+def test_a_damaged_manifest(request, over, tmp_path, change):
+    own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
+    manifest = own.made / "manifest"
+    if change is None:
+        manifest.unlink()
+    else:
+        manifest.write_bytes(change(manifest.read_bytes()))
+    ended = own("-c", "print('ran')")
+    refused(ended, f"{own.made}: the overlay is damaged (")
+    assert (ended.code, ended.out) == (1, "")
+    assert done(own.run(own.python, "-c", IMPORT)).out == "2\n", "it is made anew"
+
+
+@every
+@pytest.mark.parametrize("words", [["-I"], ["-sE"], ["-W", "error", "-S"], ["-Xdev", "-BS"]])
+def test_an_interpreter_that_would_not_look_at_the_overlay(over, words):
+    ended = done(over.run(over.python, *words, "-c", "print('ran')"), 2)
+    assert f"-{words[-1][-1]} " in ended.err
+    assert "it would run unpatched" in ended.err
+    assert ended.out == ""
+
+
+def test_a_script_whose_first_line_isolates_its_interpreter(own):
+    script = own.folder / "tool"
+    script.write_text(f"#!{own.python} -Es\nprint('ran')\n")
+    script.chmod(0o755)
+    assert "-E ignores PYTHONPATH" in done(own.run(script), 2).err
+
+
+@every
+def test_options_that_only_look_like_those(over):
+    code = "import demo.m as m, sys; print(m.VALUE, sys.argv[1:])"
+    assert done(over.run(over.python, "-W", "ignore", "-c", code, "-I", "-S")).out == "2 ['-I', '-S']\n"
+
+
+# beside others --------------------------------------------------------------------------------------------------------
+@every
+def test_the_sitecustomize_behind_it_runs_as_if_it_were_alone(over, tmp_path):
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "sitecustomize.py").write_text("import sys\nprint('theirs', __name__, sys.path[0] == __file__.rsplit('/', 1)[0])\n")
+    path = os.pathsep.join([over.path.split(os.pathsep)[0], str(theirs)])
+    code = IMPORT + "; import sitecustomize; print(sitecustomize.__file__)"
+    found = done(over("-c", code, PYTHONPATH=path)).out.splitlines()
+    assert found == ["theirs sitecustomize True", "2", str(theirs / "sitecustomize.py")]
+    (theirs / "sitecustomize.py").write_text("import no_such_module\n")
+    ended = done(over("-c", IMPORT, PYTHONPATH=path))
+    plain = over("-c", "pass", PYTHONPATH=str(theirs))
+    assert ended.out == "2\n"
+    assert "no_such_module" in ended.err
+    assert ended.err == plain.err
+
+
+@every
+def test_a_sitecustomize_in_front_that_passes_on(over, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "here = os.path.dirname(os.path.abspath(__file__))\n"
+        "path = list(sys.path); sys.path[:] = [p for p in path if p != here]\n"
+        "mine = sys.modules.pop('sitecustomize')\n"
+        "import sitecustomize\n"
+        "sys.path[:] = path\n"
+        "print('in front')\n"
+    )
+    path = os.pathsep.join([str(tmp_path), over.path])
+    assert done(over("-c", IMPORT, PYTHONPATH=path)).out == "in front\n2\n"
+
+
+def test_one_overlay_inside_another(own):
+    inner = own.run(*inside(own, "demo-patch"))
+    assert done(inner).out == "2\n", "the same one"
+    patchset(own.folder, "Why.\n\n--- demo/other.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n", "another")
+    ended = done(own.run(*inside(own, "another")), 2)
+    assert "PYTHONPATH: found another overlay" in ended.err
+    assert "name all patchsets in one command" in ended.err
+    assert ended.out == ""
+
+
+def inside(own, name):
+    words = ["run", name, "--verify", "none", "--overlay", "--python", own.python, "--patch-dir", own.folder / "mine", "--"]
+    return [sys.executable, "-m", "patcher", *words, own.python, "-c", IMPORT]
+
+
+@pytest.mark.once
+def test_what_is_applied_stays_and_the_overlay_is_imported_before_it(own):
+    patchset(own.folder, "Why.\n\n--- demo/m.py\n@@ answer @@\n-return VALUE * 1\n+return VALUE + 10\n", "another")
+    where = ["--python", own.python, "--patch-dir", own.folder / "mine"]
+    done(sitepatch("apply", "another", *where, cwd=own.folder))
+    assert done(own.run(own.python, "-c", "import demo.m as m; print(m.answer())")).out == "12\n"
+    assert done(own.run(own.python, "-c", "import demo.m as m; print(m.answer())", names=["another"])).out == "11\n"
+    path = done(own.run(own.python, "-c", "import os; print(os.environ['PYTHONPATH'])")).out.strip()
+    done(sitepatch("restore", "--python", own.python, cwd=own.folder))
+    refused(own("-c", IMPORT, PYTHONPATH=path), "is another file than the one that was patched")
+
+
+# the cache ------------------------------------------------------------------------------------------------------------
+@pytest.mark.once
+def test_nothing_is_run_from_a_cache_that_others_may_write(own):
+    home = own.cache / "overlay"
+    home.mkdir(parents=True)
+    home.chmod(0o775)
+    ended = done(own.run("echo", "ran"), 1)
+    assert f"{home}: found mode 775, expected 700" in ended.err
+    home.rmdir()
+    (own.cache / "elsewhere").mkdir(mode=0o700)
+    home.symlink_to("elsewhere")
+    ended = done(own.run("echo", "ran"), 1)
+    assert f"{home}: found a link or a file, expected a directory" in ended.err
+    home.unlink()
+    own.cache.chmod(0o777)
+    ended = done(own.run("echo", "ran"), 1)
+    assert f"{own.cache}: others may write to it (everybody)" in ended.err
+    assert ended.out == ""
+    own.cache.chmod(0o1777)
+    assert done(own.run("echo", "ran")).out == "ran\n"
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert own.made.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make directories of other users")
+def test_nothing_is_run_from_a_cache_of_somebody_else(own):
+    home = own.cache / "overlay"
+    home.mkdir(parents=True, mode=0o700)
+    os.chown(str(home), 1234, 1234)
+    assert f"{home}: belongs to user 1234, not to you" in done(own.run("echo", "ran"), 1).err
+
+
+@pytest.mark.once
+def test_a_cache_that_cannot_be_written_and_one_that_pythonpath_cannot_name(own):
+    (own.folder / "file").write_text("")
+    ended = done(own.run("echo", "ran", SITEPATCH_CACHE=str(own.folder / "file")), 1)
+    assert "set SITEPATCH_CACHE to a directory that you may write to" in ended.err
+    ended = done(own.run("echo", "ran", SITEPATCH_CACHE=str(own.folder / "a:b")), 1)
+    assert "PYTHONPATH cannot name a directory with :" in ended.err
+
+
+@pytest.mark.once
+def test_equal_runs_share_an_overlay_and_a_damaged_copy_is_made_anew(own):
+    assert own.prints(IMPORT) == "2"
+    before = {path: path.stat().st_ino for path in own.made.rglob("*") if path.suffix == ".py"}
+    done(own.run("true"))
+    assert {path: path.stat().st_ino for path in own.made.rglob("*") if path.suffix == ".py"} == before
+    copy = own.made / "files/0/demo/m.py"
+    copy.write_text("VALUE = 666\n")
+    assert done(own.run(own.python, "-c", IMPORT)).out == "2\n"
+    assert copy.read_text() == PATCHED
+    assert [path.name for path in own.made.parent.iterdir()] == [own.made.name], "nothing is left beside it"
+
+
+@pytest.mark.once
+def test_many_processes_make_one_overlay_at_once(own):
+    where = ["--overlay", "--verify", "none", "--python", own.python, "--patch-dir", own.folder / "mine"]
+    words = [sys.executable, "-m", "patcher", "run", "demo-patch", *where, "--", own.python, "-c", IMPORT]
+    variables = environ(SITEPATCH_CACHE=str(own.cache))
+    started = [
+        subprocess.Popen([str(word) for word in words], cwd=str(own.folder), env=variables, stdout=-1, stderr=-1)
+        for _ in range(8)
+    ]
+    ended = [(*child.communicate(), child.returncode) for child in started]
+    assert [(out, code) for out, _, code in ended] == [(b"2\n", 0)] * 8, ended
+    assert len(list((own.cache / "overlay").iterdir())) == 1
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("locks", [True, False])  # of other machines none is seen, on NFS
+def test_threads_make_one_overlay_in_every_order(own, monkeypatch, locks):
+    if not locks:
+        monkeypatch.setattr(fcntl, "flock", lambda *_: None)
+    monkeypatch.setenv("SITEPATCH_CACHE", str(own.cache))
+    files = [FilePlan(str(own.site), "demo/m.py", M.encode(), PATCHED.encode(), None, ())]
+    for number in range(40 if locks else 15):
+        shutil.rmtree(str(own.cache), ignore_errors=True)
+        if number % 2 and locks:
+            (write_overlay(files) / "manifest").write_text("damaged")
+        start = Barrier(8)
+        with ThreadPoolExecutor(8) as pool:
+            found = {each.result() for each in [pool.submit(made_as, files, start) for _ in range(8)]}
+        (folder,) = (own.cache / "overlay").iterdir()
+        assert found == {(folder, folder.stat().st_ino)}, "what a process was given stays there"
+        assert (folder / "files/0/demo/m.py").read_text() == PATCHED
+
+
+def made_as(files, start):
+    start.wait()
+    folder = write_overlay(files)
+    return folder, folder.stat().st_ino
+
+
+def test_a_file_that_changes_between_the_plan_and_the_overlay(own, monkeypatch):
+    monkeypatch.setenv("SITEPATCH_CACHE", str(own.cache))
+    with pytest.raises(OutdatedError, match="was changed since it was looked at"):
+        write_overlay([FilePlan(str(own.site), "demo/m.py", b"VALUE = 0\n", PATCHED.encode(), None, ())])
+
+
+def test_paths_of_every_kind(tmp_path):
+    folder = tmp_path / "a b'\"é$(x)"
+    folder.mkdir()
+    own = Overlay(folder, sys.executable)
+    assert done(own.run(own.python, "-c", IMPORT)).out == "2\n"
+    link = tmp_path / "link"
+    link.symlink_to(own.folder / "env")
+    assert done(own.run(link / "bin" / "python", "-c", IMPORT)).out == "2\n", "the same directory by another name"
+
+
+def test_a_file_that_is_a_link_into_a_shared_cache(own):
+    file, shared = own.site / "demo" / "m.py", own.folder / "shared"
+    file.rename(shared)
+    file.symlink_to(shared)
+    assert own.prints(IMPORT) == "2"
+    assert (file.is_symlink(), shared.read_text()) == (True, M)
+
+
+# verifying ------------------------------------------------------------------------------------------------------------
+@pytest.mark.once
+def test_it_is_verified_once_and_what_fails_is_not_run(own):
+    manifest = own.folder / "mine" / "demo-patch" / "patchset.toml"
+    manifest.write_text(manifest.read_text() + '[verify]\nimports = ["demo.m"]\n')
+    ended = done(own.run(own.python, "-c", IMPORT, options=()))
+    assert "verified  2 files compiled" in ended.err
+    assert "1 module imported" in ended.err
+    assert "verified " not in done(own.run(own.python, "-c", IMPORT, options=())).err
+    spatch = manifest.with_name("p.spatch")
+    spatch.write_text(spatch.read_text().replace('+SECOND = FIRST\n', '+SECOND = 1 // len([])\n'))
+    for _ in range(2):
+        ended = done(own.run(own.python, "-c", IMPORT, options=()), 1)
+        assert "ZeroDivisionError" in ended.err
+        assert "nothing was run: verification failed" in ended.err
+        assert ended.out == ""
+    assert "import demo.m: the process" not in done(own.run("echo", "ran", options=("--verify", "compile",))).err
+
+
+def test_a_probe_sees_the_patched_source(own):
+    folder = own.folder / "mine" / "demo-patch"
+    (folder / "probe.py").write_text("import demo.m\nassert demo.m.VALUE == 2, demo.m.VALUE\n")
+    manifest = folder / "patchset.toml"
+    manifest.write_text(manifest.read_text() + '[verify]\nprobe = "probe.py"\n')
+    assert "1 probe passed" in done(own.run("true", options=("--verify", "probe",))).err
+
+
+# where nothing can be written -----------------------------------------------------------------------------------------
+@pytest.mark.once
+def test_a_site_directory_that_may_not_be_written(own):
+    before = tree(own.site)
+    with unwritable(own.site):
+        assert done(own.run(own.python, "-c", IMPORT)).out == "2\n"
+        where = ["--python", own.python, "--patch-dir", own.folder / "mine"]
+        done(sitepatch("apply", "demo-patch", *where, cwd=own.folder), 1)
+    assert tree(own.site) == before
+
+
+@pytest.mark.parametrize("stderr", ["full", "broken", "closed"])
+def test_no_message_of_an_overlay_changes_how_a_process_ends(own, stderr):
+    """What cannot be said is not raised either: a refusal that a program handles, and a stop."""
+    handled = "try:\n    import importlib.util as u; s = u.spec_from_file_location('x', {!r}); s.loader.exec_module(u.module_from_spec(s))\n"
+    handled = (handled + "except ImportError:\n    print('handled')").format(str(own.site / "demo/m.py"))
+
+    def ends(code):
+        opened = os.open("/dev/full" if stderr == "full" else os.devnull, os.O_WRONLY)
+        if stderr == "broken":
+            reading, writing = os.pipe()
+            os.dup2(writing, opened)
+            os.close(reading)
+            os.close(writing)
+        words = ["/bin/sh", "-c", f'exec "$0" -c "$1" {"2>&-" if stderr == "closed" else ""}', str(own.python), code]
+        ended = subprocess.run(words, env=environ(PYTHONPATH=own.path), stdout=subprocess.PIPE, stderr=opened, timeout=60)
+        os.close(opened)
+        return ended.returncode, ended.stdout
+
+    assert ends(handled) == (0, b"handled\n")
+    (own.made / "manifest").write_bytes(b"?")
+    assert ends("print('started')") == (1, b"")

@@ -1,0 +1,175 @@
+"""What a commit checks before it writes anything, in which words it refuses, and what it sets aside."""
+
+import pytest
+
+from patcher.errors import OutdatedError, StoreError
+from patcher.model import Change, Receipt, Step
+from patcher.store import permission, prepare
+from patcher.store.folder import Folder
+from patcher.store.journal import FORGET, LINK, PUT, WRITE, JournalEntry
+from patcher.store.prepare import Work
+from patcher.store.receipt import encode_receipt
+from patcher.system.reading import patchset_digest
+from tests.store.test_store import sha
+from tests.stores import commit
+
+FILE, TWIN, LINKED = "pkg/sub/a.py", "pkg/sub/b.py", "pkg/sub/c.py"
+OLD, NEW, TEXT = b"old", b"new", "1" * 64
+STEP = Step("p", "1", TEXT, "fix", {}, ())
+
+
+def receipt(path=FILE, **changed):
+    return Receipt(path, "pkg", "pkg", "1", sha(OLD), sha(NEW), 0o644, 0, "", (STEP,))._replace(**changed)
+
+
+@pytest.fixture
+def site(tmp_path):
+    """Three files, one of them a link, and the pristine copy and the text of a patchset."""
+    for name in ("pkg/sub", ".sitepatch/pristine", ".sitepatch/patchsets"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "target.py").write_bytes(OLD)
+    (tmp_path / LINKED).symlink_to("../../target.py")
+    for path in (FILE, TWIN):
+        (tmp_path / path).write_bytes(OLD)
+    (tmp_path / ".sitepatch/pristine" / sha(OLD)).write_bytes(OLD)
+    return tmp_path
+
+
+def check(site, standing, *changes, patchsets=()):
+    with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
+        return prepare.plan_work(folder, home, {one.path: one for one in standing}, changes, patchsets or {TEXT: {}})
+
+
+def change(path=FILE, old=OLD, data=NEW, new=None, **more):
+    return Change(path, sha(old) if old else "", data, new, **more)
+
+
+AGAIN = receipt(steps=(STEP._replace(digest="2" * 64),))
+LATER = receipt(pristine=sha(b"before"))
+REFUSED = {
+    "two": ([change(), change(FILE)], f"{FILE}: 2 changes for one file"),
+    "three": ([change()] * 3, f"{FILE}: 3 changes for one file"),
+    "path": ([change("../a.py")], "../a.py: the path is not a plain path below the site directory"),
+    "not there": ([change("pkg/none.py", b"")], "pkg/none.py: is not there, so it can only be restored or forgotten"),
+    "no receipt": ([change(data=None)], f"{FILE}: there is no receipt to restore it by"),
+    "link": ([change(LINKED, new=receipt(LINKED))], f"{LINKED}: is a link to ../../target.py, but its receipt says a regular file"),
+    "link to": ([change(LINKED, new=receipt(LINKED, link="x"))], f"{LINKED}: is a link to ../../target.py, but its receipt says x"),
+    "other bytes": ([change(data=b"other", new=receipt())], f"{FILE}: its receipt is for other bytes"),
+    "no copy": ([change(new=LATER)], f"{FILE}: its pristine copy {LATER.pristine} is missing; reinstall pkg"),
+    "no text": ([change(new=AGAIN)], f"{FILE}: the text of patchset 'p' ({'2' * 64}) is missing"),
+}
+
+
+@pytest.mark.parametrize(("changes", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_contradicts_itself_is_refused(site, changes, said):
+    with pytest.raises(StoreError) as caught:
+        check(site, [], *changes)
+    assert caught.value.message.split("\n")[0] == f"{site}: {said}"
+    assert not isinstance(caught.value, OutdatedError)
+    assert caught.value.hint == "nothing was changed; see what `sitepatch status` says, then run the command again"
+
+
+def test_what_has_changed_since_is_reported_of_every_file_and_is_outdated(site, monkeypatch):
+    changes = [change(old=b"other"), change("pkg/none.py"), change("none/a.py"), change(data=None, path=TWIN)]
+    with pytest.raises(OutdatedError) as caught:
+        check(site, [], *changes, patchsets={"x": {}})
+    assert caught.value.message.split("\n") == [
+        f"{site}: 'x': expected the sha256 of a patchset",
+        f"{FILE}: has changed since the plan was made",
+        "pkg/none.py: is not there any more",
+        "none/a.py: is not there any more",
+        f"{TWIN}: there is no receipt to restore it by",
+    ]
+    monkeypatch.setattr(Folder, "mounted", lambda folder, name: name == "a.py")
+    with pytest.raises(StoreError, match=f"{FILE}: {permission.MOUNTED}"):
+        check(site, [], change())
+    (site / ".sitepatch/pristine" / sha(OLD)).write_bytes(b"damaged")
+    with pytest.raises(StoreError, match=f"its pristine copy {sha(OLD)} is damaged; reinstall pkg"):
+        check(site, [receipt(TWIN)], change(TWIN, data=None))
+
+
+def test_what_is_to_be_done_for_each_kind_of_change(site):
+    """Whether a pristine copy is moved into place or copied depends on who else needs it."""
+
+    def write(path, old=OLD, data=NEW, new=None):
+        text = b"" if new is None else encode_receipt(new)
+        return Work(JournalEntry(path, WRITE if text else PUT, sha(old), sha(data), "", sha(text) if text else ""), text, data, save=new is not None)
+
+    forget = change("none/a.py", b"", None, forget=True)
+    assert check(site, [], forget) == [Work(JournalEntry("none/a.py", FORGET, "", "", "", ""))]
+    forget = change(data=None, forget=True)
+    assert check(site, [], forget) == [Work(JournalEntry(FILE, FORGET, sha(OLD), sha(OLD), "", ""))]
+    assert check(site, [], change(), change(TWIN, new=receipt(TWIN))) == [write(FILE), write(TWIN, new=receipt(TWIN))]
+    merged = receipt(current=sha(b"ours"))
+    assert check(site, [], change(new=merged, merged=True)) == [write(FILE, new=merged)]
+    linked = receipt(LINKED, link="../../target.py")
+    assert check(site, [], change(LINKED, new=linked)) == [write(LINKED, new=linked)]
+    (site / ".sitepatch/patchsets" / f"{'2' * 64}.json").write_text("")
+    (site / FILE).write_bytes(NEW)
+    assert check(site, [receipt()], change(old=NEW, new=AGAIN)) == [write(FILE, NEW, new=AGAIN)._replace(save=False)]
+
+    (back,) = check(site, [receipt()], change(old=NEW, data=None))
+    assert back == Work(JournalEntry(FILE, WRITE, sha(NEW), sha(OLD), "", ""), data=OLD, back=receipt())
+    assert check(site, [receipt(), receipt(TWIN)], change(old=NEW, data=None)) == [back._replace(shared=True)]
+    shared = check(site, [receipt()], change(old=NEW, data=None), change(TWIN, new=receipt(TWIN)))
+    assert shared == [back._replace(shared=True), write(TWIN, new=receipt(TWIN))]
+
+    (site / LINKED).unlink()
+    (site / LINKED).write_bytes(NEW)
+    (back,) = check(site, [linked], change(LINKED, NEW, None))
+    assert back == Work(JournalEntry(LINKED, LINK, sha(NEW), sha(OLD), "../../target.py", ""), back=linked)
+    (site / "target.py").write_bytes(b"of the next release")
+    (back,) = check(site, [linked], change(LINKED, NEW, None))
+    assert back == Work(JournalEntry(LINKED, WRITE, sha(NEW), sha(OLD), "", ""), data=OLD, back=linked)
+
+
+def test_room_is_asked_for_by_apply_alone_and_problems_are_reported_at_once(site, monkeypatch):
+    asked = []
+    monkeypatch.setattr(permission, "no_room", lambda folder, sizes: asked.append(sizes) or ["no room"])
+    monkeypatch.setattr(permission, "obstacles", lambda folder, paths, moved: asked.append((paths, moved)) or [])
+    one = check(site, [], change(data=b"12345", new=receipt(current=sha(b"12345"))), change(TWIN), change(LINKED, forget=True))
+    with Folder.open(str(site)) as folder:
+        with pytest.raises(StoreError, match="no room") as caught:
+            prepare.check_possible(folder, one)
+        assert caught.value.hint == "nothing was changed"
+        text = len(encode_receipt(receipt(current=sha(b"12345"))))
+        spare = (1 << 19) + (1 << 11) * 6
+        assert asked == [([FILE, TWIN], set()), [spare, 5, text, 1 << 11, 3, 0, 1 << 11, 0, 0, 1 << 11, 5]]
+        del asked[:]
+        back = check(site, [receipt(), receipt(TWIN), receipt(LINKED, pristine=sha(b"x"))], change(data=None))
+        prepare.check_possible(folder, [*back, back[0]._replace(entry=back[0].entry._replace(path=TWIN), shared=False)])
+        assert asked == [([FILE, TWIN], {TWIN})]
+
+
+def test_space_is_set_aside_by_apply_and_given_up_by_restore(tmp_path, monkeypatch):
+    site, spare = tmp_path / "site", tmp_path / "site/.sitepatch/spare"
+    (site / "pkg/sub").mkdir(parents=True)
+    (site / FILE).write_bytes(OLD)
+    texts, sizes, seen = {patchset_digest({}): {}}, [], []
+    step, real = STEP._replace(digest=patchset_digest({})), prepare.prepare
+    monkeypatch.setattr(prepare, "prepare", lambda *args: seen.append(spare.exists()) or real(*args))
+    for old, data in ((OLD, b"1"), (b"1", b"2"), (b"2", b"3")):  # the receipt of before takes its place meanwhile
+        commit(site, [change(old=old, data=data, new=receipt(current=sha(data), steps=(step,)))], texts)
+        sizes.append((spare.stat().st_size - (1 << 19), spare.stat().st_ino))
+    assert [size for size, _ in sizes] == [1 << 11, 2 << 11, 2 << 11]
+    assert sizes[1] == sizes[2]  # it was enough
+    commit(site, [change(old=b"3", data=None)], {})
+    assert seen == [False, True, True, False] and not (site / ".sitepatch").exists()
+
+
+def test_a_run_that_applies_and_restores_keeps_the_space_and_a_file_that_changes_meanwhile_is_refused(site):
+    spare = site / ".sitepatch/spare"
+    spare.write_bytes(b"")
+    (site / TWIN).write_bytes(NEW)
+    works = check(site, [receipt(TWIN)], change(new=receipt()), change(TWIN, NEW, None))
+    with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
+        prepare.use_spare(home, works)
+        assert spare.exists()
+        prepare.prepare(folder, home, works, {})
+        assert (spare.stat().st_size > 1 << 19, spare.stat().st_mode & 0o777) == (True, 0o644)
+        assert (site / "pkg/sub/.a.py.sitepatch-old").samefile(site / FILE)  # the way back after the commit point
+        prepare.use_spare(home, works[1:])
+        assert not spare.exists()
+        (site / FILE).write_bytes(b"other")
+        with pytest.raises(StoreError, match=f"{FILE} was changed by somebody else while sitepatch was at work"):
+            prepare.prepare(folder, home, works, {})

@@ -1,0 +1,1174 @@
+"""The promises of the store (design, section 6), each with the fault that would break it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import py_compile
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import pytest
+
+from patcher.errors import OutdatedError, StoreError
+from patcher.model import Change, Receipt, Splice, Step
+from patcher.store import journal
+from patcher.store import transaction as transactions
+from patcher.store.folder import Folder
+from patcher.store.lock import locked
+from patcher.store.receipt import file_name
+from patcher.store.store import Store
+from patcher.store.transaction import FINISHED, transaction
+from patcher.system.reading import patchset_digest
+from tests.command import ROOT
+from tests.stores import commit, recover, save_edited
+
+A, B, C = "pkg/a.py", "pkg/sub/b.py", "other/c.py"
+PRISTINE = {A: b"x = 1\r\ny = 2\r", B: b"\xef\xbb\xbf# \x0c caf\xc3\xa9\nz = 1", C: b"\xff\x00 any bytes"}
+MODES = {A: 0o644, B: 0o640, C: 0o755}
+MTIME = 1_600_000_000_123_456_789
+
+
+def sha(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def new(path, version=1):
+    return PRISTINE[path] + b"\n# patched %d\n" % version
+
+
+TEXTS = {version: {"patchset.toml": f"version = {version}\n"} for version in (1, 2)}
+DIGESTS = {version: patchset_digest(texts) for version, texts in TEXTS.items()}
+
+
+def receipt(path, version=1, link="", pristine=None, data=None):
+    pristine = PRISTINE[path] if pristine is None else pristine
+    data = new(path, version) if data is None else data
+    step = Step("p", "1.0", DIGESTS[version], "fix", {"n": 5, "on": True, "s": "é"}, (Splice(1, 2, b"\xff\n"),), (3,))
+    mode = MODES.get(path, 0o644)
+    return Receipt(path, "pkg", "pkg", "1.0", sha(pristine), sha(data), mode, MTIME, link, (step,))
+
+
+@pytest.fixture
+def site(tmp_path):
+    return make_site(tmp_path / "site")
+
+
+def make_site(site):
+    """Three files of every awkward kind of bytes, C a link into a cache, with bytecode of A."""
+    cache = site.parent / "cache"
+    for path, data in PRISTINE.items():
+        (site / path).parent.mkdir(parents=True, exist_ok=True)
+        file = site / path
+        if path == C:
+            cache.mkdir()
+            file.symlink_to(os.path.join("..", "..", "cache", "c.py"))
+        file.write_bytes(data)
+        file.chmod(MODES[path])
+        os.utime(file, ns=(MTIME, MTIME))
+    os.utime(site / C, ns=(MTIME, MTIME), follow_symlinks=False)
+    (site / "pkg/__pycache__").mkdir()
+    add_bytecode(site)
+    return site
+
+
+def add_bytecode(site):
+    for name in ("a.cpython-38.pyc", "a.cpython-311.opt-2.pyc"):
+        (site / "pkg/__pycache__" / name).write_bytes(b"old")
+
+
+def bytecode(site):
+    return [path.name for path in site.rglob("*.pyc")]
+
+
+def links(path):
+    return os.path.join("..", "..", "cache", "c.py") if path == C else ""
+
+
+def apply(site, version=1):
+    now = {path: (site / path).read_bytes() for path in PRISTINE}
+    changes = [Change(p, sha(now[p]), new(p, version), receipt(p, version, links(p))) for p in PRISTINE]
+    return commit(site, changes, {DIGESTS[version]: TEXTS[version]})
+
+
+def update(site):
+    return apply(site, 2)
+
+
+def restore(site):
+    changes = [Change(path, sha((site / path).read_bytes()), None, None) for path in PRISTINE]
+    return commit(site, changes, {})
+
+
+D, ADDED = "pkg/new/deep/d.py", b"d = 1\n"
+
+
+def add(site):
+    """Change one file, and add one whose directories are not there."""
+    of_added = receipt(D, pristine=b"", data=ADDED)._replace(origin="added")
+    changes = [Change(A, sha(PRISTINE[A]), new(A), receipt(A)), Change(D, "", ADDED, of_added)]
+    return commit(site, changes, {DIGESTS[1]: TEXTS[1]})
+
+
+def take_away(site):
+    return commit(site, [Change(A, sha(new(A)), None, None), Change(D, sha(ADDED), None, None)], {})
+
+
+def added(site):
+    add(site)
+    (site / "pkg/new/deep/__pycache__").mkdir()
+    (site / "pkg/new/deep/__pycache__/d.cpython-38.pyc").write_bytes(b"old")
+
+
+def lose(site):
+    apply(site)
+    (site / B).unlink()
+
+
+def mixed(site):
+    """Update one file, put back the next, which was deleted, forget a third."""
+    changes = [
+        Change(A, sha(new(A)), new(A, 2), receipt(A, 2)),
+        Change(B, "", None, None),
+        Change(C, sha(new(C)), None, None, forget=True),
+    ]
+    return commit(site, changes, {DIGESTS[2]: TEXTS[2]})
+
+
+def tree(site, times=True):
+    """Everything below `site` but bytecode: kind, content, mode, and the mtime where a file has pristine bytes."""
+    found = {}
+    for path in sorted(site.rglob("*")):
+        info, name = path.lstat(), path.relative_to(site).as_posix()
+        if path.is_symlink():
+            found[name] = ("link", os.readlink(path), times and info.st_mtime_ns)
+        elif path.is_dir():
+            found[name] = ("folder", "", stat.S_IMODE(info.st_mode))
+        elif path.suffix != ".pyc" and name != ".sitepatch/spare":  # a restore may use up the spare space
+            data = b"" if name == ".sitepatch/lock" else path.read_bytes()  # it tells who had it last
+            mtime = times and data in PRISTINE.values() and info.st_mtime_ns
+            found[name] = ("file", data, stat.S_IMODE(info.st_mode), mtime)
+    return found
+
+
+# --- what a commit does when nothing goes wrong ---------------------------------------------------------------------
+
+
+def test_apply_then_restore_gives_back_everything_and_leaves_nothing(site):
+    before = tree(site)
+    assert apply(site) == ""
+    store = Store(str(site))
+    for path in PRISTINE:
+        file = site / path
+        assert file.read_bytes() == new(path)
+        assert not file.is_symlink()
+        assert stat.S_IMODE(file.stat().st_mode) == MODES[path]
+        assert file.stat().st_mtime_ns % 10**9 == 0
+        assert file.stat().st_mtime_ns >= MTIME + 2 * 10**9
+        assert store.receipts()[path] == receipt(path, 1, links(path))
+        kept = site / ".sitepatch/pristine" / sha(PRISTINE[path])
+        assert (kept.stat().st_mtime_ns, stat.S_IMODE(kept.stat().st_mode)) == (MTIME, MODES[path])
+        assert store.pristine(sha(PRISTINE[path])) == PRISTINE[path]
+    assert store.patchset_files(DIGESTS[1]) == TEXTS[1]
+    assert stat.S_IMODE((site / ".sitepatch").stat().st_mode) == 0o755
+    assert sorted(path.name for path in (site / ".sitepatch").iterdir()) == [
+        "lock", "patchsets", "pristine", "receipts", "spare",
+    ]  # fmt: skip
+    assert bytecode(site) == []
+    add_bytecode(site)
+    restore(site)
+    assert tree(site) == before
+    assert bytecode(site) == []
+    assert not (site / ".sitepatch").exists()
+
+
+def test_an_added_file_brings_its_directories_but_no_package(site):
+    before = tree(site)
+    added(site)
+    assert {path: record.folder for path, record in Store(str(site)).receipts().items()} == {A: "", D: "pkg/new"}
+    take_away(site)
+    assert tree(site) == before
+    of_added = receipt("gone/new/d.py", pristine=b"", data=ADDED)._replace(origin="added")
+    with pytest.raises(OutdatedError, match="gone: is not there any more"):
+        commit(site, [Change("gone/new/d.py", "", ADDED, of_added)], {DIGESTS[1]: TEXTS[1]})
+    assert tree(site) == before
+
+
+def test_update_keeps_the_first_pristine_copy_and_drops_old_texts(site):
+    apply(site)
+    mtime = (site / A).stat().st_mtime_ns
+    update(site)
+    assert (site / A).read_bytes() == new(A, 2)
+    assert (site / A).stat().st_mtime_ns >= mtime + 2 * 10**9
+    assert {p.name for p in (site / ".sitepatch/patchsets").iterdir()} == {f"{DIGESTS[2]}.json"}
+    assert {p.name for p in (site / ".sitepatch/pristine").iterdir()} == {sha(data) for data in PRISTINE.values()}
+
+
+def test_forget_drops_the_receipt_of_a_file_that_is_gone(site):
+    apply(site)
+    shutil.rmtree(site / "other")
+    commit(site, [Change(C, "", None, None, forget=True)], {})
+    assert set(Store(str(site)).receipts()) == {A, B}
+    assert not (site / ".sitepatch/pristine" / sha(PRISTINE[C])).exists()
+    (site / B).unlink()
+    commit(site, [Change(B, "", None, None, forget=True)], {})
+    assert set(Store(str(site)).receipts()) == {A}
+
+
+def test_a_file_that_was_deleted_is_put_back_with_its_mode_mtime_and_kind(site):
+    before = tree(site)
+    apply(site)
+    for path in PRISTINE:
+        (site / path).unlink()
+    commit(site, [Change(path, "", None, None) for path in PRISTINE], {})
+    assert tree(site) == before
+
+
+def test_merged_bytes_without_a_receipt_drop_the_receipt(site):
+    apply(site)
+    commit(site, [Change(A, sha(new(A)), b"merged", None)], {})
+    assert (site / A).read_bytes() == b"merged"
+    assert set(Store(str(site)).receipts()) == {B, C}
+
+
+def test_a_link_whose_target_is_gone_is_restored_as_the_file(site):
+    apply(site)
+    (site.parent / "cache/c.py").unlink()
+    restore(site)
+    assert not (site / C).is_symlink()
+    assert ((site / C).read_bytes(), (site / C).stat().st_mtime_ns) == (PRISTINE[C], MTIME)
+
+
+def test_links_into_a_cache_keep_their_content(site, tmp_path):
+    other = tmp_path / "uv-cache.py"
+    os.link(site / A, other)
+    apply(site)
+    assert other.read_bytes() == PRISTINE[A]
+    assert (tmp_path / "cache/c.py").read_bytes() == PRISTINE[C]
+    restore(site)
+    assert other.read_bytes() == PRISTINE[A]
+    assert os.readlink(site / C) == links(C)
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_twins_share_a_pristine_copy_and_each_gets_its_own_mode_and_mtime_back(site, deleted):
+    twin = "pkg/twin.py"
+    (site / twin).write_bytes(PRISTINE[A])
+    (site / twin).chmod(0o600)
+    os.utime(site / twin, ns=(MTIME + 5, MTIME + 5))
+    of_twin = receipt(A)._replace(path=twin, mode=0o600, mtime_ns=MTIME + 5)
+    before = tree(site)
+    changes = [Change(p, sha(PRISTINE[A]), new(A), r) for p, r in ((A, receipt(A)), (twin, of_twin))]
+    commit(site, changes, {DIGESTS[1]: TEXTS[1]})
+    for path in (twin, A):
+        if deleted:
+            (site / path).unlink()
+        commit(site, [Change(path, "" if deleted else sha(new(A)), None, None)], {})
+    assert tree(site) == before
+
+
+def test_owner_and_extended_attributes_stay(site):
+    try:
+        os.setxattr(site / A, "user.note", b"mine")
+    except (OSError, AttributeError):
+        pytest.skip("no extended attributes here")
+    if os.getuid() == 0:
+        os.chown(site / A, 1234, 1235)
+    for step in (apply, restore):
+        step(site)
+        assert os.getxattr(site / A, "user.note") == b"mine"
+        if os.getuid() == 0:
+            assert ((site / A).stat().st_uid, (site / A).stat().st_gid) == (1234, 1235)
+
+
+def test_a_store_that_never_wrote_reads_as_empty(site, tmp_path):
+    for directory in (site, tmp_path / "missing"):
+        store = Store(str(directory))
+        assert (store.receipts(), store.interrupted(), recover(site)) == ({}, "", "")
+    assert not (site / ".sitepatch").exists()
+
+
+# --- killed at every call -------------------------------------------------------------------------------------------
+
+CALLS = ["open", "write", "replace", "rename", "unlink", "fsync", "mkdir", "rmdir", "utime", "chmod", "fchmod"]
+CALLS += ["fchown", "symlink", "link", "setxattr", "ftruncate"]
+NEED_SPACE = ("open", "write", "mkdir", "symlink")
+
+
+def run_faulty(action, point, how):
+    """Run `action` in a child process with a fault at the `point`-th call that changes files.
+
+    `how`: "before" and "after" kill the process there, "torn" half-way through the `point`-th write; "error" lets that
+    one call fail, "full" that call and all after it that need space, "interrupt" is Ctrl-C. Returns (exit status,
+    calls made).
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writer)
+        with os.fdopen(reader, "rb") as pipe:
+            count = int(pipe.read() or b"0")
+        return os.WEXITSTATUS(os.waitpid(child, 0)[1]), count
+    status = 3
+    try:
+        calls, tell = [0], os.write
+        for name in CALLS:
+            if hasattr(os, name):
+                setattr(os, name, faulty(name, getattr(os, name), calls, point, how))
+        try:
+            action()
+        except (StoreError, KeyboardInterrupt):
+            status = 4
+        else:
+            status = 0
+        tell(writer, b"%d" % calls[0])
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def faulty(name, real, calls, point, how):
+    def call(*args, **kwargs):
+        if (name == "open" and not args[1] & os.O_CREAT) or (how == "torn" and name != "write"):
+            return real(*args, **kwargs)
+        calls[0] += 1
+        here = calls[0] == point
+        if here and how == "before":
+            os._exit(137)
+        if here and how == "torn":
+            real(args[0], bytes(args[1])[: len(args[1]) // 2])
+            os._exit(137)
+        if here and how == "error":
+            raise OSError(errno.EIO, "injected")
+        if here and how == "interrupt":
+            raise KeyboardInterrupt
+        if how == "full" and calls[0] >= point and name in NEED_SPACE:
+            raise OSError(errno.ENOSPC, "injected")
+        try:
+            return real(*args, **kwargs)
+        finally:
+            if here and how == "after":
+                os._exit(137)
+
+    return call
+
+
+def copy_of(site, to):
+    shutil.rmtree(to.parent, ignore_errors=True)
+    shutil.copytree(site.parent, to.parent, symlinks=True)
+    return to
+
+
+SCENARIOS = [("apply", None, apply), ("update", apply, update), ("restore", apply, restore), ("mixed", lose, mixed)]
+SCENARIOS += [("add", None, add), ("take away", added, take_away)]
+
+
+def prepared(site, first, action):
+    """The state before `action`, and the trees before and after it."""
+    if first:
+        first(site)
+        add_bytecode(site)
+    done = copy_of(site, site.parent.parent / "done/site")
+    action(done)
+    assert tree(site) != tree(done)
+    return tree(site), tree(done)
+
+
+def assert_one_or_the_other(site, old, expected, told):
+    now = tree(site)
+    assert now in (old, expected), told
+    for path, found in Store(str(site)).receipts().items():
+        assert path == C or (path == B and not (site / B).exists()) or sha((site / path).read_bytes()) == found.current, told
+    if now == expected:
+        assert not [name for name in bytecode(site) if name.startswith("a.")], told
+    return now == expected
+
+
+@pytest.fixture
+def work_site(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # nothing loses power here, and waiting is slow
+    (tmp_path / "base").mkdir()
+    return make_site(tmp_path / "base/site")
+
+
+ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
+SOME = 1 if ALL else 3  # of how many calls one is tried
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("how", ["before", "after", "torn"])
+@pytest.mark.parametrize(("name", "first", "action"), SCENARIOS, ids=[name for name, _, _ in SCENARIOS])
+def test_killed_anywhere_recovery_gives_all_old_or_all_new(work_site, tmp_path, name, first, action, how):
+    old, expected = prepared(work_site, first, action)
+    outcomes, points, sentences = set(), 0, set()
+    step = SOME if how == "after" else 1  # what is found after a call is what is found before the next one
+    while True:
+        site = copy_of(work_site, tmp_path / "try/site")
+        status, _ = run_faulty(lambda site=site: action(site), points + step, how)
+        if status == 0:
+            break
+        assert status == 137
+        points += step
+        store = Store(str(site))
+        announced = store.interrupted()
+        said = recover(site)
+        assert bool(announced) == bool(said)
+        assert announced.replace("will be", "was") == said
+        outcomes.add(assert_one_or_the_other(site, old, expected, f"{name}, killed {how} call {points}: {said}"))
+        sentences.add(said)
+        assert recover(site) == ""
+    print(f"{name}: {points} points, killed {how}")
+    assert points > (2 if how == "torn" else 40)
+    if how != "torn":  # all writes lie before the commit point
+        assert outcomes == {False, True}
+        assert len(sentences) == 3  # undone, finished, nothing to do
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("how", ["error", "full", "interrupt"])
+@pytest.mark.parametrize(("name", "first", "action"), SCENARIOS, ids=[name for name, _, _ in SCENARIOS])
+def test_a_call_that_fails_leaves_all_old_or_all_new_at_once(work_site, tmp_path, name, first, action, how):
+    old, expected = prepared(work_site, first, action)
+    points, failed = 0, 0
+    while True:
+        site = copy_of(work_site, tmp_path / "try/site")
+        status, count = run_faulty(lambda site=site: action(site), points + SOME, how)
+        assert status in (0, 4)
+        if count < points + SOME:
+            break
+        points += SOME
+        failed += status == 4
+        store = Store(str(site))
+        assert store.interrupted() == ""
+        recover(site)  # an empty .sitepatch may be left when the very last removals fail
+        now = tree(site)
+        assert now in (old, expected), f"{name}, {how} at call {points}"
+        assert now == expected or status == 4
+    print(f"{name}: {points} points, {how}, of which {failed} failed")
+    assert points > 40
+    assert failed * SOME > 20
+
+
+EACH = 1 if ALL else 22  # of how many calls of a recovery one is tried
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(("name", "first", "action"), SCENARIOS, ids=[name for name, _, _ in SCENARIOS])
+def test_recovery_itself_may_be_killed_anywhere(work_site, tmp_path, name, first, action):
+    old, expected = prepared(work_site, first, action)
+    seen, points, state = [], 0, 0
+    while True:
+        state += 1
+        killed = copy_of(work_site, tmp_path / "killed/site")
+        if run_faulty(lambda site=killed: action(site), state, "before")[0] == 0:
+            break
+        if tree(killed) in seen:
+            continue
+        seen.append(tree(killed))
+        finished = recover(copy_of(killed, tmp_path / "try/site"))
+        verdict = tree(tmp_path / "try/site")
+        point = 1 - EACH + state % EACH  # of each state other calls
+        while True:
+            point += EACH
+            site = copy_of(killed, tmp_path / "try/site")
+            status, _ = run_faulty(lambda site=site: recover(site), point, "before")
+            if status == 0:
+                break
+            assert status == 137
+            points += 1
+            recover(site)
+            told = f"{name}, killed at {state}, recovery killed at {point}: {finished}"
+            assert tree(site) == verdict, told  # once decided, it stays decided
+            assert_one_or_the_other(site, old, expected, told)
+    print(f"{name}: {len(seen)} states, {points} points in recovery")
+    assert points * EACH > 400
+
+
+def test_restore_works_on_a_full_disk(site, monkeypatch):
+    before, real = tree(site), os.write
+    apply(site)
+
+    def write(fd, data):
+        if (site / ".sitepatch/spare").exists():
+            raise OSError(errno.ENOSPC, "no space left until the spare is given up")
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", write)
+    restore(site)
+    assert tree(site) == before
+
+
+@pytest.mark.once
+def test_recovery_leaves_a_package_alone_that_was_reinstalled_meanwhile(work_site, tmp_path):
+    _, expected = prepared(work_site, None, apply)
+    for point in range(1, 1000):
+        site = copy_of(work_site, tmp_path / "try/site")
+        status, _ = run_faulty(lambda site=site: apply(site), point, "before")
+        if Store(str(site)).interrupted().startswith("an interrupted run will be finished"):
+            break
+    assert status == 137
+    (site / A).write_bytes(b"the next release")
+    assert A in recover(site)
+    assert (site / A).read_bytes() == b"the next release"
+    assert (site / B).read_bytes() == new(B)
+    assert not list(site.rglob("*sitepatch-tmp"))
+    assert set(tree(site)) == set(expected)
+
+
+def test_the_next_commit_recovers_first_and_says_so(work_site):
+    status, count = run_faulty(lambda: apply(work_site), 0, "before")
+    assert (status, count > 40) == (0, True)
+    restore(work_site)
+    assert run_faulty(lambda: apply(work_site), 20, "before")[0] == 137
+    assert "undone" in apply(work_site)
+    assert (work_site / A).read_bytes() == new(A)
+
+
+# --- several at once ------------------------------------------------------------------------------------------------
+
+
+def together(count, action):
+    """Run `action(number)` in `count` processes that start at the same moment; return their exit statuses."""
+    gate, opener = os.pipe()
+    children = []
+    for number in range(count):
+        child = os.fork()
+        if not child:
+            status = 9
+            try:
+                os.close(opener)
+                os.read(gate, 1)
+                status = action(number)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        children.append(child)
+    os.close(gate)
+    os.close(opener)
+    return [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in children]
+
+
+def test_eight_that_start_at_once_do_the_work_once(site):
+    old = {path: sha(data) for path, data in PRISTINE.items()}
+
+    def once(_):
+        changes = [Change(path, old[path], new(path), receipt(path, 1, links(path))) for path in PRISTINE]
+        try:
+            commit(site, changes, {DIGESTS[1]: TEXTS[1]})
+        except StoreError as error:
+            return 1 if "changed since the plan" in error.message else 2
+        return 0
+
+    assert sorted(together(8, once)) == [0] + [1] * 7
+    assert {path: (site / path).read_bytes() for path in PRISTINE} == {path: new(path) for path in PRISTINE}
+
+
+def test_the_lock_holds_although_its_file_is_removed_each_time(tmp_path):
+    counter, rounds = tmp_path / "counter", 60
+    counter.write_text("0")
+
+    def count(_):
+        for _ in range(rounds):
+            with Folder.open(str(tmp_path)) as site, locked(site, 60.0):
+                value = int(counter.read_text())
+                counter.write_text(str(value + 1))
+        return 0
+
+    assert together(8, count) == [0] * 8
+    assert counter.read_text() == str(8 * rounds)
+    assert [path.name for path in tmp_path.iterdir()] == ["counter"]
+
+
+@pytest.mark.parametrize("nfs", [False, True])
+def test_a_lock_file_that_lost_its_name_before_it_was_locked_is_no_lock(tmp_path, monkeypatch, nfs):
+    real, calls, home = fcntl.flock, [], tmp_path / ".sitepatch"
+
+    def flock(fd, operation):
+        calls.append(operation)
+        if len(calls) == 1:  # the one that finished removes it between our open and our flock
+            (home / "lock").rename(home / ".nfs01") if nfs else shutil.rmtree(home)  # NFS: as long as this machine has it open
+        real(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with Folder.open(str(tmp_path)) as site, locked(site, 1.0):
+        assert len(calls) == 2
+        assert (tmp_path / ".sitepatch/lock").read_text().split()[0] == str(os.getpid())
+
+
+def test_a_lock_that_is_not_given_up_names_its_holder(site):
+    with Folder.open(str(site)) as folder, locked(folder, 0.0), pytest.raises(StoreError, match=str(os.getpid())):
+        commit(site, [Change(A, sha(PRISTINE[A]), b"", None)], {}, timeout=0.1)
+    assert (site / A).read_bytes() == PRISTINE[A]
+
+
+def test_what_nfs_calls_a_stale_file_is_opened_again(site, monkeypatch):
+    """There a store that somebody else has removed is not missing for who has it open: ESTALE."""
+    real, calls = os.open, []
+
+    def stale_once(name, *rest, **more):
+        if name == "lock" and not rest[0] & os.O_TRUNC:  # with that, who holds it is written
+            calls.append(name)
+            if len(calls) == 1:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(os, "open", stale_once)
+    apply(site)
+    assert (len(calls), (site / A).read_bytes()) == (2, new(A))
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_every_file_that_changed_since_the_plan_is_named_and_nothing_is_done(site):
+    before = tree(site)
+    changes = [Change(path, sha(b"other"), new(path), receipt(path)) for path in (A, B)]
+    changes.append(Change(C, sha(PRISTINE[C]), new(C), receipt(C, 1, links(C))))
+    with pytest.raises(StoreError) as caught:
+        commit(site, changes, {DIGESTS[1]: TEXTS[1]})
+    assert A in caught.value.message
+    assert B in caught.value.message
+    assert tree(site) == before
+
+
+@pytest.mark.parametrize(
+    "path", ["../out.py", "/etc/out.py", "pkg/../../out.py", "pkg//a.py", "./a.py", "", ".sitepatch/lock", "a\0.py"]
+)
+def test_a_path_out_of_the_site_directory_is_refused(site, path):
+    before = tree(site.parent)
+    with pytest.raises(StoreError):
+        commit(site, [Change(path, "", b"", None)], {})
+    with pytest.raises(StoreError):
+        commit(site, [Change(path, "", None, None, forget=True)], {})
+    assert tree(site.parent) == before
+    assert Store(str(site)).check_writable([path]) != []
+
+
+def test_a_directory_that_is_a_link_is_refused(site, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/a.py").write_bytes(PRISTINE[A])
+    (site / "linked").symlink_to(tmp_path / "elsewhere")
+    change = Change("linked/a.py", sha(PRISTINE[A]), new(A), receipt(A)._replace(path="linked/a.py"))
+    with pytest.raises(StoreError, match="link"):
+        commit(site, [change], {DIGESTS[1]: TEXTS[1]})
+    assert (tmp_path / "elsewhere/a.py").read_bytes() == PRISTINE[A]
+    (site / ".sitepatch").symlink_to(tmp_path / "elsewhere")
+    for refused in (lambda: apply(site), Store(str(site)).receipts):
+        with pytest.raises(StoreError, match="link"):
+            refused()
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["a.py"]
+
+
+def test_the_site_directory_itself_may_be_reached_through_a_link(site, tmp_path):
+    (tmp_path / "lib64").symlink_to(site)
+    apply(tmp_path / "lib64")
+    assert (site / A).read_bytes() == new(A)
+
+
+def without(key):
+    return lambda fields: fields.pop(key)
+
+
+def having(**changed):
+    return lambda fields: fields.update(changed)
+
+
+FORGERIES = {  # test_receipt.py has every field
+    "path upwards": having(path="pkg/../../x.py"),
+    "bad hex": having(pristine="../" + "0" * 61),
+    "a field missing": without("steps"),
+}
+
+
+@pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
+def test_a_forged_receipt_is_refused_and_named(site, forge):
+    apply(site)
+    file = site / ".sitepatch/receipts" / file_name(A)
+    fields = json.loads(file.read_text())
+    forge(fields)
+    file.write_text(json.dumps(fields))
+    before = tree(site)
+    with pytest.raises(StoreError) as caught:
+        Store(str(site)).receipts()
+    assert str(file) in caught.value.message
+    assert caught.value.hint
+    with pytest.raises(StoreError):
+        restore(site)
+    assert tree(site) == before
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"path": "../x.py"}, {"path": "/x.py"}, {"action": "exec"}, {"new": "../../x"}, {"new": ""}, {"extra": 1}],
+    ids=str,
+)
+@pytest.mark.parametrize("phase", ["preparing", "committing", "done"])
+def test_a_forged_journal_is_refused_and_nothing_is_done(site, changed, phase):
+    apply(site)
+    entry = {"path": A, "action": "write", "old": "0" * 64, "new": "1" * 64, "link": "", "receipt": "", **changed}
+    journal = {"format": 1, "sitepatch": "0", "phase": phase, "files": [entry]}
+    (site / ".sitepatch/journal.json").write_text(json.dumps(journal))
+    before = tree(site)
+    store = Store(str(site))
+    for refused in (store.interrupted, lambda: recover(site), lambda: restore(site)):
+        with pytest.raises(StoreError, match=r"journal\.json"):
+            refused()
+    assert tree(site) == before
+
+
+def test_a_prepared_file_that_is_not_the_promised_one_is_not_put_in_place(site):
+    apply(site)
+    entry = {"path": A, "action": "write", "old": sha(new(A)), "new": sha(b"good"), "link": "", "receipt": ""}
+    journal = {"format": 1, "sitepatch": "0", "phase": "committing", "files": [entry]}
+    for prepared in (None, b"evil"):
+        for standing in (new(A), b"good"):
+            (site / A).write_bytes(standing)
+            (site / ".sitepatch/journal.json").write_text(json.dumps(journal))
+            if prepared is not None:
+                (site / "pkg/.a.py.sitepatch-tmp").write_bytes(prepared)
+            if standing == new(A):
+                assert "could not be finished and was undone" in recover(site)
+            elif prepared is not None:  # it has been put in place, and nothing leads back
+                with pytest.raises(StoreError, match="sitepatch-tmp"):
+                    recover(site)
+            assert (site / A).read_bytes() == standing
+
+
+def test_a_damaged_or_missing_pristine_copy_is_refused(site):
+    apply(site)
+    before = {path: (site / path).read_bytes() for path in PRISTINE}
+    kept = site / ".sitepatch/pristine" / sha(PRISTINE[A])
+    kept.write_bytes(b"something else")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="pristine"):
+            Store(str(site)).pristine(sha(PRISTINE[A]))
+        with pytest.raises(StoreError, match="pristine"):
+            restore(site)
+        assert {path: (site / path).read_bytes() for path in PRISTINE} == before
+        kept.unlink(missing_ok=True)
+    for read in (Store(str(site)).pristine, Store(str(site)).patchset_files):
+        for digest, why in (("0" * 64, "is missing"), ("../lock", "expected a sha256 in hex")):
+            with pytest.raises(StoreError, match=why):
+                read(digest)
+
+
+def test_changes_that_contradict_themselves_are_refused(site):
+    old, good = sha(PRISTINE[A]), receipt(A)
+    wrong = {
+        "receipt for other bytes": [Change(A, old, b"other", good)],
+        "no text of its patchset": [Change(A, old, new(A), receipt(A, 2))],
+        "no receipt to restore by": [Change(A, old, None, None)],
+        "two for one file": [Change(A, old, new(A), good)] * 2,
+        "no pristine copy": [Change(A, old, new(A), good._replace(pristine="0" * 64))],
+        "a receipt that could not be read back": [Change(A, old, new(A), good._replace(mode=0o100644))],
+        "a link that its receipt does not know": [Change(C, sha(PRISTINE[C]), new(C), receipt(C))],
+    }
+    before = tree(site)
+    for changes in wrong.values():
+        with pytest.raises(StoreError):
+            commit(site, changes, {DIGESTS[1]: TEXTS[1]})
+        assert tree(site) == before
+    with pytest.raises(StoreError):
+        commit(site, [], {"../../x": {}})
+
+
+# --- permissions ----------------------------------------------------------------------------------------------------
+
+
+def as_somebody_else(action):
+    """Run `action` without root's rights; return its exit status."""
+
+    def drop(_):
+        if os.getuid() == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+        return action()
+
+    return together(1, drop)[0]
+
+
+def test_a_directory_that_may_not_be_written_is_named_before_anything_happens():
+    public = Path(tempfile.mkdtemp())  # pytest's own folders are closed to others
+    public.chmod(0o755)
+    site = make_site(public / "site")
+    (site / B).chmod(0o644)
+    folders = [site, *(path for path in site.rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    before = tree(site)
+
+    def action():
+        problems = Store(str(site)).check_writable([A, B])
+        for folder in (site, site / "pkg", site / "pkg/sub", site / "pkg/__pycache__"):
+            assert [p.startswith(f"{folder}: ") and "owner" in p for p in problems].count(True) == 1
+        with pytest.raises(StoreError) as caught:
+            apply(site)
+        assert str(site) in caught.value.message
+        assert "owner" in caught.value.hint
+        return 0
+
+    try:
+        assert as_somebody_else(action) == 0
+        assert tree(site) == before
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+        shutil.rmtree(public)
+
+
+@pytest.mark.parametrize("what", ["pkg", "pkg/__pycache__", A])
+def test_what_is_immutable_is_named_before_anything_happens(site, what):
+    assert Store(str(site)).check_writable([A]) == []
+    if shutil.which("chattr") is None or subprocess.run(["chattr", "+i", site / what], check=False).returncode:
+        pytest.skip("chattr +i does not work here")
+    try:
+        problems = Store(str(site)).check_writable([A, B])
+        assert any(p.startswith(f"{site}/{what}:") and "immutable" in p for p in problems)
+        before = tree(site)
+        with pytest.raises(StoreError, match="immutable"):
+            apply(site)
+        assert tree(site) == before
+    finally:
+        subprocess.run(["chattr", "-i", site / what], check=True)
+
+
+def test_a_missing_package_is_a_problem(site):
+    assert any("gone/a.py" in p for p in Store(str(site)).check_writable(["gone/a.py"]))
+
+
+# --- the new source is the one that runs ----------------------------------------------------------------------------
+
+
+def of_stale(folder):
+    return [name for name in bytecode(folder) if name.startswith("stale.")]  # a prefix gets the interpreter's own too
+
+
+def run_module(site, **env):
+    clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
+    command = [sys.executable, "-c", "import stale; print(stale.V)"]
+    done = subprocess.run(
+        command, env={**clean, "PYTHONPATH": str(site), **env}, stdout=subprocess.PIPE, check=True, cwd=site
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "unchecked", "prefix", "future", "legacy-free -O"])
+def test_no_stale_bytecode_runs(tmp_path, monkeypatch, kind):
+    site, source = tmp_path / "site", b"V = 1\n"
+    site.mkdir()
+    file = site / "stale.py"
+    file.write_bytes(source)
+    env = {"PYTHONOPTIMIZE": "1"} if kind.endswith("-O") else {}
+    if kind == "prefix":
+        env["PYTHONPYCACHEPREFIX"] = str(tmp_path / "caches")
+        monkeypatch.setenv("PYTHONPYCACHEPREFIX", env["PYTHONPYCACHEPREFIX"])
+    if kind == "future":
+        os.utime(file, (4_000_000_000, 4_000_000_000))
+    mtime = file.stat().st_mtime_ns
+    if kind == "unchecked":
+        py_compile.compile(str(file), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert run_module(site, **env) == b"1"
+    assert of_stale(tmp_path) != []
+
+    changed = b"V = 2\n"
+    of_it = receipt("stale.py", 1, "", source, changed)._replace(mtime_ns=mtime)
+    commit(site, [Change("stale.py", sha(source), changed, of_it)], {DIGESTS[1]: TEXTS[1]})
+    assert file.stat().st_mtime_ns >= mtime + 2 * 10**9
+    assert of_stale(tmp_path) == []
+    assert run_module(site, **env) == b"2"
+    assert of_stale(tmp_path) != []
+    if kind == "unchecked":
+        py_compile.compile(str(file), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    commit(site, [Change("stale.py", sha(changed), None, None)], {})
+    assert of_stale(tmp_path) == []
+    assert run_module(site, **env) == b"1"
+    assert file.stat().st_mtime_ns == mtime
+
+
+def test_the_new_mtime_is_past_the_one_recorded_in_bytecode(site):
+    for flags, recorded, kept in ((0, 3_000_000_000, True), (1, 4_000_000_000, False)):
+        header = b"\0\0\0\0" + flags.to_bytes(4, "little") + recorded.to_bytes(4, "little") + b"\0\0\0\0"
+        (site / "pkg/__pycache__/a.cpython-311.pyc").write_bytes(header)
+        apply(site)
+        assert ((site / A).stat().st_mtime >= recorded + 2) is kept
+        restore(site)
+
+
+def test_bytecode_of_other_modules_stays(site):
+    others = ["pkg/__pycache__/ab.cpython-311.pyc", "pkg/__pycache__/b.cpython-311.pyc", "pkg/ab.pyc"]
+    for name in [*others, "pkg/a.pyc"]:
+        (site / name).write_bytes(b"bytecode")
+    apply(site)
+    assert sorted(p.relative_to(site).as_posix() for p in site.rglob("*.pyc")) == sorted(others)
+
+
+def test_reading_the_store_imports_nothing_heavy():
+    code = (
+        "import sys; from patcher.store.store import Store; Store('.').receipts();"
+        "bad = {'filelock', 'json', 'hashlib', 'libcst', 'click', 'packaging', 'pathlib'} & set(sys.modules);"
+        "sys.exit(str(bad) if bad else 0)"
+    )
+    subprocess.run([sys.executable, "-S", "-c", code], check=True, cwd=ROOT)
+
+
+# --- small rules, each of which a change of the code could drop -------------------------------------------------------
+
+
+def test_half_of_a_copy_is_no_saved_text_and_the_next_run_removes_it(site):
+    store = Store(str(site))
+    kept = save_edited(site, A, b"edited by hand")
+    left = [Path(f"{kept}.tmp"), site / ".sitepatch/journal.json.tmp"]
+    for path in left:
+        path.write_bytes(b"edited")
+        assert store.edited_copies() == [kept]
+        assert recover(site) == ""
+        assert not path.exists()
+
+
+def test_a_file_that_somebody_changes_during_the_commit_is_left_alone_and_named(site, monkeypatch):
+    real = journal.write_journal
+
+    def write(home, phase, *what):
+        real(home, phase, *what)
+        if phase == journal.COMMITTING:
+            (site / A).write_bytes(b"the next release")
+
+    monkeypatch.setattr(journal, "write_journal", write)
+    with pytest.raises(StoreError) as caught:
+        apply(site)
+    assert caught.value.message == f"{A} in {site}: changed by somebody else while sitepatch was at work"
+    assert ((site / A).read_bytes(), (site / B).read_bytes()) == (b"the next release", new(B))
+    assert Store(str(site)).interrupted() == ""
+    assert not list(site.rglob("*sitepatch-*"))
+
+
+@pytest.mark.parametrize(("changed", "expected"), [({"phase": "done"}, "expected one of preparing, committing"), ({"later": 1}, "later")])
+def test_a_journal_of_which_one_field_is_not_known_is_refused(site, changed, expected):
+    apply(site)
+    before = tree(site)
+    entry = {"path": A, "action": "write", "old": sha(new(A)), "new": sha(new(A)), "link": "", "receipt": ""}
+    fields = {"format": 1, "sitepatch": "0", "phase": "preparing", "files": [entry], **changed}
+    (site / ".sitepatch/journal.json").write_text(json.dumps(fields))
+    with pytest.raises(StoreError, match=expected):
+        recover(site)
+    (site / ".sitepatch/journal.json").unlink()
+    assert tree(site) == before
+
+
+def test_receipts_are_those_that_can_be_trusted_and_no_other_files(site):
+    apply(site)
+    folder = site / ".sitepatch/receipts"
+    (folder / f"{file_name(A)}.new").write_text("{")
+    (folder / file_name(B)).write_text("{")
+    bad = []
+    assert set(Store(str(site)).receipts(bad)) == {A, C}
+    assert [error.message.split(": ")[0] for error in bad] == [str(folder / file_name(B))]
+
+
+def test_a_receipt_that_is_dropped_while_they_are_read_is_none(site, monkeypatch):
+    apply(site)
+    real = Folder.own
+
+    def own(folder, name, **more):
+        if name == file_name(B):
+            raise FileNotFoundError
+        return real(folder, name, **more)
+
+    monkeypatch.setattr(Folder, "own", own)
+    assert set(Store(str(site)).receipts()) == {A, C}
+
+
+def test_pristine_copies_that_no_receipt_names_are_reported_where_nothing_else_explains_them(site):
+    store = Store(str(site))
+    assert store.unclaimed() == []
+    apply(site)
+    assert store.unclaimed() == []
+    (site / ".sitepatch/pristine/more").write_text("")
+    (site / ".sitepatch/receipts" / file_name(A)).unlink()
+    assert store.unclaimed() == [sha(PRISTINE[A])]
+    assert store.unclaimed([sha(PRISTINE[A])]) == []
+    (site / ".sitepatch/journal.json").write_text("")
+    assert store.unclaimed() == []
+    (site / ".sitepatch/journal.json").unlink()
+    (site / ".sitepatch/receipts" / file_name(B)).write_text("{")
+    assert store.unclaimed() == []
+
+
+def test_a_saved_text_has_the_mode_of_its_file_and_is_written_once(site, monkeypatch):
+    kept = Path(save_edited(site, B, b"edited"))
+    assert kept == site / f".sitepatch/edited/b.py.{sha(b'edited')[:16]}"
+    assert (kept.read_bytes(), stat.S_IMODE(kept.stat().st_mode)) == (b"edited", MODES[B])
+    before = kept.stat()
+    assert save_edited(site, B, b"edited") == str(kept)
+    assert kept.stat() == before
+    kept.write_bytes(b"half")
+    save_edited(site, B, b"edited")
+    assert kept.read_bytes() == b"edited"
+    synced, real = [], Folder.sync
+    monkeypatch.setattr(Folder, "sync", lambda folder: synced.append(folder.path) or real(folder))
+    assert stat.S_IMODE(Path(save_edited(site, "pkg/none.py", b"x")).stat().st_mode) == 0o600
+    assert str(kept.parent) in synced
+
+
+def test_copies_of_edited_texts_are_listed_from_a_time_on_a_link_with_its_own(site):
+    store = Store(str(site))
+    assert store.edited_copies() == []
+    kept = Path(save_edited(site, A, b"edited"))
+    (kept.parent / "z").symlink_to("nowhere")
+    info = kept.stat()
+    assert store.edited_copies() == store.edited_copies(info.st_ctime) == [str(kept), str(kept.parent / "z")]
+    assert str(kept) not in store.edited_copies(info.st_ctime + 0.001)
+
+
+def test_where_nothing_waits_no_lock_is_taken_and_nothing_is_written(site, monkeypatch):
+    monkeypatch.setattr(journal, "write_journal", lambda *_: pytest.fail("nothing to do"))
+    assert commit(site, [], {}) == ""
+    monkeypatch.undo()
+    apply(site)
+    monkeypatch.setattr("patcher.store.transaction.locked", lambda *_: pytest.fail("nothing to do"))
+    assert recover(site) == recover(site.parent) == recover(site.parent / "none") == ""
+
+
+def interrupt(site):
+    """Leave what a run that was killed before its commit point leaves."""
+    entry = {"path": A, "action": "write", "old": "0" * 64, "new": "1" * 64, "link": "", "receipt": ""}
+    (site / ".sitepatch").mkdir(exist_ok=True)
+    fields = {"format": 1, "sitepatch": "0", "phase": "preparing", "files": [entry]}
+    (site / ".sitepatch/journal.json").write_text(json.dumps(fields))
+
+
+def test_what_was_recovered_first_is_reported_whatever_becomes_of_the_run(site, monkeypatch):
+    store, undone = Store(str(site)), "an interrupted run was undone: 1 file as before it"
+    interrupt(site)
+    assert store.interrupted() == "an interrupted run will be undone: 1 file as before it"
+    assert commit(site, [], {}) == undone
+    interrupt(site)
+    with pytest.raises(OutdatedError) as caught:
+        commit(site, [Change(A, sha(b"other"), b"x", None)], {})
+    assert caught.value.message.endswith("has changed since the plan was made")
+    interrupt(site)
+    monkeypatch.setattr("patcher.store.prepare.check_possible", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        apply(site)
+    assert str(stopped.value) == f"{site}: {undone}; then nothing was changed"
+    with pytest.raises(KeyboardInterrupt, match=f"^{site}: nothing was changed$"):
+        apply(site)
+
+
+@pytest.mark.parametrize("spoil", [lambda top: top["files"].update(more=""), lambda top: top.update(more=1)])
+def test_the_text_of_a_patchset_that_is_not_as_it_was_written_is_refused(site, spoil):
+    apply(site)
+    path = site / f".sitepatch/patchsets/{DIGESTS[1]}.json"
+    top = json.loads(path.read_text())
+    spoil(top)
+    path.write_text(json.dumps(top))
+    with pytest.raises(StoreError, match=f"^{path}: "):
+        Store(str(site)).patchset_files(DIGESTS[1])
+
+
+def failing(monkeypatch, where, error):
+    """Let the next call of a function of the store raise an error."""
+    real = []
+
+    def fails(*words, **more):
+        monkeypatch.setattr(where, real[0])
+        raise error
+
+    module, name = where.rsplit(".", 1)
+    real.append(getattr(sys.modules[module], name))
+    monkeypatch.setattr(where, fails)
+
+
+@pytest.mark.parametrize(("error", "kind"), [(OSError(errno.EIO, "why"), StoreError), (KeyboardInterrupt(), KeyboardInterrupt), (StoreError("why"), StoreError)])
+def test_a_failure_before_the_commit_point_is_undone_at_once_and_reported(site, monkeypatch, error, kind):
+    before = tree(site)
+    failing(monkeypatch, "patcher.store.prepare.prepare", error)
+    with pytest.raises(kind) as caught:
+        apply(site)
+    assert tree(site) == before
+    if kind is KeyboardInterrupt:
+        assert str(caught.value) == f"{site}: an interrupted run was undone: 3 files as before it"
+    else:
+        assert "why" in caught.value.message
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "why")])
+def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
+    real = transactions.clean_up
+
+    def clean(*words):
+        real(*words)
+        raise error
+
+    monkeypatch.setattr("patcher.store.transaction.clean_up", clean)
+    with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
+        apply(site)
+    assert FINISHED in f"{caught.value} {getattr(caught.value, 'hint', '')}"
+    assert (site / A).read_bytes() == new(A)
+
+
+@pytest.mark.parametrize(
+    ("fails", "again", "outcome"),
+    [
+        ("prepare", KeyboardInterrupt(), "an interrupted run was undone: 3 files as before it"),
+        ("prepare", OSError(errno.EIO, "why"),
+         "an interrupted run will be undone: 3 files as before it, by the next command that can write here"),
+        ("plan_work", OSError(errno.EIO, "why"), "nothing was changed"),
+    ],
+)  # fmt: skip
+def test_where_even_the_recovery_fails_it_is_reported_what_waits(site, monkeypatch, fails, again, outcome):
+    calls = []
+
+    def tidy_edited(home):  # where there is no journal
+        calls.append(home)
+        if calls[1:]:
+            raise again
+
+    failing(monkeypatch, f"patcher.store.prepare.{fails}", OSError(errno.EIO, "why"))
+    with monkeypatch.context() as patched:
+        failing(patched, "patcher.store.journal.recover_run", again)
+        patched.setattr("patcher.store.transaction.tidy_edited", tidy_edited)
+        with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
+            apply(site)
+    assert outcome in f"{caught.value} {getattr(caught.value, 'hint', '')}"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_pristine_copy_is_trusted_by_its_hash_whoever_owns_it(site):
+    apply(site)
+    copy = site / ".sitepatch/pristine" / sha(PRISTINE[A])
+    os.chown(str(copy), 1234, 1235)
+    copy.chmod(0o666)
+    assert Store(str(site)).pristine(sha(PRISTINE[A])) == PRISTINE[A]
+
+
+def test_while_it_is_locked_others_wait(site, monkeypatch):
+    with transaction([str(site)]):
+        assert together(1, lambda _: os.execv(sys.executable, [sys.executable, "-c", TRY, str(site)])) == [7]
+    monkeypatch.setattr("patcher.store.transaction.locked", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt, match=f"^{site}: nothing was changed$"), transaction([str(site)]):
+        pass
+
+
+TRY = """
+import sys
+from patcher.errors import BusyError
+from patcher.store.folder import Folder
+from patcher.store.lock import locked
+try:
+    with Folder.open(sys.argv[1]) as site, locked(site, 0):
+        pass
+except BusyError:
+    sys.exit(7)
+"""

@@ -1,0 +1,76 @@
+"""The JSON Schemas of the answers: every golden file is valid, every field is documented, and nothing is left undocumented."""
+
+import io
+import json
+import re
+
+import pytest
+
+from patcher.diagnosis.files import read_log
+from patcher.diagnosis.runs import find_runs
+from patcher.diagnosis.table import run_json
+from tests.command import ROOT
+from tests.verbs.test_command_line import every_command
+from tests.verbs.test_golden import GOLDEN
+
+jsonschema = pytest.importorskip("jsonschema", reason="pip install sitepatch[test]")
+pytestmark = pytest.mark.once
+EVERY = json.loads((ROOT / "patcher/answers.schema.json").read_text())
+MEASURED = {"size": 1, "used": 1.5, "sha256": "00", "digest": "00"}
+
+
+def measured(value, key="", inside=None):
+    """The value as it was, before what depends on the machine was replaced."""
+    if value == f"<{key}>":
+        return MEASURED[key] if key != "seconds" else 0.5 if "name" in inside else {"total": 0.5}
+    if isinstance(value, dict):
+        return {name: measured(each, name, value) for name, each in value.items()}
+    return [measured(each) for each in value] if isinstance(value, list) else value
+
+
+def schema(name):
+    """The schema of one command's answers."""
+    return {**EVERY, "anyOf": [{"$ref": f"#/$defs/{word}"} for word in (name, "failure")]}
+
+
+def validator(command):
+    return jsonschema.Draft202012Validator(schema(command))
+
+
+def test_every_golden_file_is_as_the_schema_of_its_command_says():
+    validators, seen = {}, set()
+    for path in sorted(GOLDEN.glob("*.json")):
+        for record in json.loads(path.read_text()):
+            for answer in (record.get("stdout"), record.get("stderr")):
+                if isinstance(answer, dict):
+                    command = answer["command"]
+                    seen.add(command)
+                    found = validators.setdefault(command, validator(command)).iter_errors(measured(answer))
+                    assert [f"{path.name}: {record['command']}: {list(each.path)}: {each.message}" for each in found] == []
+    commands = {name.replace(" ", "-") for name, one in every_command() if not hasattr(one, "commands") or one.invoke_without_command}
+    assert seen == commands == {each["$ref"].rpartition("/")[2] for each in EVERY["anyOf"]} - {"failure"}
+
+
+def test_a_report_of_which_little_is_known_is_as_the_schema_says():
+    line = b'sitepatch-ddp {"schema": 7, "parameters": {"cpu": 1}, "buffers": {}, "device_ids": null}'
+    (run,) = find_runs([read_log("log", io.BytesIO(line))])
+    shown = {**EVERY, "anyOf": [{"$ref": "#/$defs/run_shown"}]}
+    found = jsonschema.Draft202012Validator(shown).iter_errors(json.loads(json.dumps(run_json(run))))
+    assert [each.message for one in found for each in one.context] == []
+
+
+def test_a_field_that_nobody_wrote_down_or_that_is_missing_is_an_error():
+    (answer,) = (each["stdout"] for each in json.loads((GOLDEN / "list.json").read_text())[:1])
+    good = measured(answer)
+    for wrong in ({**good, "more": 1}, {**good, "notes": None}, {**good, "patchsets": [{**good["patchsets"][0], "state": "here"}]}):
+        assert not validator("list").is_valid(wrong) and validator("list").is_valid(good)
+
+
+def test_every_field_is_documented_and_the_schema_is_whole():
+    jsonschema.Draft202012Validator.check_schema(EVERY)
+    used = set(re.findall(r'"#/\$defs/([\w-]+)"', json.dumps(EVERY)))
+    assert used == set(EVERY["$defs"]), "all that is defined is used, and the other way round"
+    for name, one in EVERY["$defs"].items():
+        assert one["description"], name
+        for field, about in one.get("properties", {}).items():
+            assert about.get("description") or (field == "command" and about["const"] == name), (name, field)
