@@ -141,7 +141,7 @@ def test_what_decides_does_no_io():
     """By its imports and by what it calls: what is read is given to it."""
     pure = {"__future__", "bisect", "typing", "warnings"}
     ours_pure = {*MODEL, "facts", "text"}
-    trees = {path: tree for path, _, tree in modules() if path in ("planner/plan.py", "planner/resolve.py", "planner/merge.py")}
+    trees = {path: tree for path, _, tree in modules() if path in ("planner/plan.py", "planner/merge.py")}
     assert len(trees) == 3
     for path, tree in trees.items():
         names = set(imported(tree))
@@ -167,7 +167,7 @@ def test_a_public_name_means_one_thing():
 
 ENDS = {  # what runs by itself: when Python starts, in the target interpreter, as a build backend
     "hook/backend.py", "hook/boot.py", "overlay/boot.py", "diagnosis/child.py",
-    "verify/child.py", "verify/namespace.py",
+    "verify/child.py",
     "installed/index.py",  # ends nothing: where pip would, with its settings, it says why
 }  # fmt: skip
 
@@ -205,7 +205,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
     "verbs/keep.py": "the hook's own lock",
-    **dict.fromkeys(["verify/run.py", "verify/namespace.py", "verify/child.py", "diagnosis/ranks.py", "diagnosis/child.py"], "a directory of their own, for what the child reports"),
+    **dict.fromkeys(["verify/run.py", "verify/child.py", "diagnosis/ranks.py", "diagnosis/child.py"], "a directory of their own, for what the child reports"),
 }
 OWN_FILES = ("verbs/keep.py",)  # of the hook's state: put there as the store puts files
 WRITING = {
@@ -349,7 +349,7 @@ def test_many_files_of_one_package_are_looked_at_once_each(tmp_path, monkeypatch
     counts, listed, written, decode = collections.Counter(), environment.compiled_modules, results._written, receipt.decode
     check = results.check_hunks
     monkeypatch.setattr(results, "check_hunks", lambda *words: counts.update(["checked"]) or check(*words))
-    monkeypatch.setattr("patcher.planner.assignments.compiled_modules", lambda folder: counts.update(["listed"]) or listed(folder))
+    monkeypatch.setattr("patcher.planner.survey.compiled_modules", lambda folder: counts.update(["listed"]) or listed(folder))
     monkeypatch.setattr(results, "_written", lambda hunk: counts.update(["written"]) or written(hunk))
     monkeypatch.setattr(receipt, "decode", lambda data, where: counts.update(["decoded"]) or decode(data, where))
     requested = choose(["many"], [], [str(tmp_path / "patchsets")])[0]

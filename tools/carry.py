@@ -31,8 +31,7 @@ from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import HunkText, State
-from patcher.planner.plan import reconciled
-from patcher.planner.resolve import answer_of
+from patcher.planner.plan import answer_of, reconciled
 from tools import changes, peers
 from tools.changes import Edit, alike, parsed
 from tools.fuzz import Hang, limit

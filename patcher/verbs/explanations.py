@@ -14,8 +14,7 @@ from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.model import Answer, Requested, Splice, State, Step, apply_splices
 from patcher.patchset.layers import layers_of
-from patcher.planner.plan import reconciled, refused_answers
-from patcher.planner.resolve import application_order, resolve
+from patcher.planner.plan import application_order, reconciled, refused_answers, resolve
 from patcher.planner.survey import REWRITER, read_facts
 from patcher.store.status import read_installed
 from patcher.text.diffs import diff_texts

@@ -17,8 +17,7 @@ from patcher.facts import Assignment, Condition, HandEdit, TargetFile
 from patcher.installed.interpreter import Environment, discover
 from patcher.model import Answer, Located, LockedFile, Plan, Receipt, Requested, State
 from patcher.patchset.manifest import load_patchset
-from patcher.planner.plan import reconciled
-from patcher.planner.resolve import resolve
+from patcher.planner.plan import reconciled, resolve
 from patcher.planner.survey import REWRITER
 from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out

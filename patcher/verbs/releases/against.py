@@ -23,8 +23,7 @@ from patcher.patchset.places import BUILT_IN, fixtures_dir
 from patcher.patchset.removal import can_go, upstream_patch
 from patcher.patchset.results import request_of, rewrite_cached
 from patcher.patchset.sources import choose_variant, pick_variants
-from patcher.planner.assignments import update_hint
-from patcher.planner.survey import make_plan
+from patcher.planner.survey import make_plan, update_hint
 from patcher.store.status import read_installed
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import listed
