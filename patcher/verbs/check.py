@@ -257,7 +257,7 @@ def _show(console: Console, outcome: CheckOutcome) -> None:
 
         show_releases(console, outcome.releases)
     elif outcome.hunks:
-        from patcher.verbs.explained import explanation_row
+        from patcher.verbs.explanations import explanation_row
 
         hunks = [hunk for hunk in outcome.hunks if hunk.answer.state.failed or not console.quiet]
         console.rows([explanation_row(hunk, 10_000 if console.verbose else 20) for hunk in hunks])
@@ -309,7 +309,7 @@ def _confirm_fetching(console: Console, releases: Mapping[str, int]) -> bool:
 
 
 def _json(outcome: CheckOutcome) -> Dict[str, Any]:
-    from patcher.verbs.explained import hunk_json
+    from patcher.verbs.explanations import hunk_json
     from patcher.verbs.releases.table import checked_json
 
     cases = [

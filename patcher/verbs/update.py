@@ -48,7 +48,7 @@ from patcher.verbs.drafts import (
     show_hunks,
     show_unlike,
 )
-from patcher.verbs.explained import explanation_row, hunk_json
+from patcher.verbs.explanations import explanation_row, hunk_json
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.releases.outcome import ALL

@@ -1,7 +1,7 @@
 """Whether files with a patch compile, modules import and probes pass in the target interpreter. Writes into no site directory.
 
 Everything is run by `child.py` in new processes of that interpreter, which see the files with the patch, whether that is
-written yet or not (`Namespace`). What fails is tried once more with the files without it: what fails then too
+written yet or not (`patcher.verify.namespace`). What fails is tried once more with the files without it: what fails then too
 is `broken before`, not by the patch. Where nothing can be mounted, a process has texts that are not on the disk from memory;
 the processes that it starts do not, and nor does what it opens by path: that is reported.
 """
@@ -20,6 +20,7 @@ from patcher.message import Message
 from patcher.model import SOURCE, FilePlan, Patchset
 from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run_process
 from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified, VerifySettings
+from patcher.verify.namespace import Namespace
 
 _AFTER = 0.1  # seconds after the limit at which a child that still runs shows where it is, and ends itself
 _GRACE = 1.0  # seconds after which a child is killed that should have ended itself at the limit
@@ -168,73 +169,3 @@ def _ending(ended: Ended, limit: float) -> str:
     if ended.code is None or ended.seconds >= limit:
         return Message("gave no answer in {limit:g} seconds", limit=limit)
     return ending(ended.code)
-
-
-# what the interpreter sees ---------------------------------------------------------------------------------------------
-_NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000  # CLONE_NEWNS and CLONE_NEWUSER of sched.h
-_BIND, _SLAVE = 0x1000, 0x4000 | 0x80000  # MS_BIND; MS_REC | MS_SLAVE: of sys/mount.h
-
-
-class Namespace:
-    """A view of the disk in which files have other bytes; `enter` makes it that of the calling process and all that it starts.
-
-    Each file is hidden by a bind mount of a copy, and each `__pycache__` beside one by an empty directory in memory, in a mount
-    namespace of the process's own: mount_namespaces(7), user_namespaces(7), mount(2). Linux alone; a container may forbid it.
-
-    Args:
-        texts: the bytes of files by path.
-        folder: an empty directory that takes the copies.
-    """
-
-    def __init__(self, texts: Mapping[str, bytes], folder: Path) -> None:
-        self._binds: List[Tuple[bytes, bytes]] = []
-        for number, (path, data) in enumerate(texts.items()):
-            copy = folder / str(number)
-            copy.write_bytes(data)
-            info = Path(path).stat()
-            copy.chmod(info.st_mode & 0o777)
-            os.utime(copy, (info.st_atime, info.st_mtime + 1))  # bytecode that a child writes of it is none of the file's
-            self._binds.append((os.fsencode(copy), os.fsencode(path)))
-        caches = {Path(path).parent / "__pycache__" for path in texts}
-        self._hidden = [os.fsencode(cache) for cache in caches if cache.is_dir()]
-        self._user = f"{os.geteuid()} {os.geteuid()} 1"
-        self._group = f"{os.getegid()} {os.getegid()} 1"
-
-    def works(self) -> bool:
-        """Whether a process may have this view here; tried by one that ends at once."""
-        pid = os.fork()
-        if not pid:
-            try:
-                self.enter()
-            except BaseException:
-                os._exit(1)
-            os._exit(0)
-        return os.waitpid(pid, 0)[1] == 0
-
-    def enter(self) -> None:
-        """Give the calling process this view. It must have one thread.
-
-        Raises:
-            OSError: the system forbids it.
-            ImportError, AttributeError: it knows nothing of the kind.
-        """
-        import ctypes
-
-        libc: Any = ctypes.CDLL(None, use_errno=True)
-
-        def call(function: Any, *arguments: Any) -> None:
-            if function(*arguments):
-                number = ctypes.get_errno()
-                raise OSError(number, os.strerror(number))
-
-        try:
-            call(libc.unshare, _NEW_MOUNTS)
-        except PermissionError:  # no right to mount: in a namespace of its own a user has it
-            call(libc.unshare, _NEW_USER | _NEW_MOUNTS)
-            for name, content in (("setgroups", "deny"), ("uid_map", self._user), ("gid_map", self._group)):
-                Path("/proc/self", name).write_text(content, encoding="ascii")
-        call(libc.mount, b"none", b"/", None, _SLAVE, None)  # what is unmounted outside goes here, too, and is kept by nobody
-        for copy, path in self._binds:
-            call(libc.mount, copy, path, None, _BIND, None)
-        for cache in self._hidden:
-            call(libc.mount, b"none", cache, b"tmpfs", 0, None)

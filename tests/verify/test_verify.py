@@ -18,7 +18,8 @@ from patcher.model import FilePlan, PatchsetSource
 from patcher.patchset.manifest import load_patchset
 from patcher.system.process import relevant_lines
 from patcher.verify import VerifySettings
-from patcher.verify.run import _OWN, Namespace, verify_files
+from patcher.verify.namespace import Namespace
+from patcher.verify.run import _OWN, verify_files
 from tests.command import ROOT, environ, sitepatch, tree
 from tests.installed.test_environment import install
 
@@ -552,7 +553,7 @@ def test_a_disk_that_is_unmounted_while_a_module_is_verified_is_kept_by_nobody(t
         subprocess.run(["mount", "--make-shared", around], check=True)  # as systemd makes the root directory
         disk.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "none", disk], check=True)
-        code = "import sys\nfrom pathlib import Path\nfrom patcher.verify.run import Namespace\nNamespace({}, Path(sys.argv[1])).enter()\n"
+        code = "import sys\nfrom pathlib import Path\nfrom patcher.verify.namespace import Namespace\nNamespace({}, Path(sys.argv[1])).enter()\n"
         code += "for _ in range(2):\n    print(sys.argv[2] in Path('/proc/self/mountinfo').read_text(), flush=True)\n    sys.stdin.readline()\n"
         with subprocess.Popen([sys.executable, "-c", code, copies, disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=str(ROOT)) as child:
             assert child.stdout.readline() == b"True\n"

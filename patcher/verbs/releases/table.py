@@ -16,7 +16,7 @@ from patcher.text.listed import count
 from patcher.text.terminal import Styled
 from patcher.verbs.annotations import ERROR, NOTICE, annotation
 from patcher.verbs.console import Console
-from patcher.verbs.explained import explanation_row, hunk_json
+from patcher.verbs.explanations import explanation_row, hunk_json
 from patcher.verbs.releases.outcome import HOLDS, NO_RELEASE, Checked, PatchState, ReleaseOutcome
 from patcher.verbs.rows import diff_json
 from patcher.verbs.styles import Row
