@@ -348,7 +348,6 @@ def command(
     copy: str,
     adopting: bool,
     verify: str,
-    explain: bool,
     **options: Any,
 ) -> int:
     """Make a patchset of what was edited in the environment.
@@ -367,11 +366,11 @@ def command(
         raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
     outcome = capture(words, place=console.place, pristine=pristine, copy=copy, events=console, **options)
     if copy:
-        return report_copies(console, outcome, explain=explain)
-    _show(console, outcome, explain=explain)
+        return report_copies(console, outcome)
+    _show(console, outcome)
     if outcome.ok and (adopting or _agreed(console)):
         applied = adopt(outcome, place=console.place, verify=verify, events=console)
-        return report_outcome(console, applied, show_applied, **_json(outcome, explain=explain))
+        return report_outcome(console, applied, show_applied, **_json(outcome))
     if outcome.ok:
         chosen = [
             word
@@ -382,15 +381,15 @@ def command(
         chosen += ["--partial"] if options["partial"] else []
         line = console.command("capture", *words, "--name", outcome.name, *chosen, "--adopt")
         console.info("put it in the place of the edit with: {how}", how=line)
-    return console.answer(outcome.ok, {"written": False, **_json(outcome, explain=explain)})
+    return console.answer(outcome.ok, {"written": False, **_json(outcome)})
 
 
-def report_copies(console: Console, outcome: CaptureOutcome, *, explain: bool) -> int:
+def report_copies(console: Console, outcome: CaptureOutcome) -> int:
     """Report what was captured of copies, and the command that applies it."""
-    _show(console, outcome, explain=explain)
+    _show(console, outcome)
     if outcome.folder:
         show_how_to_apply(console, outcome.name, outcome.folder)
-    return console.answer(outcome.ok, {"written": False, **_json(outcome, explain=explain)})
+    return console.answer(outcome.ok, {"written": False, **_json(outcome)})
 
 
 def _agreed(console: Console) -> bool:
@@ -399,12 +398,12 @@ def _agreed(console: Console) -> bool:
     return console.asks and console.confirm(question)
 
 
-def _show(console: Console, outcome: CaptureOutcome, *, explain: bool) -> None:
+def _show(console: Console, outcome: CaptureOutcome) -> None:
     """The diff of each file, the hunks that were made of it, what they do not give back, and where the patchset is."""
     draft, folder = outcome.draft, outcome.folder
     console.notes(outcome.notes)
     show_diffs(console, _diffs(outcome.files))
-    show_hunks(console, draft, explain=explain)
+    show_hunks(console, draft)
     console.rows([*left_rows(draft), *release_rows(outcome.releases), *answer_rows(outcome.plan.failed)])
     show_unlike(console, outcome.releases)
     if folder is None:
@@ -425,7 +424,7 @@ def _show(console: Console, outcome: CaptureOutcome, *, explain: bool) -> None:
         show_written(console, "captured", summary, outcome.requested.patchset)
 
 
-def _json(outcome: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
+def _json(outcome: CaptureOutcome) -> Dict[str, Any]:
     files = [
         {
             "site": edited.file.site,
@@ -444,7 +443,7 @@ def _json(outcome: CaptureOutcome, *, explain: bool) -> Dict[str, Any]:
         "folder": str(outcome.folder or ""),
         "captured": files,
         "left": left_json(outcome.draft),
-        "hunks": hunks_json(outcome.draft, explain=explain),
+        "hunks": hunks_json(outcome.draft),
         "releases": list(map(release_json, outcome.releases)),
         "remarks": outcome.notes,
     }

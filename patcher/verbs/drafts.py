@@ -28,11 +28,10 @@ _OPTIONAL: Dict[str, Any] = {"default": ""}
 
 
 def draft_options(*, named: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command `--name`, which it needs if `named`, `--output`, `--summary`, `--also`, `--partial` and `--explain`."""
+    """Give a command `--name`, which it needs if `named`, `--output`, `--summary`, `--also` and `--partial`."""
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
         for option in (
-            click.option("--explain", is_flag=True, help="Also show the forms of each hunk that were not taken, and why."),
             click.option("--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset."),
             also_option,
             click.option("--summary", metavar="TEXT", default="", help="The summary of the patchset, in a line."),
@@ -104,14 +103,14 @@ def edit_copies(console: Console, folder: Path, file: str, go_on: str, run: Call
     return code
 
 
-def show_hunks(console: Console, draft: Draft, *, explain: bool) -> None:
-    """Write the hunks file by file, each with its form; with `explain` also those that were not taken, and why."""
+def show_hunks(console: Console, draft: Draft) -> None:
+    """Write the hunks file by file, each with its form; with -v also those that were not taken, and why."""
     lines: List[str] = []
     for file in draft.files:
         lines += ["", style(f"{file.header[:3]} {' or '.join(file.paths)}", bold=True)] if file.hunks else []
         for hunk in file.hunks:
             lines += [*color_diff(hunk.text.rstrip("\n")), Message("  # line {hunk.line}: {hunk.form}", hunk=hunk)]
-            for rejected in hunk.rejected if explain else ():
+            for rejected in hunk.rejected if console.verbose else ():
                 lines += [
                     Message("  # not taken, as {each.why}:", each=rejected),
                     *(join_styled("  # ", line) for line in rejected.text.splitlines()),
@@ -124,14 +123,10 @@ def attributes(value: object, *names: str) -> Dict[str, Any]:
     return {name: getattr(value, name) for name in names}
 
 
-def hunks_json(draft: Draft, *, explain: bool = False) -> List[Dict[str, Any]]:
-    """The hunks; with `explain` each with those that were not taken."""
-    hunks = [(file.paths, hunk) for file in draft.files for hunk in file.hunks]
-    lost = [{"lost": hunk.rejected} if explain else {} for _, hunk in hunks]
-    return [
-        {"paths": paths, **attributes(hunk, "text", "line", "form"), **rejected}
-        for (paths, hunk), rejected in zip(hunks, lost)
-    ]
+def hunks_json(draft: Draft) -> List[Dict[str, Any]]:
+    """The hunks, each with the forms that were not taken."""
+    hunks = ((file.paths, hunk) for file in draft.files for hunk in file.hunks)
+    return [{"paths": paths, **attributes(hunk, "text", "line", "form"), "lost": hunk.rejected} for paths, hunk in hunks]
 
 
 def left_rows(draft: Draft) -> List[Row]:

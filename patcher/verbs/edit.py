@@ -83,7 +83,7 @@ def _own_folder(name: str, patch_dirs: Sequence[str]) -> Path:
 @click.option("--no-editor", is_flag=True, help="Make the copies and print where they are; capture --from goes on from there.")
 @common_options()
 def command(
-    console: Console, package: str, file: str, name: str, output: Optional[str], no_editor: bool, explain: bool, **options: Any
+    console: Console, package: str, file: str, name: str, output: Optional[str], no_editor: bool, **options: Any
 ) -> int:
     """Edit a copy of installed files, and make a patchset of that.
 
@@ -110,6 +110,6 @@ def command(
 
     def run() -> int:
         outcome = capture(name=name, place=console.place, output=output, copy=copies.folder, events=console, **options)
-        return report_copies(console, outcome, explain=explain)
+        return report_copies(console, outcome)
 
     return edit_copies(console, copies.folder, copies.paths[0] if file or len(copies.paths) == 1 else "", go_on, run)

@@ -269,9 +269,8 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     help="How many lines of context may differ at either end of a hunk (default 2).",
 )
 @click.option("--hash", "digest", metavar="sha256:HEX", default="", help="The hash that the file at the URL must have.")
-@click.option("--explain", is_flag=True, help="Show the forms of each hunk that were not chosen, and why.")
 @common_options(sources=False)
-def command(console: Console, patches: Tuple[str, ...], explain: bool, **options: Any) -> int:
+def command(console: Console, patches: Tuple[str, ...], **options: Any) -> int:
     """Make a patchset of a diff, or of a series of patches.
 
     FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt series; URL
@@ -294,13 +293,13 @@ def command(console: Console, patches: Tuple[str, ...], explain: bool, **options
     if moved and console.asks and _agreed(console, moved):
         outcome = import_(patches, place=console.place, data=data, moved=moved, events=console, **options)
     console.notes(outcome.notes)
-    if outcome.single or console.verbose or explain:
-        show_hunks(console, outcome.draft, explain=explain)
+    if outcome.single or console.verbose:
+        show_hunks(console, outcome.draft)
     console.rows([*_rows(console, outcome), *([] if outcome.single else release_rows(outcome.releases))])
     show_unlike(console, outcome.releases)
     console.hints(match.hint for match in outcome.problems)
     _show_end(console, outcome)
-    return console.answer(outcome.ok, _json(outcome, explain=explain))
+    return console.answer(outcome.ok, _json(outcome))
 
 
 def _agreed(console: Console, moved: Mapping[str, str]) -> bool:
@@ -352,13 +351,13 @@ def _patch_row(result: PatchResult) -> Row:
     return Row(result.state, (result.name, *size), details)
 
 
-def _json(outcome: ImportOutcome, *, explain: bool) -> Dict[str, Any]:
+def _json(outcome: ImportOutcome) -> Dict[str, Any]:
     missing = outcome.missing
     return {
         "patchset": outcome.folder.absolute().name,
         "folder": str(outcome.folder) if outcome.ok else "",
         "versions": {item.package: item.versions for item in outcome.patchset.variants} if outcome.patchset else {},
-        "hunks": hunks_json(outcome.draft, explain=explain),
+        "hunks": hunks_json(outcome.draft),
         "files": [{**attributes(diff, "path", "added", "removed"), "diff": diff.text} for diff in outcome.files],
         "releases": list(map(release_json, outcome.releases)),
         "left": [

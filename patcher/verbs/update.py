@@ -464,7 +464,7 @@ def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutco
     show_unlike(console, shown)
     for tried in outcome.releases if not copy else ():
         console.rows(list(map(explanation_row, tried.hunks)))
-    show_hunks(console, draft, explain=False)
+    show_hunks(console, draft)
     rows = [*left_rows(draft), *(Row(Message("not fetched"), (problem,)) for problem in outcome.problems)]
     console.rows([*rows, *([] if console.quiet else _changes(outcome))])
     console.notes((*outcome.notes, *_proposed(outcome.proposal)))

@@ -70,7 +70,7 @@ def test_a_mail_is_imported_applied_and_restored(world):
     )
     (world.cwd / "fix.patch").write_text(mail)
     before = world.tree()
-    told = done(world("import", "fix.patch", "--name", "mine", "--explain"))
+    told = done(world("import", "fix.patch", "--name", "mine", "-v"))
     assert world.tree() == before
     assert "@@ load @@" in told.out and "not taken" in told.out and "+1 -0" in told.out
     assert "imported  1 hunk in patchsets/mine, for demo ==1.0" in told.out
