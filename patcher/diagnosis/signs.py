@@ -60,7 +60,7 @@ _COMMON = (  # of which one is in most patterns, the rarest first: where it is n
 _REACH = 4096  # bytes in which the parts of a pattern follow each other
 _BACK = 1024  # bytes before its longest literal part in which it begins
 _GAP = b"[" + re.escape(BETWEEN) + b"]*"
-_BEFORE_WORD, _AFTER_WORD = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])"
+_BEFORE_WORD, _AFTER_WORD, _AFTER_NAME = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])", rb"(?!\.\w)"
 _DIGITS = re.compile(rb"\d+")
 
 
@@ -130,7 +130,7 @@ def _ends(pattern: str) -> Tuple[Pattern[bytes], Pattern[bytes]]:
     """How the beginning and the end of a pattern read in a text as it stands."""
     first, *_, last = [part for part in pattern.split("*") if part] * 2
     begin = (_BEFORE_WORD if first[0].isalnum() or first[0] == "{" else b"") + _expression(first, _GAP)
-    end = _expression(last, _GAP) + (_AFTER_WORD if last[-1].isalnum() else b"")
+    end = _expression(last, _GAP) + (_AFTER_WORD if last[-1].isalnum() else b"") + _AFTER_NAME
     return re.compile(begin, re.IGNORECASE), re.compile(end, re.IGNORECASE)
 
 
@@ -180,11 +180,13 @@ FORMS = (  # those that are worth most come first
         EXCEPTION,
         b"terminate called/segmentation fault/sigsegv/segfault/aborted (/core dumped/bus error/illegal instruction/"
         b"floating point exception/double free/stack smashing/fatal python error/check failed:/fatal error/nvrm: xid/:(error)/"
-        b"killed/cuda error/hip error/musa error/npu error/xpu error/gcu error/mlu error/ur error/undefined symbol:",
+        b"killed/cuda error/hip error/musa error/npu error/xpu error/gcu error/mlu error/ur error/ccl function error/"
+        b"undefined symbol:",
         rb"(?:terminate called |\b(?:[Ss]egmentation fault|SIGSEGV|segfault|Aborted \(|core dumped|Bus error|"
         rb"Illegal instruction|Floating point exception|double free|stack smashing|Fatal Python error|"
         rb"Check failed:|FATAL ERROR|NVRM: Xid)|"
-        rb"(?<=\] )[A-Z]+:\(Error\)|^Killed$|(?i:(?:cuda|hip|musa|npu|xpu|gcu|mlu|\bur) error\b)|\bundefined symbol: ).*",
+        rb"(?<=\] )[A-Z]+:\(Error\)|^Killed$|\bundefined symbol: |"
+        rb"(?i:(?:cuda|hip|musa|npu|xpu|gcu|mlu|\bur) error\b|ccl function error ?:)).*",
     ),
     ErrorForm(
         LOGGED,
@@ -195,7 +197,7 @@ FORMS = (  # those that are worth most come first
     ErrorForm(
         EXIT,
         b"exit/,status/returned status/" + "报错/出错".encode(),
-        rb"(?:\b(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|exitcode|code=\w+, status|returned status)"
+        rb"(?:\b(?:(?i:exit(?:ed|s)?(?: with)?(?: return)?(?: (?:code|status))?)|exitcode|code=\w+, status|returned status)"
         rb"\s*[:=]?\s*-?[1-9]\d*\b|"
         + r"\bnon-zero exit status ).*|(?:报错|出错).*".encode(),
     ),
@@ -216,7 +218,7 @@ _SPOKEN = re.compile(
     rb"\binstead of\b|\b(?:to|this|which) (?:avoids?|prevents?|catch)\b|\bprevents the\b|\berror messages? like\b|"
     rb"\b(?:if|when) (?:you|we|it|they) (?:see|encounters?|meets?)\b|\bin case of\b|\bmay (?:see|raise)\b|\bfor example\b|"
     rb"\bretr(?:y|ied|ies|ying)\b(?! failed)|\bfall(?:s|ing|en)?[- ]back\b|\bfell back\b|"
-    rb"\bignor(?:ed|ing)\b|\bskipp(?:ed|ing)\b|"
+    rb"\bignor(?:ed|ing)\b|\bcontains? `|\bskipp(?:ed|ing)\b|"
     rb"\]\(https?://|\bP(?:ASSED|assed)\b|\[ *OK *\]|\.{3} ok$|^[+-] {2,}|" + "重试|忽略|应当为|如果遇到".encode(),
     re.IGNORECASE,
 )
