@@ -124,6 +124,11 @@ class FailureReader:
         """Whether a traceback or a summary has begun that has not ended."""
         return bool(self._open) or self._summary is not None
 
+    @property
+    def places(self) -> Dict[Optional[int], str]:
+        """Where the code of each rank is whose traceback has begun and not ended."""
+        return {rank: traceback.at for rank, traceback in self._open.items()}
+
     def read(self, number: int, line: bytes) -> Optional[Traceback]:
         """Read the next line that may matter, the `number`th of the log: what of MARKS has begun, and what goes on.
 

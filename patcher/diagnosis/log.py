@@ -137,6 +137,12 @@ class LogReader:
         """Read a piece; with the last one a line that is not ended is read, too."""
         for number, block in self._blocks.feed(piece, last=last):
             self._read_block(number, block)
+        if last:
+            self._end_paragraph()
+        if last and not self._seen:  # what is pasted may end within a traceback
+            for rank, at in self._failures.places.items():
+                line = Line(self._blocks.total, b"", None, True)
+                self._count(EXCEPTION, at, line, rank, ("Traceback (most recent call last):", at, ()))
 
     def _reads_on(self, number: int) -> bool:
         """Whether a line is to be read whatever is in it: something has begun that has not ended, or may be withdrawn."""

@@ -103,7 +103,9 @@ class Compiled(NamedTuple):
             return None
         begin = text.rfind(b"\n", 0, at) + 1
         near = max(begin, at - _NEAR)
-        spoken = bool(_RAISED.search(text[near:at])) or _is_spoken(text[near : at + _NEAR].partition(b"\n")[0])
+        before = text[near:at]
+        spoken = bool(_RAISED.search(before) or _TOLD.search(before))
+        spoken = spoken or _is_spoken(text[near : at + _NEAR].partition(b"\n")[0])
         return Sign(KNOWN, self.text, at - begin, at - begin, spoken, text.count(b"\n", 0, at))
 
 
@@ -130,7 +132,8 @@ def _ends(pattern: str) -> Tuple[Pattern[bytes], Pattern[bytes]]:
     """How the beginning and the end of a pattern read in a text as it stands."""
     first, *_, last = [part for part in pattern.split("*") if part] * 2
     begin = (_BEFORE_WORD if first[0].isalnum() or first[0] == "{" else b"") + _expression(first, _GAP)
-    end = _expression(last, _GAP) + (_AFTER_WORD if last[-1].isalnum() else b"") + _AFTER_NAME
+    after = _AFTER_WORD if last[-1].isalnum() else _AFTER_NAME if last.endswith(tuple(ROLES)) else b""
+    end = _expression(last, _GAP) + after
     return re.compile(begin, re.IGNORECASE), re.compile(end, re.IGNORECASE)
 
 
@@ -225,6 +228,7 @@ _SPOKEN = re.compile(
 _RETRIED = re.compile(
     rb"\b(?:retrying|will retry|retry in|attempt \d+ ?(?:/|of) ?\d+|falling back|fell back)\b", re.IGNORECASE
 )
+_TOLD = re.compile(rb"CCL INFO |(?<!=)\b(?:INFO|DEBUG)\b ?[\])|:-]")  # of what a library tells
 _RAISED = re.compile(rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$")  # before text in source code, which a traceback quotes
 _ABOUT = (  # what an error is about by its words, the surest first
     (Message("the memory of a device or of the machine"), r"out of memory|\boom\b|memory|alloc"),
