@@ -205,6 +205,7 @@ FORMS = (  # those that are worth most come first
         + r"\bnon-zero exit status ).*|(?:报错|出错).*".encode(),
     ),
 )
+_FORM_WORDS = sorted({word for form in FORMS for word in form.words})
 _QUIET = re.compile(rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID]\]|\[W [^\]]*\]")
 _CODE = re.compile(rb"^\W*(?:raise|except|assert|return|if|elif|else|try|def|class|import|from|with|for|while)\b")
 
@@ -311,25 +312,40 @@ class SignReader:
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._by_word: Dict[bytes, List[Compiled]] = {}
-        for compiled in map(compile_pattern, dict.fromkeys((REFUSAL, *patterns))):
-            word = next((word for word in _COMMON if word in compiled.stem), compiled.stem)
-            self._by_word.setdefault(word, []).append(compiled)
-        words = {*self._by_word, *map(wording, (OURS, *MARKS)), *(word for form in FORMS for word in form.words)}
-        self.words = sorted(word for word in words if not any(other in word for other in words if other != word))
+        self._patterns = list(map(compile_pattern, dict.fromkeys((REFUSAL, *patterns))))
+        common = (next((word for word in _COMMON if word in pattern.stem), pattern.stem) for pattern in self._patterns)
+        words = {*common, *map(wording, (OURS, *MARKS)), *_FORM_WORDS}
+        shortest = sorted(word for word in words if not any(other in word for other in words if other != word))
+        self._by_word: Dict[bytes, List[Compiled]] = {word: [] for word in shortest}
+        for pattern in self._patterns:
+            self._by_word[next(word for word in shortest if word in pattern.stem)].append(pattern)
+        self._likely, self._form_words = self._patterns, _FORM_WORDS
         self.settled: Dict[bytes, Tuple[Sign, ...]] = {}
         self._known: Dict[bytes, Tuple[Sign, ...]] = {}
 
-    def read(self, text: bytes, words: Iterable[bytes]) -> Tuple[Sign, ...]:
-        """What a paragraph shows, nothing where it has none of these words."""
+    def look_in(self, text: Optional[bytes]) -> bool:
+        """Look from now on for what is in this text alone, as `wording` has it, for everything where it is None.
+
+        Returns:
+            whether there is anything.
+        """
+        if text is None:
+            self._likely, self._form_words = self._patterns, _FORM_WORDS
+            return True
+        words = list(filter(text.__contains__, self._by_word))
+        self._likely = [pattern for word in words for pattern in self._by_word[word] if pattern.stem in text]
+        self._form_words = list(filter(text.__contains__, _FORM_WORDS if words else ()))
+        return bool(words)
+
+    def read(self, text: bytes) -> Tuple[Sign, ...]:
+        """What a paragraph shows of what is looked for."""
         alike = shape(text)
         signs = self._known.get(alike)
         if signs is None:
-            tight = squeezed(text)
-            has_word = any(map(wording(text).__contains__, words))
-            several = (patterns for word, patterns in self._by_word.items() if has_word and word in tight)
-            likely = [pattern for patterns in several for pattern in patterns if pattern.stem in tight]
-            signs = self._look(text, tight, likely) if has_word else ()
+            words = wording(alike)
+            likely = [pattern for pattern in self._likely if pattern.stem in words]
+            has_form = any(map(words.__contains__, self._form_words))
+            signs = self._look(text, likely, has_form=has_form) if likely or has_form else ()
             if not any(pattern.has_digits for pattern in likely) and not _NUMBERED.search(alike):
                 _keep(self._known, alike, signs)
                 if b"\n" not in text and begins(text) and _is_settled(text, signs):
@@ -340,9 +356,10 @@ class SignReader:
         """Keep what lines of a shape show, by themselves."""
         _keep(self.settled, alike, signs)
 
-    def _look(self, text: bytes, tight: bytes, likely: Iterable[Compiled]) -> Tuple[Sign, ...]:
+    def _look(self, text: bytes, likely: Sequence[Compiled], *, has_form: bool) -> Tuple[Sign, ...]:
+        tight = squeezed(text) if likely else b""
         known = (pattern.sign_in(text) for pattern in likely if pattern.is_in(tight))
-        errors = (_error_in(line, row) for row, line in enumerate(text.split(b"\n")))
+        errors = (_error_in(line, row) for row, line in enumerate(text.split(b"\n") if has_form else ()))
         return tuple(filter(None, (*known, *errors)))
 
 
