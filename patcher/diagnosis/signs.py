@@ -345,7 +345,7 @@ class SignReader:
             words = wording(alike)
             likely = [pattern for pattern in self._likely if pattern.stem in words]
             has_form = any(map(words.__contains__, self._form_words))
-            signs = self._look(text, likely, has_form=has_form) if likely or has_form else ()
+            signs = self._look(text, likely, text.split(b"\n") if has_form else ()) if likely or has_form else ()
             if not any(pattern.has_digits for pattern in likely) and not _NUMBERED.search(alike):
                 _keep(self._known, alike, signs)
                 if b"\n" not in text and begins(text) and _is_settled(text, signs):
@@ -356,10 +356,11 @@ class SignReader:
         """Keep what lines of a shape show, by themselves."""
         _keep(self.settled, alike, signs)
 
-    def _look(self, text: bytes, likely: Sequence[Compiled], *, has_form: bool) -> Tuple[Sign, ...]:
+    def _look(self, text: bytes, likely: Sequence[Compiled], lines: Sequence[bytes]) -> Tuple[Sign, ...]:
+        """The patterns that a text has, and the errors in lines of it by their form."""
         tight = squeezed(text) if likely else b""
         known = (pattern.sign_in(text) for pattern in likely if pattern.is_in(tight))
-        errors = (_error_in(line, row) for row, line in enumerate(text.split(b"\n") if has_form else ()))
+        errors = (_error_in(line, row) for row, line in enumerate(lines))
         return tuple(filter(None, (*known, *errors)))
 
 
