@@ -11,7 +11,7 @@ import re
 from itertools import zip_longest
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.diagnosis.failures import CHAINED, OF_LAUNCHER, Failure, FailureReader, Tracebacks, shown
+from patcher.diagnosis.failures import CHAINED, OF_LAUNCHER, TRACEBACK, Failure, FailureReader, Tracebacks, shown
 from patcher.diagnosis.lines import Blocks, Line, Paragraph, begins
 from patcher.diagnosis.report import OURS, REFUSAL, Report, decode_line, read_report
 from patcher.diagnosis.signs import EXCEPTION, KNOWN, LOGGED, Sign, SignReader, about, devices_in, numberless, was_retried
@@ -141,7 +141,7 @@ class LogReader:
         if last and not self._seen:  # what is pasted may end within a traceback
             for rank, at in self._failures.places.items():
                 line = Line(self._blocks.total, b"", None, True)
-                self._count(EXCEPTION, at, line, rank, ("Traceback (most recent call last):", at, ()))
+                self._count(EXCEPTION, at, line, rank, (shown(TRACEBACK), at, ()))
 
     def _reads_on(self, number: int) -> bool:
         """Whether a line is to be read whatever is in it: something has begun that has not ended, or may be withdrawn."""

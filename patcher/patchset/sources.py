@@ -54,7 +54,7 @@ def _load(name: str, places: Sequence[Tuple[str, PatchsetSource]]) -> FoundPatch
     (folder, source), *hidden_places = places
     patchset = load_patchset(folder, source)
     shadows = (
-        Message("{name} of {other} ({where})", name=name, other=hidden, where=where)
+        Message("{name} ({other}) in {where}", name=name, other=hidden, where=where)
         for where, hidden in hidden_places
         if not has_texts(where, patchset.files)
     )
