@@ -1,4 +1,4 @@
-"""The entry point: `sitepatch`, and `python -m` of `sitepatch`, where it is installed, or `patcher`."""
+"""The entry point: `sitepatch` and `python -m patcher`."""
 
 from __future__ import annotations
 
