@@ -183,7 +183,7 @@ class PatchsetSource(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}".rstrip()
+        return f"{self.kind} {self.name}" if self.name else self.kind  # which may be a message
 
 
 class Patchset(NamedTuple):

@@ -220,7 +220,7 @@ def own_folder(name: str, patch_dirs: Sequence[AnyPath]) -> Tuple[Path, Patchset
     if not named or not (os.access(folder, os.W_OK) and os.access(Path(folder).parent, os.W_OK)):
         why = Message("its folder may not be written" if named else "it belongs to what is installed, and is not changed")
         hint = Message("copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/", folder=folder)
-        raise SitepatchError(Message("{name} ({source}): {why}", name=name, source=source, why=why), hint)
+        raise SitepatchError(Message("{name} ({source}): {why}", name=name, source=str(source), why=why), hint)
     return Path(folder), patchset
 
 

@@ -23,6 +23,7 @@ SERIES = "series"
 _SUFFIX = re.compile(r"\.(?:patch|diff|mbox|eml|txt)$", re.IGNORECASE)
 _PATTERNS = ("*.patch", "*.diff")
 _HINT = Message("expected what diff -u, git diff and git format-patch write")
+_ADDRESS = Message("GitHub and GitLab have the diff at the address of the commit or request with .diff at its end")
 
 
 class GivenPatch(NamedTuple):
@@ -124,7 +125,10 @@ def _of_text(source: str, name: str, data: bytes) -> Iterator[GivenPatch]:
     """The patches of a file; of several, as in a mailbox, each is named by its number and its subject, as git does."""
     patches = [patch for patch in read_patches(data)[0] if patch.sections or patch.problems]
     if not patches:
-        yield GivenPatch(name, _NOTHING, UsageError.at(Location(source), "found no unified diff in it", _HINT))
+        page = re.match(rb"\s*<(?:!doctype|html)", data, re.IGNORECASE)
+        problem = Message("found no unified diff in it" if data else "it is empty")
+        problem = Message("it is a web page, and no diff") if page else problem
+        yield GivenPatch(name, _NOTHING, UsageError.at(Location(source), problem, _ADDRESS if page else _HINT))
     for number, patch in enumerate(patches, 1):
         subject = re.sub(r"[^a-z0-9]+", "-", patch.subject.lower()).strip("-")[:52].rstrip("-")
         errors = [UsageError.at(Location(source, problem.line), problem.text) for problem in patch.problems]
@@ -183,7 +187,8 @@ def download(url: str, digest: str = "") -> bytes:
     except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # it holds the connection
-        raise SitepatchError("{url}: cannot be fetched: {error}", url=url, error=error) from None
+        hint = _ADDRESS if isinstance(error, urllib.error.HTTPError) else ""
+        raise SitepatchError("{url}: cannot be fetched: {error}", hint, url=url, error=error) from None
     if len(data) > _MOST:
         raise SitepatchError("{url}: found more than {limit:,} bytes, expected a diff", url=url, limit=_MOST)
     if expected and expected.isdigit() and len(data) != int(expected):

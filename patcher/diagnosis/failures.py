@@ -15,12 +15,12 @@ from typing import Callable, Dict, List, Mapping, Match, NamedTuple, Optional, S
 from patcher.diagnosis.words import rank_of_line
 from patcher.text.terminal import clip, printable_bytes
 
-_TRACEBACK = b"Traceback (most recent call last):"
+TRACEBACK = b"Traceback (most recent call last):"
 CHAINED = (b"The above exception was the direct cause of the following", b"During handling of the above exception, another")
 _WATCHDOG = b"Watchdog caught collective operation timeout: Work"  # of NCCL, which then ends the rank without a traceback
 _FIRST, _OTHERS = (b"Root Cause (first observed failure):", b"Root Cause:"), b"Failures:"
 _BELOW = b"Other Failures:"
-MARKS = (_TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *CHAINED)
+MARKS = (TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *CHAINED)
 _FRAME = re.compile(rb'File \\?"([^"]+?)\\?", line (\d+)(?:, in ([^\s\\]+))?')
 _FIELD = re.compile(rb"\b(time|host|rank|exitcode|error_file|traceback|msg) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?")
 _RECORDED = re.compile(  # torch 1.9: all that the error file has
@@ -124,6 +124,11 @@ class FailureReader:
         """Whether a traceback or a summary has begun that has not ended."""
         return bool(self._open) or self._summary is not None
 
+    @property
+    def places(self) -> Dict[Optional[int], str]:
+        """Where the code of each rank is whose traceback has begun and not ended."""
+        return {rank: traceback.at for rank, traceback in self._open.items()}
+
     def read(self, number: int, line: bytes) -> Optional[Traceback]:
         """Read the next line that may matter, the `number`th of the log: what of MARKS has begun, and what goes on.
 
@@ -199,7 +204,7 @@ class FailureReader:
         if name not in _LAST_FIELDS:
             return None
         fields, self._fields = self._fields, {"line": str(self._line)}
-        self._entry_until = self._line + (_MOST if _TRACEBACK in line else _ENTRY)
+        self._entry_until = self._line + (_MOST if TRACEBACK in line else _ENTRY)
         if not re.fullmatch(r"\d{1,7}", fields.get("rank", "")) or (len(summary) >= _KEPT and not self._is_first):
             return None
         code, error_file = fields.get("exitcode", ""), fields.get("error_file", _NONE)

@@ -46,7 +46,7 @@ def log_files(words: Sequence[str]) -> List[str]:
         elif path != STDIN and not os.access(path, os.R_OK):
             refused(OSError(0, "", path))
     if wrong:
-        raise UsageError(joined("\n", wrong), "name logs, directories of logs, or - for the standard input")
+        raise UsageError(joined("\n", wrong), "name logs, directories of logs, or - to pipe or paste a text")
     return list(dict.fromkeys(files))
 
 

@@ -11,7 +11,7 @@ import re
 from itertools import zip_longest
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from patcher.diagnosis.failures import CHAINED, OF_LAUNCHER, Failure, FailureReader, Tracebacks, shown
+from patcher.diagnosis.failures import CHAINED, OF_LAUNCHER, TRACEBACK, Failure, FailureReader, Tracebacks, shown
 from patcher.diagnosis.lines import Blocks, Line, Paragraph, begins
 from patcher.diagnosis.report import OURS, REFUSAL, Report, decode_line, read_report
 from patcher.diagnosis.signs import EXCEPTION, KNOWN, LOGGED, Sign, SignReader, about, devices_in, numberless, was_retried
@@ -118,7 +118,6 @@ class LogReader:
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
         self._signs = SignReader(patterns)
-        self._words: Sequence[bytes] = self._signs.words  # those that the block has
         self._rank, self._blocks = rank_of_file(name), Blocks()
         self._failures, self._paragraph = FailureReader(name, self._rank), Paragraph()
         self._taken: Set[Sign] = set()  # what of the paragraph was taken before it has ended
@@ -137,6 +136,12 @@ class LogReader:
         """Read a piece; with the last one a line that is not ended is read, too."""
         for number, block in self._blocks.feed(piece, last=last):
             self._read_block(number, block)
+        if last:
+            self._end_paragraph()
+        if last and not self._seen:  # what is pasted may end within a traceback
+            for rank, at in self._failures.places.items():
+                line = Line(self._blocks.total, b"", None, True)
+                self._count(EXCEPTION, at, line, rank, (shown(TRACEBACK), at, ()))
 
     def _reads_on(self, number: int) -> bool:
         """Whether a line is to be read whatever is in it: something has begun that has not ended, or may be withdrawn."""
@@ -148,7 +153,7 @@ class LogReader:
         if not lines[-1]:
             del lines[-1], shapes[-1]
         looks = list(map(self._signs.settled.get, shapes))
-        self._words = self._signs.words
+        self._signs.look_in(None)
         if looks.count(()) == len(looks):
             self._end_paragraph()
             if not self._reads_on(number):  # nothing is in them, and the next block may go on
@@ -157,10 +162,10 @@ class LogReader:
             unknown = [line for line, look in zip(lines, looks) if look is None]
             known = {alike for alike, look in zip(shapes, looks) if look}
             text = wording(b"".join([*(line.text for line in self._paragraph.lines), *unknown, *known]))
-            self._words = list(filter(text.__contains__, self._signs.words))
-            if not self._words:
+            has_word = self._signs.look_in(text)
+            if not has_word:
                 self._end_paragraph()
-            if not self._words and not self._reads_on(number):
+            if not has_word and not self._reads_on(number):
                 self._settle(shapes)
                 end = len(block) - _BEFORE
                 skipped = block.count(b"\n", 0, end) + 1 if end > 0 else 0
@@ -236,7 +241,7 @@ class LogReader:
     def _take(self) -> None:
         """Note what the paragraph shows, as far as that was not done before."""
         lines = self._paragraph.lines
-        signs = self._signs.read(b"\n".join([line.text for line in lines]), self._words) if lines else ()
+        signs = self._signs.read(b"\n".join([line.text for line in lines])) if lines else ()
         patterns = tuple(sign.key for sign in signs if sign.kind == KNOWN and sign.key != REFUSAL)
         for row, line in enumerate(lines):
             if row >= self._taken_lines:

@@ -60,7 +60,7 @@ _COMMON = (  # of which one is in most patterns, the rarest first: where it is n
 _REACH = 4096  # bytes in which the parts of a pattern follow each other
 _BACK = 1024  # bytes before its longest literal part in which it begins
 _GAP = b"[" + re.escape(BETWEEN) + b"]*"
-_BEFORE_WORD, _AFTER_WORD = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])"
+_BEFORE_WORD, _AFTER_WORD, _AFTER_NAME = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])", rb"(?!\.\w)"
 _DIGITS = re.compile(rb"\d+")
 
 
@@ -103,7 +103,9 @@ class Compiled(NamedTuple):
             return None
         begin = text.rfind(b"\n", 0, at) + 1
         near = max(begin, at - _NEAR)
-        spoken = bool(_RAISED.search(text[near:at])) or _is_spoken(text[near : at + _NEAR].partition(b"\n")[0])
+        before = text[near:at]
+        spoken = bool(_RAISED.search(before) or _TOLD.search(before))
+        spoken = spoken or _is_spoken(text[near : at + _NEAR].partition(b"\n")[0])
         return Sign(KNOWN, self.text, at - begin, at - begin, spoken, text.count(b"\n", 0, at))
 
 
@@ -130,7 +132,8 @@ def _ends(pattern: str) -> Tuple[Pattern[bytes], Pattern[bytes]]:
     """How the beginning and the end of a pattern read in a text as it stands."""
     first, *_, last = [part for part in pattern.split("*") if part] * 2
     begin = (_BEFORE_WORD if first[0].isalnum() or first[0] == "{" else b"") + _expression(first, _GAP)
-    end = _expression(last, _GAP) + (_AFTER_WORD if last[-1].isalnum() else b"")
+    after = _AFTER_WORD if last[-1].isalnum() else _AFTER_NAME if last.endswith(tuple(ROLES)) else b""
+    end = _expression(last, _GAP) + after
     return re.compile(begin, re.IGNORECASE), re.compile(end, re.IGNORECASE)
 
 
@@ -180,11 +183,13 @@ FORMS = (  # those that are worth most come first
         EXCEPTION,
         b"terminate called/segmentation fault/sigsegv/segfault/aborted (/core dumped/bus error/illegal instruction/"
         b"floating point exception/double free/stack smashing/fatal python error/check failed:/fatal error/nvrm: xid/:(error)/"
-        b"killed/cuda error/hip error/musa error/npu error/xpu error/gcu error/mlu error/ur error/undefined symbol:",
+        b"killed/cuda error/hip error/musa error/npu error/xpu error/gcu error/mlu error/ur error/ccl function error/"
+        b"undefined symbol:",
         rb"(?:terminate called |\b(?:[Ss]egmentation fault|SIGSEGV|segfault|Aborted \(|core dumped|Bus error|"
         rb"Illegal instruction|Floating point exception|double free|stack smashing|Fatal Python error|"
         rb"Check failed:|FATAL ERROR|NVRM: Xid)|"
-        rb"(?<=\] )[A-Z]+:\(Error\)|^Killed$|(?i:(?:cuda|hip|musa|npu|xpu|gcu|mlu|\bur) error\b)|\bundefined symbol: ).*",
+        rb"(?<=\] )[A-Z]+:\(Error\)|^Killed$|\bundefined symbol: |"
+        rb"(?i:(?:cuda|hip|musa|npu|xpu|gcu|mlu|\bur) error\b|ccl function error ?:)).*",
     ),
     ErrorForm(
         LOGGED,
@@ -195,11 +200,12 @@ FORMS = (  # those that are worth most come first
     ErrorForm(
         EXIT,
         b"exit/,status/returned status/" + "报错/出错".encode(),
-        rb"(?:\b(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|exitcode|code=\w+, status|returned status)"
+        rb"(?:\b(?:(?i:exit(?:ed|s)?(?: with)?(?: return)?(?: (?:code|status))?)|exitcode|code=\w+, status|returned status)"
         rb"\s*[:=]?\s*-?[1-9]\d*\b|"
         + r"\bnon-zero exit status ).*|(?:报错|出错).*".encode(),
     ),
 )
+_FORM_WORDS = sorted({word for form in FORMS for word in form.words})
 _QUIET = re.compile(rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID]\]|\[W [^\]]*\]")
 _CODE = re.compile(rb"^\W*(?:raise|except|assert|return|if|elif|else|try|def|class|import|from|with|for|while)\b")
 
@@ -216,13 +222,14 @@ _SPOKEN = re.compile(
     rb"\binstead of\b|\b(?:to|this|which) (?:avoids?|prevents?|catch)\b|\bprevents the\b|\berror messages? like\b|"
     rb"\b(?:if|when) (?:you|we|it|they) (?:see|encounters?|meets?)\b|\bin case of\b|\bmay (?:see|raise)\b|\bfor example\b|"
     rb"\bretr(?:y|ied|ies|ying)\b(?! failed)|\bfall(?:s|ing|en)?[- ]back\b|\bfell back\b|"
-    rb"\bignor(?:ed|ing)\b|\bskipp(?:ed|ing)\b|"
+    rb"\bignor(?:ed|ing)\b|\bcontains? `|\bskipp(?:ed|ing)\b|"
     rb"\]\(https?://|\bP(?:ASSED|assed)\b|\[ *OK *\]|\.{3} ok$|^[+-] {2,}|" + "重试|忽略|应当为|如果遇到".encode(),
     re.IGNORECASE,
 )
 _RETRIED = re.compile(
     rb"\b(?:retrying|will retry|retry in|attempt \d+ ?(?:/|of) ?\d+|falling back|fell back)\b", re.IGNORECASE
 )
+_TOLD = re.compile(rb"CCL INFO |(?<!=)\b(?:INFO|DEBUG)\b ?[\])|:-]")  # of what a library tells
 _RAISED = re.compile(rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$")  # before text in source code, which a traceback quotes
 _ABOUT = (  # what an error is about by its words, the surest first
     (Message("the memory of a device or of the machine"), r"out of memory|\boom\b|memory|alloc"),
@@ -305,25 +312,40 @@ class SignReader:
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._by_word: Dict[bytes, List[Compiled]] = {}
-        for compiled in map(compile_pattern, dict.fromkeys((REFUSAL, *patterns))):
-            word = next((word for word in _COMMON if word in compiled.stem), compiled.stem)
-            self._by_word.setdefault(word, []).append(compiled)
-        words = {*self._by_word, *map(wording, (OURS, *MARKS)), *(word for form in FORMS for word in form.words)}
-        self.words = sorted(word for word in words if not any(other in word for other in words if other != word))
+        self._patterns = list(map(compile_pattern, dict.fromkeys((REFUSAL, *patterns))))
+        common = (next((word for word in _COMMON if word in pattern.stem), pattern.stem) for pattern in self._patterns)
+        words = {*common, *map(wording, (OURS, *MARKS)), *_FORM_WORDS}
+        shortest = sorted(word for word in words if not any(other in word for other in words if other != word))
+        self._by_word: Dict[bytes, List[Compiled]] = {word: [] for word in shortest}
+        for pattern in self._patterns:
+            self._by_word[next(word for word in shortest if word in pattern.stem)].append(pattern)
+        self._likely, self._form_words = self._patterns, _FORM_WORDS
         self.settled: Dict[bytes, Tuple[Sign, ...]] = {}
         self._known: Dict[bytes, Tuple[Sign, ...]] = {}
 
-    def read(self, text: bytes, words: Iterable[bytes]) -> Tuple[Sign, ...]:
-        """What a paragraph shows, nothing where it has none of these words."""
+    def look_in(self, text: Optional[bytes]) -> bool:
+        """Look from now on for what is in this text alone, as `wording` has it, for everything where it is None.
+
+        Returns:
+            whether there is anything.
+        """
+        if text is None:
+            self._likely, self._form_words = self._patterns, _FORM_WORDS
+            return True
+        words = list(filter(text.__contains__, self._by_word))
+        self._likely = [pattern for word in words for pattern in self._by_word[word] if pattern.stem in text]
+        self._form_words = list(filter(text.__contains__, _FORM_WORDS if words else ()))
+        return bool(words)
+
+    def read(self, text: bytes) -> Tuple[Sign, ...]:
+        """What a paragraph shows of what is looked for."""
         alike = shape(text)
         signs = self._known.get(alike)
         if signs is None:
-            tight = squeezed(text)
-            has_word = any(map(wording(text).__contains__, words))
-            several = (patterns for word, patterns in self._by_word.items() if has_word and word in tight)
-            likely = [pattern for patterns in several for pattern in patterns if pattern.stem in tight]
-            signs = self._look(text, tight, likely) if has_word else ()
+            words = wording(alike)
+            likely = [pattern for pattern in self._likely if pattern.stem in words]
+            has_form = any(map(words.__contains__, self._form_words))
+            signs = self._look(text, likely, text.split(b"\n") if has_form else ()) if likely or has_form else ()
             if not any(pattern.has_digits for pattern in likely) and not _NUMBERED.search(alike):
                 _keep(self._known, alike, signs)
                 if b"\n" not in text and begins(text) and _is_settled(text, signs):
@@ -334,9 +356,11 @@ class SignReader:
         """Keep what lines of a shape show, by themselves."""
         _keep(self.settled, alike, signs)
 
-    def _look(self, text: bytes, tight: bytes, likely: Iterable[Compiled]) -> Tuple[Sign, ...]:
+    def _look(self, text: bytes, likely: Sequence[Compiled], lines: Sequence[bytes]) -> Tuple[Sign, ...]:
+        """The patterns that a text has, and the errors in lines of it by their form."""
+        tight = squeezed(text) if likely else b""
         known = (pattern.sign_in(text) for pattern in likely if pattern.is_in(tight))
-        errors = (_error_in(line, row) for row, line in enumerate(text.split(b"\n")))
+        errors = (_error_in(line, row) for row, line in enumerate(lines))
         return tuple(filter(None, (*known, *errors)))
 
 

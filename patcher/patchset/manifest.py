@@ -92,7 +92,8 @@ class _Reader(Reader):
         except SitepatchError as error:
             self.problems.append(error)
         except OSError as error:
-            problem = Message("found no readable file ({error}), expected one", error=Message.whole(error.strerror))
+            template = "found no readable file ({error}), expected the one that {manifest} names"
+            problem = Message(template, error=Message.whole(error.strerror), manifest=MANIFEST)
             self.problems.append(PatchError.at(Location(str(path)), problem))
         return ""
 

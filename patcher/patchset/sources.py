@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 import shlex
 from pathlib import Path
@@ -53,7 +54,7 @@ def _load(name: str, places: Sequence[Tuple[str, PatchsetSource]]) -> FoundPatch
     (folder, source), *hidden_places = places
     patchset = load_patchset(folder, source)
     shadows = (
-        Message("{name} of {other} ({where})", name=name, other=hidden, where=where)
+        Message("{name} ({other}) in {where}", name=name, other=hidden, where=where)
         for where, hidden in hidden_places
         if not has_texts(where, patchset.files)
     )
@@ -80,7 +81,11 @@ def unknown_patchset(name: str, names_known: Iterable[str], patch_dirs: Sequence
     """The error for a name that no place has: what it is, or the nearest name; else all names, and where was searched."""
     names_known = sorted(names_known)
     places, broken = search_places(patch_dirs, cwd)
-    near, (problem, hint) = "" if "/" in name else suggest(name, names_known), _meant(name, patch_dirs, cwd)
+    words = re.split("[,;]", name)
+    if len(words) > 1 and {*words} <= {*names_known}:
+        return UsageError(Message("several patchsets are named with blanks between them: {words}", words=" ".join(words)))
+    near = "" if "/" in name else suggest(normalized(name), names_known)
+    problem, hint = _meant(name.replace("\\", "/"), patch_dirs, cwd)
     hints = [hint, *(error.message for error in broken.values())]
     if near or problem:
         hints.append(Message("all patchsets: sitepatch list"))
@@ -114,7 +119,8 @@ def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[str,
         named = all(name in places and Path(places[name][0][0]).samefile(inside[name][0][0]) for name in inside)
         words = " ".join(inside) if named else f"{' '.join(inside)} --patch-dir {shlex.quote(str(folder))}"
         single, multiple = Message("it is the folder of a patchset"), Message("it is a folder of patchsets")
-        return single if len(inside) == 1 else multiple, Message("write its name: {words}", words=words)
+        kind = Message("it is a file of a patchset") if path != Path(name) else single if len(inside) == 1 else multiple
+        return kind, Message("write its name: {words}", words=words)
     if path.suffix == ".py":
         how = Message("what was edited in it by hand: sitepatch diff --edited {file}", file=shlex.quote(name))
         return Message("it is a Python file"), how
@@ -126,6 +132,10 @@ def _meant(name: str, patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Tuple[str,
         return Message("it is a folder without {manifest}", manifest=MANIFEST), how
     if "/" in name:
         return Message("there is no such folder"), Message("name a patchset, and its directory with --patch-dir")
+    elsewhere = sorted(path.parent.parent.name for path in Path(cwd).glob(f"*/{glob.escape(name)}/{MANIFEST}"))
+    if elsewhere:
+        how = Message("name its directory: --patch-dir {folder}", folder=shlex.quote(elsewhere[0]))
+        return Message("it is in ./{folder}, which is not searched", folder=elsewhere[0]), how
     sources, _ = find_patchsets(patch_dirs, cwd)
     variants = ((source.patchset.name, variant) for source in sources for variant in source.patchset.variants)
     targets = {(patchset, target) for patchset, variant in variants for target in (variant.package, *variant.distributions)}

@@ -46,7 +46,8 @@ def decode_text(data: bytes, origin: Union[Path, str]) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        problem = Message("found the byte 0x{object:02x}, expected UTF-8", object=error.object[error.start])
+        byte = error.object[error.start]
+        problem = Message("found the byte 0x{byte:02x}, expected UTF-8: save the file in that encoding", byte=byte)
         raise PatchError.at(Location(str(origin), line), problem) from None
 
 

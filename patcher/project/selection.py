@@ -158,7 +158,8 @@ def with_settings(entries: Sequence[ProjectEntry], texts: Sequence[str]) -> List
     names = list(dict.fromkeys(entry.name for entry in entries))
     settings: Dict[str, Dict[str, str]] = {name: {} for name in names}
     errors: List[SitepatchError] = []
-    form = Message("expected NAME.option=VALUE")
+    named = names[0] if len(names) == 1 else "NAME"
+    form = Message("expected NAME.option=VALUE; its options: sitepatch show {name}", name=named)
     for setting in texts:
         key, equals, value = setting.partition("=")
         name, dot, option = key.partition(".") if "." in key or len(names) != 1 else (names[0], ".", key)

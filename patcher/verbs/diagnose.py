@@ -53,6 +53,8 @@ def diagnose(
     """
     symptoms = KnownSymptoms(place)
     files = log_files(one_or_more(logs))
+    if not files:
+        raise UsageError("{folders}: found no log in it", folders=", ".join(one_or_more(logs)))
     total, size = sum(Path(path).stat().st_size for path in files if path != STDIN), 0
 
     def progress(piece_size: int) -> None:
@@ -296,8 +298,11 @@ def _show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
     if outcome.cure:
         console.out(style(term("run"), bold=True), "  ", _cure(console, outcome))
     elif outcome.ok and not outcome.runs:
-        lines, logs = count(sum(log.lines for log in outcome.logs), "line"), count(len(outcome.logs), "log")
+        number = sum(log.lines for log in outcome.logs)
+        lines, logs = count(number, "line"), count(len(outcome.logs), "log")
         console.info("no known problem in {lines} of {logs}", lines=lines, logs=logs)
+        if not number:
+            console.note("nothing was read: a command's errors come through a pipe with 2>&1")
 
 
 def _cure(console: Console, outcome: DiagnoseOutcome) -> str:

@@ -337,7 +337,9 @@ def _rows(console: Console, outcome: ImportOutcome) -> List[Row]:
         return [_patch_row(result) for result in outcome.patches if result.failed or not console.quiet]
     rows = [] if console.quiet else [Row("changes", (diff.path, f"+{diff.added} -{diff.removed}")) for diff in outcome.files]
     rows += release_rows(outcome.releases)
-    rows += [Row(Message("left out"), (part.name, part.why)) for part in outcome.left_out]
+    wrong_place = not (outcome.draft.files or outcome.missing or outcome.problems)
+    advice = Message("install the package, or name its environment with --python or --target") if wrong_place else ""
+    rows += [Row(Message("left out"), (part.name, part.why), tuple(hint_lines(advice))) for part in outcome.left_out]
     for part in outcome.missing:
         rows.append(Row(Message("not imported"), (part.name, part.why), tuple(color_diff(part.text.rstrip("\n")))))
     for match in outcome.problems:

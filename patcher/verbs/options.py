@@ -56,7 +56,8 @@ def common_options(
             console.place = Place(patch_dirs=tuple(parameters.pop("patch_dir", ())), **where)
             try:
                 if extra := click.get_current_context().args:
-                    raise UsageError("found more than {command} takes: {words}", command=console.name, words=" ".join(extra))
+                    problem, hint = "found more than {command} takes: {words}", "see: sitepatch {command} --help"
+                    raise UsageError(problem, hint, command=console.name, words=" ".join(extra))
                 return function(console, **parameters)
             except BrokenPipeError:
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Tuple
 
 from patcher.message import Message, joined
 from patcher.model import Plan, State
@@ -12,7 +12,7 @@ from patcher.verbs.place import Outcome
 from patcher.verbs.rows import answer_rows, plan_json
 from patcher.verbs.styles import Row
 from patcher.verbs.translation import Verbatim, term
-from patcher.verify import COMPILE, IMPORT, PROBE, Verified
+from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified
 
 if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff
@@ -75,7 +75,7 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
         show_diffs(console, diffs)
         console.note("nothing was written; {files} would be changed", Message("dry run"), files=count(len(changed), "file"))
     if verified:
-        console.rows(verified_rows(verified, quiet=console.quiet))
+        console.rows(verified_rows(console, verified))
         if verified.failed:
             console.note(
                 "verification failed: nothing was written, {files} as before", "stopped", files=count(len(changed), "file")
@@ -110,8 +110,11 @@ def _why(plan: Plan, name: str) -> str:
 
 
 # verifying ------------------------------------------------------------------------------------------------------------
-def verified_rows(verified: Verified, *, quiet: bool) -> List[Row]:
-    """What is good in one line with the seconds of each step, what is not with its last lines; if `quiet` failures alone."""
+def verified_rows(console: Console, verified: Verified) -> List[Row]:
+    """What is good in one line with the seconds of each step, what is not with its last lines; if quiet failures alone.
+
+    What was broken before is told once for each problem, its last lines if verbose.
+    """
     parts = []
     for kind in (COMPILE, IMPORT, PROBE):
         good = [check for check in verified.checks if check.what == kind and not check.problem]
@@ -125,18 +128,22 @@ def verified_rows(verified: Verified, *, quiet: bool) -> List[Row]:
     note = (Message("not imported: {names}: {reason}", names=", ".join(verified.left_out), reason=verified.reason),)
     details = note if verified.left_out and verified.reason else ()
     rows = [Row("verified", (joined(", ", parts),), details)] if parts and not verified.failed else []
+    alike: Dict[Tuple[str, ...], List[CheckResult]] = {}
     for check in verified.checks:
-        if check.problem:
-            excuse = (Message("it fails without the patch too: no fault of the patch"),) if check.before else ()
-            output = tuple(map(Verbatim, check.output.split("\n"))) if check.output else ()
-            problem = "{state} {check.name}: {check.problem}"
-            rows.append(Row(check.state, (Message(problem, state=term(check.what), check=check),), (*excuse, *output)))
+        alike.setdefault((check.what, check.problem, "" if check.before else check.name), []).append(check)
+    for check, *others in (checks for (_, problem, _), checks in alike.items() if problem):
+        names = ", ".join(each.name for each in (check, *others))
+        excuse = (Message("it fails without the patch too: no fault of the patch"),) if check.before else ()
+        shown = check.output if console.verbose or not check.before else ""
+        output = tuple(map(Verbatim, shown.split("\n"))) if shown else ()
+        problem = Message("{state} {names}: {check.problem}", state=term(check.what), names=names, check=check)
+        rows.append(Row(check.state, (problem,), (*excuse, *output)))
     why = Message("not verified before writing: nothing can be mounted here")
     rows += [
         Row("unseen", (Message("{text}, and so sees the file without the patch", text=unseen), why))
         for unseen in verified.unseen
     ]
-    return [row for row in rows if not quiet or row.word == "failed"]
+    return [row for row in rows if not console.quiet or row.word == "failed"]
 
 
 def verified_json(verified: Verified) -> Dict[str, Any]:

@@ -228,7 +228,7 @@ def _lay_over(console: Console, names: Texts, settings: Texts, project: Optional
         console.note("nothing was run: {number} of {hunks} failed", "stopped", number=len(outcome.plan.failed), hunks=hunks)
     elif outcome.overlay is None:
         console.info("nothing to overlay: what is asked for is applied already, or not needed")
-    console.rows(verified_rows(verified, quiet=console.quiet) if verified else [])
+    console.rows(verified_rows(console, verified) if verified else [])
     if verified and verified.failed:
         console.note("nothing was run: verification failed", "stopped")
     elif outcome.overlay:

@@ -399,7 +399,7 @@ def command(
     if outcome.verified:
         from patcher.verbs.report import verified_json, verified_rows  # `status` alone has no use for it
 
-        console.rows(verified_rows(outcome.verified, quiet=console.quiet))
+        console.rows(verified_rows(console, outcome.verified))
         fields["verify"] = verified_json(outcome.verified)
     fields["damaged"] = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
     fields["backups"] = [{"site": backup.site, "path": backup.path, "backup": backup.name} for backup in outcome.backups]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import Any
 
@@ -56,10 +57,17 @@ def problem(error: click.ClickException) -> str:
     """What is wrong with a command line, as a message."""
     if isinstance(error, click.NoSuchOption):
         meant = suggest(error.option_name, error.possibilities or ())
+        group = error.ctx.command if error.ctx else None
+        names = group.list_commands(error.ctx) if error.ctx and isinstance(group, click.Group) else []
+        command = next((word for word in sys.argv[1:] if word in names), "")
+        template = "; options stand behind the command: sitepatch {command} {option}"
+        meant = Message(template, command=command, option=error.option_name) if command else meant
         return Message("there is no option {option}{meant}", option=error.option_name, meant=meant)
     if isinstance(error, click.MissingParameter) and error.param:
         name = error.param.get_error_hint(error.ctx).strip("'")
         known = Message("; those that can be named: sitepatch list") if name.startswith("NAME") else ""
+        if name == "--name":
+            known = Message("; write: {words}", words=shlex.join(["sitepatch", *sys.argv[1:], name, "NAME"]))
         return Message("{name} is missing{known}", name=name, known=known)
     if isinstance(error, click.BadParameter) and error.param and isinstance(error.message, Message):
         name = error.param.get_error_hint(error.ctx).strip("'")

@@ -333,7 +333,7 @@ def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monke
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "fix.patch: found no unified diff in it"),
+        ("", "fix.patch: it is empty"),
         ("--- demo/m.py\n@@ load @@\n-x\n+y\n", "fix.patch: found no unified diff in it"),
         (diff().replace("@@ -3,6", "@@ -3,9"), "fix.patch:3: the hunk is cut short: it ends in line 10"),
     ],

@@ -494,7 +494,7 @@ def test_a_diff_at_an_address_is_imported_with_its_hash_and_date(world, server):
         ("/large", "found more than 16,777,216 bytes, expected a diff", 1),
         ("/short", f"found {len(diff())} bytes, expected {len(diff()) + 1}", 1),
         ("/gone.diff", "cannot be fetched: HTTP Error 404: Not Found", 1),
-        ("/page", "found no unified diff in it", 2),
+        ("/page", "it is a web page, and no diff", 2),
     ],
 )
 def test_what_is_no_diff_at_an_address_is_refused(world, server, path, said, code):

@@ -686,13 +686,27 @@ def read_text(known, text):
         ("ShopError: no such card: 7\n", "ShopError: no such card: 7", ""),
         ("[ERROR] the disk is full\n", "[ERROR] the disk is full", "a file"),
         ("terminate called after throwing an instance of 'std::bad_alloc'\n", "terminate called after throwing an instance of 'std::bad_alloc'", "the memory of a device or of the machine"),
-        ("Segmentation fault (core dumped)\n", "Segmentation fault (core dumped)", ""),
+        ("Illegal instruction (core dumped)\n", "Illegal instruction (core dumped)", ""),
         ("the job exited with code 137\n", "exited with code 137", ""),
     ],
 )  # fmt: skip
 def test_an_error_that_nobody_knows_is_named_without_a_traceback_too(known, text, error, about):
     outcome = read_text(known, f"Epoch 1\n[rank3]: {text}Epoch 2\n")
     assert [(each.text, each.about, each.ranks, each.line) for each in outcome.unexplained] == [(error, about, (3,), 2)]
+
+
+def test_a_traceback_that_is_pasted_without_its_end_is_named(known):
+    text = '[rank1]: Traceback (most recent call last):\n[rank1]:   File "/srv/train.py", line 3, in step\n[rank1]:     go(\n'
+    (cut,) = read_text(known, text).unexplained
+    assert (cut.text, cut.at, cut.ranks) == ("Traceback (most recent call last):", "/srv/train.py:3 in step", (1,))
+    assert [each.text for each in read_text(known, f"ShopError: no card\n{text}").unexplained] == ["ShopError: no card"]
+
+
+def test_what_a_library_tells_of_itself_is_no_error(known):
+    line = "NET/Plugin : libnccl-net.so: cannot open shared object file: No such file or directory\n"
+    assert names(known, line) == ["shared-library-missing"]
+    for begin in ("node-1:12:34 [3] NCCL INFO ", "2026-11-22 - mmengine - DEBUG - ", "[2026-11-22] [INFO] "):
+        assert names(known, begin + line) == []
 
 
 def test_what_a_logger_calls_an_error_and_exit_codes_are_named_where_there_is_nothing_else(known):

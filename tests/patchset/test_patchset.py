@@ -420,7 +420,7 @@ def test_the_first_place_wins_and_the_others_are_reported(tmp_path):
     write(local, TOML.replace("demo-fix", "only-local"), "only-local")
     found = patchset.find_patchset("demo-fix", [named], tmp_path)
     assert str(found.patchset.source) == f"--patch-dir {named}"
-    assert found.shadows == (f"demo-fix of ./patchsets ({local / 'demo-fix'})",)
+    assert found.shadows == (f"demo-fix (./patchsets) in {local / 'demo-fix'}",)
     assert patchset.find_patchset("only-local", [named], tmp_path) == (manifest.load_patchset(local / "only-local", places.LOCAL), ())
     assert patchset.find_patchset("demo-fix", [Path("patchsets")], tmp_path).shadows == (), "one folder found twice is no shadow"
     write(tmp_path / "same")

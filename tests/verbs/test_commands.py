@@ -564,7 +564,7 @@ def test_a_hidden_patchset_is_said_aloud(site, words):
     (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text().replace(f'version = "{DDP_VERSION}"', 'version = "99.1"'))
     done = run(*words)
     assert done.code == 0
-    assert f"note: {DDP} (./patchsets) is used; it hides {DDP} of " in done.err
+    assert f"note: {DDP} (./patchsets) is used; it hides {DDP} (" in done.err
 
 
 @pytest.mark.parametrize("overlay", [[], ["--overlay"]])

@@ -225,6 +225,12 @@ def test_lines_end_between_chinese_characters_and_never_before_a_comma():
     assert wrapped("补丁，应用 sitepatch（按语法）。", 10) == ["补丁，应用", "sitepatch", "（按语", "法）。"]
 
 
+def test_the_source_of_a_patchset_is_chinese_in_an_error_and_in_its_hints(tmp_path):
+    for line in ("update mmengine-device --to 9.9", "apply nothing-like-it"):
+        told = sitepatch(*line.split(), "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh").err
+        assert "内置" in told and "built in" not in told, told
+
+
 def test_show_says_kinds_headings_and_states_in_chinese(tmp_path):
     shown = sitepatch("show", DDP, cwd=tmp_path, SITEPATCH_LANG="zh").out
     for text in ("  调试, 内置\n", "\n出处\n  作者：", "可以去掉的时机：", "ddp-refuses-several-devices：模型的参数", "（int）\n", "个版本）：可应用\n"):

@@ -1,6 +1,7 @@
 """Forty mistakes that people make, each as it is typed: what is wrong, where, and what to do next. The list came before the texts."""
 
 import re
+import shutil
 
 import pytest
 
@@ -60,6 +61,7 @@ PATCHSETS = {
     "key": HUNK,
     "toml": HUNK,
     "missing": HUNK,
+    "utf": HUNK,
     "opened": HUNK.replace("-timeout = 30", "-timeout = max((1, 30)"),
     "closed": HUNK.replace("+timeout = $level", "+timeout = $level)"),
 }
@@ -81,7 +83,13 @@ def world(tmp_path_factory):
     toml.write_text(toml.read_text().replace('version = "1.0"', "version = 1.0.2"))
     (home / "patchsets/missing/fix.spatch").unlink()
     (home / "loose").mkdir()
+    (home / "nothing").mkdir()
+    (home / "patchsets/utf/fix.spatch").write_bytes(HUNK.encode("utf-16"))
+    shutil.copytree(home / "patchsets/good", home / "mine/own")
     (home / "fix.diff").write_text(DIFF)
+    (home / "empty.diff").write_text("")
+    (home / "page.diff").write_text("\n<!DOCTYPE html>\n<html><body>Page not found</body></html>\n")
+    (home / "other.diff").write_text(DIFF.replace("requests/sessions.py", "django/http/request.py"))
     (home / "notes.txt").write_text("remember the milk\n")
     (home / "fine.log").write_text("Epoch 1\nEpoch 2\ndone\n")
     return home
@@ -144,6 +152,26 @@ FURTHER = [
     ("check opened", 2, r"this `\(` is never closed", r"fix\.spatch:3", r"\^"),
     ("check closed", 2, r"this `\)` closes nothing", r"fix\.spatch:4", r"\^"),
     ("diagnose nosuch.log", 2, "no such file", "nosuch.log", "directories of logs, or -"),
+]
+
+# of a third list; `mine` holds the patchset `own`
+FURTHER += [
+    ("apply Mmengine_Device", 2, "no patchset", "Mmengine_Device", 'did you mean "mmengine-device"'),
+    ("apply good,drift", 2, "with blanks between them", "patchsets", "good drift$"),
+    (r"apply .\patchsets\good", 2, "it is the folder of a patchset", r"\\patchsets", "its name: good"),
+    ("apply own", 2, r"it is in \./mine, which is not searched", "own", "--patch-dir mine"),
+    ("check patchsets/good/fix.spatch", 2, "it is a file of a patchset", "fix.spatch", "its name: good"),
+    ("check utf", 2, "the byte 0xff", r"fix\.spatch:1", "save the file in that encoding"),
+    ("check missing", 2, "No such file", r"missing/fix\.spatch", "the one that patchset.toml names"),
+    ("--json status", 2, "no option --json", "sitepatch", r"behind the command: sitepatch status --json"),
+    ("import fix.diff", 2, "--name is missing", "import", r"sitepatch import fix\.diff --target \S+ --name NAME"),
+    ("import page.diff --name mine", 2, "it is a web page", r"page\.diff", r"with \.diff at its end"),
+    ("import empty.diff --name mine", 2, "it is empty", r"empty\.diff", "expected what diff -u"),
+    ("import other.diff --name mine", 1, "no installed file", "django/http/request.py", "install the package, or name its environment"),
+    ("doctor good", 2, "more than doctor takes", "good", "see: sitepatch doctor --help"),
+    ("apply good --set 3", 2, 'found no "="', "--set 3", "its options: sitepatch show good"),
+    ("diagnose nothing", 2, "found no log in it", "nothing", "nothing"),
+    ("diagnose empty.diff", 0, "0 lines of 1 log", "nothing was read", "2>&1"),
 ]
 
 

@@ -156,6 +156,14 @@ def test_the_table_of_releases_has_each_reason_and_each_change_once():
     assert read.text("h3") == "ReasonsChange 1"
 
 
+def test_a_list_of_many_hunks_is_folded():
+    def page(hunks):
+        answers = tuple(Answer("p", "pkg/m.py", f"f{number}", State.APPLICABLE, (3,)) for number in range(hunks))
+        return releases.releases_page("t", [Checked(WHY, (ReleaseOutcome("pkg", "1.0", APPLICABLE, answers=answers),))]).decode()
+
+    assert "<details open><summary>A row is a release" in page(6) and "<details><summary>A row is a release" in page(7)
+
+
 def test_what_is_in_backticks_is_code_and_hostile_text_in_them_stays_text():
     one = WHY._replace(summary="asks `a.b` of `<c>`", prose="it `d`\n\n- `e` and `f", provenance={"bug": "see `g`"})
     page = review.review_page("t", DiffOutcome(ENV, ()), [Reason(one, {}, True)]).decode()

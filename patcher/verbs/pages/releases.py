@@ -33,6 +33,9 @@ _Hunk = Tuple[str, str, int]
 """A column: the path and the scope of a hunk, and which of those in the same scope it is."""
 
 
+_FEW = 6  # hunks that are listed above the table at once
+
+
 class _Group(NamedTuple):
     """Releases that have something in common, its number from 1, and the name of the place in the page that has it."""
 
@@ -60,8 +63,8 @@ def _patchset(checked: Checked, names: Anchors) -> Iterator[Html]:
     columns = list(dict.fromkeys(hunk for outcome in checked.outcomes for hunk in _hunks(outcome)))
     if columns:
         about = Message("A row is a release, a numbered column a hunk; the last column leads to what changes. The hunks:")
-        yield tag("p", about)
-        yield tag("ol", *(tag("li", tag("code", f"{path} {scope}".rstrip())) for path, scope, _ in columns), class_="columns")
+        hunks_of = (tag("li", tag("code", f"{path} {scope}".rstrip())) for path, scope, _ in columns)
+        yield tag("details", tag("summary", about), tag("ol", *hunks_of, class_="columns"), open=len(columns) <= _FEW)
     named = _named(checked, names)
     if any(outcome.patches for outcome in checked.outcomes):
         yield from _series(checked)

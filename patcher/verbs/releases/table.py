@@ -31,10 +31,10 @@ def checked_heading(checked: Checked) -> str:
     """The patchset, how many releases were looked at, and how many of them are in which state."""
     words = [outcome.word for outcome in checked.outcomes if outcome.word != NO_RELEASE]
     counts = [f"{term(word)} {words.count(word)}" for word in dict.fromkeys(words)]
-    releases = count(sum(outcome.version != "" and outcome.word != NO_RELEASE for outcome in checked.outcomes), "release")
-    return Message("{checked.patchset.name} {checked.patchset.version}, {releases}", checked=checked, releases=releases) + (
-        f": {', '.join(counts)}" if counts else ""
-    )
+    number = sum(outcome.version != "" and outcome.word != NO_RELEASE for outcome in checked.outcomes)
+    heading = Message("{checked.patchset.name} {checked.patchset.version}", checked=checked)
+    releases = joined(": ", (count(number, "release") if number else "", ", ".join(counts)))
+    return joined(", ", (heading, releases))
 
 
 def checked_rows(checked: Checked, *, in_full: bool) -> List[Row]:
