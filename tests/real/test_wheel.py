@@ -35,8 +35,6 @@ def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:
     binary = tmp_path / "clean" / "bin"
     subprocess.run([str(binary / "python"), "-m", "pip", "install", "-q", str(wheel)], check=True)
     listed = subprocess.run([str(binary / "sitepatch"), "list", "--json"], check=True, stdout=subprocess.PIPE, cwd=str(tmp_path))
-    module = subprocess.run([str(binary / "python"), "-m", "sitepatch", "list", "--json"], check=True, stdout=subprocess.PIPE, cwd=str(tmp_path))
-    assert module.stdout == listed.stdout, "as a module, too"
     assert b"mmengine-ddp-debug" in listed.stdout and b'"source": "built in"' in listed.stdout
     (tmp_path / "r.txt").write_text("torch>=2  # sitepatch: torch-musa-guard optional\n")
     locked = subprocess.run([str(binary / "sitepatch"), "lock", "-r", "r.txt"], check=True, stdout=subprocess.PIPE, cwd=str(tmp_path))
