@@ -350,6 +350,7 @@ def test_each_place_gives_ddp_the_device_of_the_parameters_and_says_where_it_tra
     scope = patched(case, MODEL_WRAPPERS=registry, get_device=lambda: "gcu", **ddp)
     getattr(getattr(scope, {"runner": "Runner", "strategy": "DDPStrategy"}[case]), method)(SimpleNamespace(model_wrapper={}), *args, there)
     assert [given["device_ids"] for given in wrapped] == [[1]]
+    assert not any(args), "the config is left as it is"
     line = json.loads(capfd.readouterr().out.partition(" ")[2])
     assert (line["event"], line["parameters"], line["before"], line["idle"]) == ("trains", *[{str(there.parameters()[0].device): 2}] * 2, [])
 
