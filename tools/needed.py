@@ -24,16 +24,16 @@ from patcher.patchset.places import BUILT_IN, builtin_dir
 
 ROOT = Path(__file__).parents[1]
 TESTS = {  # the tests that are about a patchset; what these do not see is tried with those in tests/real
-    "accelerate-ddp-hygiene": ("test_accelerate_hygiene.py", "real/test_accelerate.py"),
+    "accelerate-ddp-hygiene": ("patchsets/test_accelerate_hygiene.py", "real/test_accelerate.py"),
     "mmengine-checkpoint-load": ("real/test_checkpoint.py",),
-    "mmengine-ddp-debug": ("test_ddp_helper.py", "real/test_ddp_report.py"),
-    "mmengine-ddp-device": ("test_device_helper.py", "real/test_mmengine_ddp.py"),
-    "mmengine-device": ("test_device_choice.py", "real/test_card.py"),
+    "mmengine-ddp-debug": ("patchsets/test_ddp_helper.py", "real/test_ddp_report.py"),
+    "mmengine-ddp-device": ("patchsets/test_device_helper.py", "real/test_mmengine_ddp.py"),
+    "mmengine-device": ("patchsets/test_device_choice.py", "real/test_card.py"),
     "mmengine-pkg-resources": ("real/test_packages.py",),
     "torch-dynamo-disable": ("real/test_torch.py",),
     "torch-dynamo-suppress": ("real/test_torch.py",),
     "torch-musa-guard": ("real/test_torch.py",),
-    "triton-libcuda-path": ("test_triton_path.py", "real/test_triton.py"),
+    "triton-libcuda-path": ("patchsets/test_triton_path.py", "real/test_triton.py"),
 }
 OPTIONS = ["-q", "--tb=no", "-p", "no:cacheprovider"]
 

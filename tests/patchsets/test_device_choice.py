@@ -295,20 +295,29 @@ def patched(case, **scope):
     return SimpleNamespace(**scope)
 
 
-@pytest.mark.parametrize("known", ["cpu", "musa"])
-def test_each_launcher_starts_the_card_of_its_rank_with_the_backend_for_it(module, monkeypatch, known):
-    kind = "gcu" if known == "cpu" else known
-    made, started = module(known, **{kind: card(2)}), []
-    for name, value in (("RANK", "3"), ("OMPI_COMM_WORLD_LOCAL_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "4")):
+@pytest.fixture
+def start(module, monkeypatch):
+    """A function that makes mmengine/dist/utils.py as patched, for an MMEngine that finds `known`: what was started, which cards were selected."""
+
+    def make(known, options=None):
+        kind = "gcu" if known == "cpu" else known
+        made, started = module(known, **{kind: card(2)}, options=options), []
+        group = SimpleNamespace(Backend=SimpleNamespace(NCCL="nccl"), get_backend=lambda _: started[-1][0])
+        available = {f"is_{name}_available": lambda name=name: known == name for name in ("mlu", "npu", "musa")}
+        utils = patched(
+            "start", mp=SimpleNamespace(get_start_method=lambda **_: "spawn"), torch_dist=group, start=lambda *args: started.append(args), **available
+        )
+        return utils, made, started, getattr(made.torch, kind).selected
+
+    for name, value in (("RANK", "3"), ("LOCAL_RANK", "1"), ("OMPI_COMM_WORLD_LOCAL_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "4")):
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    group = SimpleNamespace(Backend=SimpleNamespace(NCCL="nccl"), get_backend=lambda _: started[-1][0])
-    utils = patched(
-        "start", mp=SimpleNamespace(get_start_method=lambda **_: "spawn"), torch_dist=group, is_musa_available=lambda: known == "musa",
-        start=lambda *args: started.append(args),
-    )  # fmt: skip
+    return make
+
+
+@pytest.mark.parametrize("known", ["cpu", "musa"])
+def test_each_launcher_starts_the_card_of_its_rank_with_the_backend_for_it(start, monkeypatch, known):
+    utils, made, started, selected = start(known)
     utils.init_dist("pytorch")
-    selected = getattr(made.torch, kind).selected
     assert (started, selected) == ([("mccl" if known == "musa" else BOTH, 3)], [1, 1] if known == "musa" else [1])
     assert utils.get_comm_device().type == ("cpu" if known == "musa" else "gcu")
     monkeypatch.delenv("LOCAL_RANK")
@@ -317,6 +326,16 @@ def test_each_launcher_starts_the_card_of_its_rank_with_the_backend_for_it(modul
     assert (selected, os.environ.pop("LOCAL_RANK")) == ([1], "1")
     utils._init_dist_slurm("any")
     assert (selected, made.torch.cuda.selected) == ([1, 1], []), "3 of 2 cards"
+
+
+@pytest.mark.parametrize("known", ["mlu", "npu", "musa"])
+def test_the_cpu_on_purpose_keeps_off_a_card_that_mmengine_starts_by_its_name(start, known):
+    utils, _, started, selected = start(known, {"device": "cpu"})
+    utils.init_dist("pytorch")
+    assert (started, selected) == ([("gloo", 3)], [])
+    utils, _, _, selected = start(known)
+    utils.init_dist("pytorch")
+    assert selected == [1, 1], "by the local rank, also in releases that take the rank of the whole run"
 
 
 @pytest.mark.parametrize(("case", "method", "args"), [("runner", "wrap_model", (None,)), ("runner", "wrap_model", ({},)), ("strategy", "_wrap_model", ())])
@@ -331,6 +350,7 @@ def test_each_place_gives_ddp_the_device_of_the_parameters_and_says_where_it_tra
     scope = patched(case, MODEL_WRAPPERS=registry, get_device=lambda: "gcu", **ddp)
     getattr(getattr(scope, {"runner": "Runner", "strategy": "DDPStrategy"}[case]), method)(SimpleNamespace(model_wrapper={}), *args, there)
     assert [given["device_ids"] for given in wrapped] == [[1]]
+    assert not any(args), "the config is left as it is"
     line = json.loads(capfd.readouterr().out.partition(" ")[2])
     assert (line["event"], line["parameters"], line["before"], line["idle"]) == ("trains", *[{str(there.parameters()[0].device): 2}] * 2, [])
 

@@ -72,7 +72,7 @@ def change(words, *, again=False):
         group = common["env_cfg"]["dist_cfg"]
         group.update(backend="nccl", init_method="-".join([group["init_method"], *words]))  # MMEngine's default, which a config that names none has
         common["launcher"] = ({"mpi", "slurm"} & set(words) or {"pytorch"}).pop()
-        if CARD == "musa" and common["launcher"] == "pytorch":  # MMEngine says them itself
+        if device_utils.get_device() == "musa" and common["launcher"] == "pytorch":  # MMEngine says them itself
             del group["rank"], group["world_size"]
         if "brief" in words:
             group["timeout"] = 20

@@ -99,16 +99,23 @@ def test_a_second_node_of_musa_selects_its_devices_by_the_local_rank(musa):
 
 @slow
 def test_what_musa_needs_beside_torchrun_and_fp32(musa):
-    """AMP in fp16 has its scaler; MPI and Slurm, whose starts know CUDA alone, start its devices and its backend."""
-    found, out = train(musa, "direct+mpi", "direct+slurm", "direct+amp", CARD="musa")
+    """AMP in fp16 has its scaler, FSDP its model on the card; MPI and Slurm, whose starts know CUDA alone, start its devices and its backend."""
+    found, out = train(musa, "direct+mpi", "direct+slurm", "direct+amp", "fsdp", CARD="musa")
     assert found["direct+mpi", 1] == "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'", found
     assert found["direct+slurm", 1] == found["direct+mpi", 1]
     assert "scales direct+amp 1 False" in out, "CUDA's scaler, which has turned itself off"
+    assert found["fsdp", 1].startswith("RuntimeError: Attempted to call `variable.set_data(tensor)`, but "), found
     apply(musa, NAME)
-    found, out = train(musa, "direct", "direct+full", "direct+mpi", "direct+slurm", "direct+amp", "direct+amp+bf16", CARD="musa")
+    asked = [musa.python, "-c", INDEX.replace("gcu", "musa")]
+    assert run(asked, cwd=musa.cwd).out.splitlines()[-3:] == INDEXED
+    ways = ["direct", "direct+full", "direct+mpi", "direct+slurm", "direct+amp", "direct+amp+bf16", "fsdp"]
+    found, out = train(musa, *ways, CARD="musa")
     assert "scales direct+amp 1 True" in out
     assert {tuple(words[1:3]) for words in found.values()} == {("musa:0", "mccl"), ("musa:1", "mccl")}
-    assert len({words[0] for (way, _), words in found.items() if way != "direct+full"}) == 1, found
+    (weights,) = {words[0] for (way, _), words in found.items() if way != "direct+full"}
+    apply(musa, NAME, "--set", "device=cpu")
+    found, _ = train(musa, "direct", CARD="musa")
+    assert found["direct", 0] == found["direct", 1] == [weights, "cpu", "gloo", "None"], "MMEngine starts MUSA where it is there"
 
 
 @slow

@@ -43,23 +43,19 @@ def _sitepatch_takes_device_ids(model):  # sitepatch: mmengine-ddp-device
 def _sitepatch_tell(model, before, site):  # sitepatch: mmengine-ddp-device
     """Say for programs where this rank trains; warn where that is the CPU, and an accelerator was left or stands idle."""
     import json
-    import platform
     import warnings
+    from collections import Counter
 
     if "_sitepatch_device" in globals():
         return  # mmengine-device says it
-    places, env = [str(parameter.device) for parameter in model.parameters()], os.environ
+    places = Counter(str(parameter.device) for parameter in model.parameters())
     modules = {kind: vars(module) for kind, module in vars(torch).items() if isinstance(module, type(torch))}
-    kinds = {kind for kind, names in modules.items() if "set_device" in names and names.get("is_available", bool)()}
-    kinds.update(place.partition(":")[0] for place in before)
-    idle = sorted(kinds - {"cpu", "meta"}) if set(places) == {"cpu"} else []
+    kinds = [kind for kind, names in modules.items() if "set_device" in names and names.get("is_available", bool)()]
+    idle = sorted({*kinds, *(place.partition(":")[0] for place in before)} - {"cpu", "meta"}) if list(places) == ["cpu"] else []
     if idle:
         cure = "to train there: sitepatch apply mmengine-device --set device=" + idle[0]
         warnings.warn("mmengine-ddp-device: this rank trains on the CPU, and %s stands idle; %s" % (", ".join(idle), cure))
-    facts = {
-        "schema": 7, "event": "trains", "site": site, "patchsets": ["mmengine-ddp-device"], "idle": idle,
-        "env": {name: env[name] for name in env if name.endswith(("RANK", "WORLD_SIZE", "_VISIBLE_DEVICES"))},
-        "before": {device: before.count(device) for device in before}, "host": platform.node(), "pid": os.getpid(),
-        "parameters": {device: places.count(device) for device in places},
-    }
+    env = {name: text for name, text in os.environ.items() if name.endswith(("RANK", "WORLD_SIZE", "_VISIBLE_DEVICES"))}
+    facts = dict(schema=7, event="trains", site=site, patchsets=["mmengine-ddp-device"], idle=idle, before=Counter(before),
+                 parameters=places, env=env, host=os.uname().nodename, pid=os.getpid())
     print("sitepatch-ddp %s\n" % json.dumps(facts), end="", flush=True)

@@ -14,8 +14,12 @@ def init_dist(launcher, backend='nccl', **kwargs):
 
 def _init_dist_pytorch(backend, **kwargs):
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
-    if is_musa_available():
-        torch.musa.set_device(local_rank)
+    if is_mlu_available() and not _sitepatch_device.own_device():
+        torch.mlu.set_device(int(os.environ["LOCAL_RANK"]))
+    elif is_npu_available() and not _sitepatch_device.own_device():
+        torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
+    elif is_musa_available() and not _sitepatch_device.own_device():
+        torch.musa.set_device(int(os.environ["LOCAL_RANK"]))
     num_gpus = max(getattr(_sitepatch_device.device_module(), "device_count", int)(), 1)
     _sitepatch_device.set_device(rank % num_gpus)  # of this process
     start(backend, rank, **kwargs)

@@ -13,7 +13,11 @@ def init_dist(launcher, backend='nccl', **kwargs):
 
 def _init_dist_pytorch(backend, **kwargs):
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
-    if is_musa_available():
+    if is_mlu_available():
+        torch.mlu.set_device(rank)
+    elif is_npu_available():
+        torch.npu.set_device(rank)
+    elif is_musa_available():
         torch.musa.set_device(rank)
     num_gpus = torch.cuda.device_count()
     torch.cuda.set_device(rank % num_gpus)  # of this process
