@@ -224,6 +224,7 @@ def test_the_same_change_everywhere_in_a_scope_is_one_hunk():
     [
         ('    log.info("connected to %s", address)\n', "\n"),
         (HOME[HOME.index("    def take") : HOME.index("\n    def grow")], ""),
+        ('    log.info("connected to %s", address)\n    return link\n', ""),
     ],
 )
 def test_code_that_goes_and_leaves_two_blank_lines_is_made_byte_for_byte(old, new):

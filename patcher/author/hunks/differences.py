@@ -201,6 +201,10 @@ class _Comparison:
 
     def run(self, blocks: Pair, old: Range, new: Range) -> Difference:
         spans = _gap(self.before, blocks[0].statements(), old), _gap(self.after, blocks[1].statements(), new)
+        if new[0] == new[1] == len(blocks[1].statements()):  # what stood above the deleted code is above what follows the block
+            rests = [text.text[span[1] : text.code_from(span[1])] for text, span in zip((self.before, self.after), spans)]
+            kept = len(rests[1]) - len(rests[0]) if rests[1].endswith(rests[0]) else 0
+            spans = spans[0], (spans[1][0], spans[1][1] + kept)
         return self.replaced("run", blocks, (old, new), spans, ())
 
     def replaced(
