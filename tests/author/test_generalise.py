@@ -212,6 +212,45 @@ def test_an_edit_becomes_this_hunk_and_the_hunk_makes_the_edit(name):
     assert applied(draft, made.data.decode()).data == made.data, "a second application changes nothing"
 
 
+BRANCHES = """
+def pick(device):
+    if device.index is None:
+        # the first one
+        report(device)
+
+        return first(device)  # of all
+    else:
+        return device.index
+"""
+TURNED = """
+def pick(device):
+    if device.index is not None:
+        return device.index
+    else:
+        # the first one
+        report(device)
+
+        return first(device)  # of all
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "headers"),
+    [
+        (lambda text: text, ["if device.index is not None:", "else:"]),
+        (lambda text: text.replace("if device.index is not None:", "try:").replace("else:", "except KeyError:"), ["try:", "except KeyError:"]),
+    ],
+)
+def test_bodies_that_stand_below_other_headers_are_runs_with_names_and_keep_what_a_release_has_in_them(change, headers):
+    after = change(TURNED)
+    draft = generalise([FileEdit("pkg/net.py", BRANCHES.encode(), after.encode())])
+    before = "-if device.index is None:\n-    ...BODY1\n-else:\n-    ...BODY2\n"
+    assert draft.spatch().split("@@ pick @@\n")[1] == f"{before}+{headers[0]}\n+    ...BODY2\n+{headers[1]}\n+    ...BODY1\n"
+    assert (applied(draft, BRANCHES).data.decode(), draft.files[0].difference) == (after, "")
+    newer = [text.replace("report(device)", "report(device, stacklevel=2)").replace("return device.index", "return int(device.index)") for text in (BRANCHES, after)]
+    assert applied(draft, newer[0]).data.decode() == newer[1]
+
+
 def test_the_same_change_everywhere_in_a_scope_is_one_hunk():
     after = HOME.replace("self.free.pop()", "self.free.pop(0)")
     draft = generalise([FileEdit("pkg/net.py", HOME.encode(), after.encode())])
@@ -232,6 +271,12 @@ def test_code_that_goes_and_leaves_two_blank_lines_is_made_byte_for_byte(old, ne
     deleted = "".join(f"-{line}\n" for line in textwrap.dedent(old).splitlines())
     assert draft.files[0].hunks[0].text.partition("\n")[2] == f"{deleted}+\n"
     assert (applied(draft, HOME).data.decode(), draft.files[0].difference) == (after, "")
+
+
+def test_code_that_goes_at_the_end_of_a_file_and_leaves_a_blank_line_is_made_byte_for_byte():
+    home = 'def f(a):\n    """Return it."""\n\n    return a\n'
+    after, draft = drafted("    return a\n", "", home)
+    assert (applied(draft, home).data.decode(), draft.files[0].difference) == (after, "")
 
 
 def test_changes_that_no_two_hunks_can_share_become_one_for_the_statement_around_them():
@@ -264,6 +309,14 @@ def test_a_comment_beside_changed_code_is_said_and_one_alone_is_no_hunk():
     assert [(each.line, each.why) for each in draft.left_out] == [(10, why.format(10))]
     _, draft = drafted("        each.start()\n", "        each.start()  # one\n")
     assert [(each.line, each.why) for each in draft.left_out] == [(20, why.format(20))]
+
+
+def test_of_parentheses_in_a_chain_the_reason_is_that_hunks_do_not_tell_them_apart():
+    home = "def f(a, b, c):\n    return a or b or c\n"
+    _, draft = drafted("a or b", "(a or b)", home)
+    assert [(part.why.template, part.code) for part in draft.left_out] == [
+        ("nothing differs but parentheses in a chain of `and` or `or`: hunks do not tell them apart (format rule 9)", True)
+    ]
 
 
 def test_what_cannot_be_read_is_left_with_the_line():
