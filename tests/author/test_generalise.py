@@ -279,6 +279,13 @@ def test_code_that_goes_at_the_end_of_a_file_and_leaves_a_blank_line_is_made_byt
     assert (applied(draft, home).data.decode(), draft.files[0].difference) == (after, "")
 
 
+@pytest.mark.parametrize("layout", ["resolve(host,\n                      port{})", "resolve(\n        host,\n        port{},\n    )"])
+def test_an_argument_on_the_line_of_another_is_made_byte_for_byte(layout):
+    home, after = (f"def f(host, port):\n    return {layout.format(way)}\n" for way in ("", ", way=1"))
+    draft = generalise([FileEdit("pkg/net.py", home.encode(), after.encode())])
+    assert (applied(draft, home).data.decode(), draft.files[0].difference) == (after, "")
+
+
 def test_changes_that_no_two_hunks_can_share_become_one_for_the_statement_around_them():
     old = '        link = open_link(address, timeout)\n        link.greet("hello", mode=1)\n'
     after, draft = drafted(old, "        begin(open_link(address, timeout), 1)\n")

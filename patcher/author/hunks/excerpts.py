@@ -19,7 +19,7 @@ Holes = Sequence[Tuple[Hole, Hole]]
 """Pairs of a hole before an edit and the one after it that corresponds to it."""
 OPEN = "$OLD"
 """What is written for the old value of an assignment where releases have several: one literal or one name."""
-_LISTS = ("args", "elements", "params", "names", "items", "decorators")
+LISTS = ("args", "elements", "params", "names", "items", "decorators")
 
 
 class Form(NamedTuple):
@@ -96,7 +96,7 @@ def elided(pairs: Sequence[Pair]) -> Holes:
         if old.kind == "Assign" and all(isinstance(node.fields.get("value"), Node) for node in (old, new)):
             notes = old.fields.get("annotation"), new.fields.get("annotation")
             holes += [(untyped(old), untyped(new))] if notes[0] is not None and same(*notes) else []
-        for key in _LISTS if _may_elide(old) else ():
+        for key in LISTS if _may_elide(old) else ():
             holes += [(left_open(one), left_open(other)) for one, other in _runs(old, old.items(key), new.items(key))]
     return holes
 
