@@ -158,6 +158,8 @@ EDITS = {  # what is edited -> the hunks
          if timeout:
              link = $V
         -    link.greet("hello", mode=1)
+        @@ or @@
+        -link.greet("hello", mode=1)
         """),
     "a statement that is wrapped": ("            self.grow(1)\n", "            if self.open:\n                self.grow(1)\n", """
         @@ Pool.take @@
