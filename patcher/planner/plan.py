@@ -6,12 +6,28 @@ patchset are the same operation, and their order does not matter.
 
 from __future__ import annotations
 
+import re
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Assignment, Facts, TargetFile, Wanted, sha256
 from patcher.message import Message
-from patcher.model import KINDS, Answer, Change, FilePlan, HunkAnswer, LockedFile, Plan, Rewrite, State, Step, apply_splices
+from patcher.model import (
+    KINDS,
+    Answer,
+    Change,
+    FilePlan,
+    HunkAnswer,
+    HunkText,
+    LockedFile,
+    Plan,
+    Rewrite,
+    State,
+    Step,
+    apply_splices,
+)
+
+_IMPORTS = re.compile(r"(\s*(import [\w., ]+|from [\w.]+ import (\([^()]*\)|[\w., ]+)) *(#.*)?\n)+\s*")
 
 
 def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
@@ -254,8 +270,16 @@ def _step(assignment: Assignment, result: Rewrite) -> Step:
 def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:
     """The answer of a hunk, as a command reports it."""
     hunk = answer.hunk
-    words = answer.problem, answer.hint, hunk.when_present, answer.gone, (hunk.origin, hunk.line), hunk.layer
+    optional = hunk.when_present or (answer.state is State.UPSTREAM and _only_imports(hunk))
+    words = answer.problem, answer.hint, optional, answer.gone, (hunk.origin, hunk.line), hunk.layer
     return Answer(patchset, path, hunk.scope, answer.state, answer.places, *words)
+
+
+def _only_imports(hunk: HunkText) -> bool:
+    """Whether imports are all that a hunk changes: where they stand already, other code may have need of them."""
+    forms = [[(tag, text) for tag, text, _ in form.lines if tag != " "] for form in hunk.forms]
+    inserted = ["\n".join(text for _, text in lines) + "\n" for lines in forms]
+    return not any(tag == "-" for lines in forms for tag, _ in lines) and all(map(_IMPORTS.fullmatch, inserted))
 
 
 def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:
