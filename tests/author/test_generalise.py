@@ -253,6 +253,20 @@ def test_bodies_that_stand_below_other_headers_are_runs_with_names_and_keep_what
     assert applied(draft, newer[0]).data.decode() == newer[1]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if a:\n        go(a)\n    else:\n        go(a)", "if not a:\n        go(a)\n    else:\n        go(a)"),  # which is which
+        ("if a:\n        go(a)\n    else:\n        stop(a)", "if not a:\n        go(a)\n    else:\n        stop(a)"),  # they stay
+    ],
+)
+def test_bodies_that_are_equal_or_stay_are_no_runs_with_names(before, after):
+    home, edited = (f"def f(a, go, stop):\n    {text}\n" for text in (before, after))
+    draft = generalise([FileEdit("pkg/net.py", home.encode(), edited.encode())])
+    assert "...BODY" not in draft.spatch()
+    assert (applied(draft, home).data.decode(), draft.files[0].difference) == (edited, "")
+
+
 def test_the_same_change_everywhere_in_a_scope_is_one_hunk():
     after = HOME.replace("self.free.pop()", "self.free.pop(0)")
     draft = generalise([FileEdit("pkg/net.py", HOME.encode(), after.encode())])

@@ -254,7 +254,7 @@ def kept_bodies(deleted: Sequence[Node], inserted: Sequence[Node]) -> List[Tuple
     old, new = ([part.node("body") for node in nodes for part in (node, *node.items("clauses"))] for nodes in sides)
     pairs = [(at, (body, other)) for other in new for at, body in enumerate(old) if same(body, other)]
     is_clear = len({at for at, _ in pairs}) == len({other for _, (_, other) in pairs}) == len(pairs) > 1
-    return pairs if is_clear and not any(block.name == "inline" for block in (*old, *new)) else []
+    return pairs if is_clear else []
 
 
 def _descent(old: Node, new: Node) -> Iterator[Pair]:
