@@ -161,6 +161,12 @@ EDITS = {  # what is edited -> the hunks
         @@ or @@
         -link.greet("hello", mode=1)
         """),
+    "a statement that goes and has one name": ("            self.grow(1)\n", "", """
+        @@ Pool.take @@
+         except IndexError:
+        -    self.grow(1)
+             return self.free.pop()
+        """),
     "a statement that is wrapped": ("            self.grow(1)\n", "            if self.open:\n                self.grow(1)\n", """
         @@ Pool.take @@
          except IndexError:
@@ -263,7 +269,7 @@ def test_bodies_that_stand_below_other_headers_are_runs_with_names_and_keep_what
 def test_bodies_that_are_equal_or_stay_are_no_runs_with_names(before, after):
     home, edited = (f"def f(a, go, stop):\n    {text}\n" for text in (before, after))
     draft = generalise([FileEdit("pkg/net.py", home.encode(), edited.encode())])
-    assert "...BODY" not in draft.spatch()
+    assert "go(a)" not in draft.spatch()
     assert (applied(draft, home).data.decode(), draft.files[0].difference) == (edited, "")
 
 

@@ -759,9 +759,9 @@ def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_a
 def test_an_import_that_is_there_already_is_no_sign_that_upstream_did_the_rest_another_way(lines: str, conflict: bool) -> None:
     texts = ("@@ <module> @@\n" + lines, "@@ f @@\n-old(a)\n+new(a)\n")
     hunks = [parse_spatch(f"--- p/m.py\n{text}", "p")[1][0].hunks[0] for text in texts]
-    states = (State.UPSTREAM, State.APPLICABLE)
-    answers = reconciled([answer_of("a", "p/m.py", HunkAnswer(hunk, state)) for hunk, state in zip(hunks, states)])
-    assert (answers[0].state is State.CONFLICT) is conflict
+    for states, expected in (((State.UPSTREAM, State.APPLICABLE), conflict), ((State.APPLICABLE, State.UPSTREAM), True)):
+        answers = reconciled([answer_of("a", "p/m.py", HunkAnswer(hunk, state)) for hunk, state in zip(hunks, states)])
+        assert (State.CONFLICT in [answer.state for answer in answers]) is expected
 
 
 def test_where_the_version_says_nothing_each_place_of_a_file_is_looked_at(tmp_path: Path) -> None:
