@@ -8,6 +8,7 @@ from patcher.author.draft import FileEdit
 from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
+from patcher.model import State
 
 HOME = '''
 """What it is for."""
@@ -340,12 +341,13 @@ def test_a_comment_beside_changed_code_is_said_and_one_alone_is_no_hunk():
     assert [(each.line, each.why) for each in draft.left_out] == [(20, why.format(20))]
 
 
-def test_of_parentheses_in_a_chain_the_reason_is_that_hunks_do_not_tell_them_apart():
-    home = "def f(a, b, c):\n    return a or b or c\n"
-    _, draft = drafted("a or b", "(a or b)", home)
-    assert [(part.why.template, part.code) for part in draft.left_out] == [
-        ("nothing differs but parentheses in a chain of `and` or `or`: hunks do not tell them apart (format rule 9)", True)
-    ]
+def test_parentheses_in_a_chain_are_made_byte_for_byte():
+    home = "def f(first, second, third):\n    return first or second or third\n"
+    for old, new in (("first or second", "(first or second)"), ("second or third", "(second or third)")):
+        after, draft = drafted(old, new, home)
+        assert applied(draft, home).data.decode() == after
+        assert {answer.state for answer in applied(draft, after).answers} == {State.UPSTREAM}
+        assert drafted(new, old, after)[1].complete
 
 
 def test_what_cannot_be_read_is_left_with_the_line():

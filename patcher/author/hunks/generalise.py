@@ -356,9 +356,7 @@ class _Choice:
             return ""
         elsewhere = any(part.best.elsewhere for part in parts)
         if not self.left_out and not same_code(made, self.edit.after, anywhere=elsewhere):
-            text = "nothing differs but parentheses in a chain of `and` or `or`: hunks do not tell them apart (format rule 9)"
-            why = Message("the hunks together would not make the edited code") if parts else Message(text)
-            self.left_out.append(LeftOut(self.edit.path, 1, "", why))
+            self.left_out.append(LeftOut(self.edit.path, 1, "", Message("the hunks together would not make the edited code")))
         old, new = made.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
         comments: List[int] = []
         blank = moved = 0

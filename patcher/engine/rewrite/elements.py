@@ -135,7 +135,7 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     if not operator or operator != new_operator:
         return False
     pairs, gaps = align(edits.hunk, old, new)
-    if not pairs:
+    if not pairs or before.fields.get("groups") != after.fields.get("groups"):
         raise ReplaceWhole
     row = ElementRow(edits, [edits.code(node) for node in old], operator)
     for above, below in zip(row.elements, row.elements[1:]):
