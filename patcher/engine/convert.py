@@ -184,7 +184,9 @@ class Converter:
 
     def on_BooleanOperation(self, node: Any) -> Node:
         """A chain; `groups` are the ranges of its operands that have parentheses around them, such as `0:2`."""
-        kind, values, groups = type(node.operator).__name__, [], []
+        values: List[Node] = []
+        groups: List[str] = []
+        kind = type(node.operator).__name__
         for side in (self.one(node.left), self.one(node.right)):
             parts = side.items("values") if side.kind == kind else [side]
             inner = [[0, len(parts)]] if side.kind == kind and side.parenthesised else []
