@@ -6,7 +6,6 @@ patchset are the same operation, and their order does not matter.
 
 from __future__ import annotations
 
-import re
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from patcher.errors import SitepatchError, StoreError
@@ -26,8 +25,6 @@ from patcher.model import (
     Step,
     apply_splices,
 )
-
-_IMPORTS = re.compile(r"(\s*(import [\w., ]+|from [\w.]+ import (\([^()]*\)|[\w., ]+)) *(#.*)?\n)+\s*")
 
 
 def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
@@ -277,9 +274,13 @@ def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:
 
 def _only_imports(hunk: HunkText) -> bool:
     """Whether imports are all that a hunk changes: where they stand already, other code may have need of them."""
-    forms = [[(tag, text) for tag, text, _ in form.lines if tag != " "] for form in hunk.forms]
-    inserted = ["\n".join(text for _, text in lines) + "\n" for lines in forms]
-    return not any(tag == "-" for lines in forms for tag, _ in lines) and all(map(_IMPORTS.fullmatch, inserted))
+    inside = False  # parentheses
+    for tag, text, _ in (line for form in hunk.forms for line in form.lines):
+        code = text.partition("#")[0].strip() if tag != " " else ""
+        if tag == "-" or ";" in code or (code and not inside and not code.startswith(("import ", "from "))):
+            return False
+        inside = (inside or "(" in code) and ")" not in code
+    return True
 
 
 def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:

@@ -754,6 +754,7 @@ def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_a
         ("+from a import (\n+    b,  # why\n+    c,\n+)\n ...\n@@ or @@\n import os\n+from a import b, c\n", False),
         ("-import os\n+import sys\n", True),
         ("+import sys\n+sys.path.pop()\n import os\n", True),
+        ("+import sys; sys.path.pop()\n import os\n", True),
     ],
 )
 def test_an_import_that_is_there_already_is_no_sign_that_upstream_did_the_rest_another_way(lines: str, conflict: bool) -> None:
