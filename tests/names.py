@@ -34,6 +34,7 @@ def _early(text: str) -> Set[Tuple[str, str]]:
             parts = list(ast.walk(function))
             added = {id(part.target) for part in parts if isinstance(part, ast.AugAssign)}
             given = {part.arg for part in parts if isinstance(part, ast.arg)}
+            given.update(name for part in parts if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names)
             names = [part for part in parts if isinstance(part, ast.Name) and part.id not in given]
             bound = {part.id: 0 for part in names if id(part) in added}
             for part in names:
