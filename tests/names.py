@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import symtable
 import warnings
@@ -19,6 +20,29 @@ def breaks_names(before: str, after: str) -> bool:
     functions = [(path, table) for path, table in _tables(after) if table.get_type() == "function"]
     own = {(path, each.get_name()) for path, table in functions for each in table.get_symbols() if each.is_local()}
     return bool(lost_names(before, after) or outside & own)
+
+
+def reads_early(before: str, after: str) -> bool:
+    """Whether a function reads a local on a line above all that bind it, or `+=` alone binds it, only afterwards."""
+    return bool(_early(after) - _early(before))
+
+
+def _early(text: str) -> Set[Tuple[str, str]]:
+    found = set()
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            parts = list(ast.walk(function))
+            added = {id(part.target) for part in parts if isinstance(part, ast.AugAssign)}
+            given = {part.arg for part in parts if isinstance(part, ast.arg)}
+            given.update(name for part in parts if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names)
+            names = [part for part in parts if isinstance(part, ast.Name) and part.id not in given]
+            bound = {part.id: 0 for part in names if id(part) in added}
+            for part in names:
+                if isinstance(part.ctx, ast.Store) and id(part) not in added:
+                    bound[part.id] = min(part.lineno, bound.get(part.id) or part.lineno)
+            early = (part.id for part in names if part.id in bound and (not bound[part.id] or part.lineno < bound[part.id]))
+            found |= {(function.name, name) for name in early}
+    return found
 
 
 def _unbound(text: str) -> Set[str]:

@@ -23,12 +23,12 @@ from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from tests.engine import corpus
-from tests.names import breaks_names
+from tests.names import breaks_names, reads_early
 from tools.changes import FUNCTIONS, alike, parsed, same, unified
 from tools.fuzz import Hang, limit
 
 CPU_SECONDS = 60.0
-OUTCOMES = ("exact", "said", "left", "wrong", "crash", "hang")
+OUTCOMES = ("exact", "said", "left", "refused", "wrong", "crash", "hang")
 Part = Tuple[int, int, bytes]  # replace these bytes
 
 
@@ -331,8 +331,8 @@ def tried(edit: Edit, make: Callable[[Sequence[FileEdit]], Draft] = generalise) 
     """Capture an edit and make it again from the hunks.
 
     `exact`: the bytes are those of the edited file. `said`: the same syntax tree but for the position of imports and functions,
-    and the draft says that it differs. `left`: a part of the edit is in no hunk, and the draft says so. Anything else must
-    not be.
+    and the draft says that it differs. `left`: a part of the edit is in no hunk, and the draft says so. `refused`: the same of
+    an edit that reads a local before anything binds it. Anything else must not be.
     """
     try:
         with limit(CPU_SECONDS):
@@ -347,7 +347,8 @@ def tried(edit: Edit, make: Callable[[Sequence[FileEdit]], Draft] = generalise) 
     left = draft.left_out
     difference = "".join(file.difference for file in draft.files)
     if left:
-        return Tried(edit, "left", text + "".join(f"left: {part.line}: {part.why}\n{part.text}\n" for part in left))
+        is_broken = reads_early(edit.before.decode(), edit.after.decode())
+        return Tried(edit, "refused" if is_broken else "left", text + "".join(f"left: {part.line}: {part.why}\n{part.text}\n" for part in left))
     if result.data == edit.after:
         return Tried(edit, "wrong" if difference else "exact", text + difference)
     trees = parsed(result.data), parsed(edit.after)
@@ -383,9 +384,9 @@ def main() -> None:
             if each.outcome in asked.show or asked.number is not None:
                 head = f"{'=' * 20} --seed {seed} --number {each.edit.number} {''.join(f' --kind {kind}' for kind in asked.kind or ())}"
                 print(f"{head} {each.edit.kind}: {each.outcome}\n{each.edit.diff()}-- hunks\n{each.text}")
-    print(f"seed {seed}\n{'':14}" + "".join(f"{outcome:>8}" for outcome in OUTCOMES) + "   exact")
+    print(f"seed {seed}\n{'':14}" + "".join(f"{outcome:>8}" for outcome in OUTCOMES) + "   exact, but for the refused")
     for kind, count in counts.items():
-        total = sum(count.values())
+        total = sum(count.values()) - count["refused"]
         print(
             f"{kind:14}"
             + "".join(f"{count[outcome]:8}" for outcome in OUTCOMES)

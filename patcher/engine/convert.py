@@ -183,8 +183,17 @@ class Converter:
     on_ParamSlash = on_ParamStar
 
     def on_BooleanOperation(self, node: Any) -> Node:
+        """A chain; `groups` are the ranges of its operands that have parentheses around them, such as `0:2`."""
+        values: List[Node] = []
+        groups: List[str] = []
         kind = type(node.operator).__name__
-        return self.make(kind, node, values=self.flat(node, kind, "values"))
+        for side in (self.one(node.left), self.one(node.right)):
+            parts = side.items("values") if side.kind == kind else [side]
+            inner = [[0, len(parts)]] if side.kind == kind and side.parenthesised else []
+            inner += [[int(at) for at in group.split(":")] for group in str(side.fields.get("groups") or "").split()]
+            groups += [f"{start + len(values)}:{end + len(values)}" for start, end in (inner if side.kind == kind else ())]
+            values += parts
+        return self.make(kind, node, values=values, groups=" ".join(groups))
 
     def flat(self, node: Any, kind: str, key: str) -> List[Node]:
         """The two sides of a node; in the place of a side of that kind its own parts, which are in field `key`."""

@@ -11,7 +11,20 @@ from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Assignment, Facts, TargetFile, Wanted, sha256
 from patcher.message import Message
-from patcher.model import KINDS, Answer, Change, FilePlan, HunkAnswer, LockedFile, Plan, Rewrite, State, Step, apply_splices
+from patcher.model import (
+    KINDS,
+    Answer,
+    Change,
+    FilePlan,
+    HunkAnswer,
+    HunkText,
+    LockedFile,
+    Plan,
+    Rewrite,
+    State,
+    Step,
+    apply_splices,
+)
 
 
 def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
@@ -254,8 +267,20 @@ def _step(assignment: Assignment, result: Rewrite) -> Step:
 def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:
     """The answer of a hunk, as a command reports it."""
     hunk = answer.hunk
-    words = answer.problem, answer.hint, hunk.when_present, answer.gone, (hunk.origin, hunk.line), hunk.layer
+    optional = hunk.when_present or (answer.state is State.UPSTREAM and _only_imports(hunk))
+    words = answer.problem, answer.hint, optional, answer.gone, (hunk.origin, hunk.line), hunk.layer
     return Answer(patchset, path, hunk.scope, answer.state, answer.places, *words)
+
+
+def _only_imports(hunk: HunkText) -> bool:
+    """Whether imports are all that a hunk changes: where they stand already, other code may have need of them."""
+    inside = False  # parentheses
+    for tag, text, _ in (line for form in hunk.forms for line in form.lines):
+        code = text.partition("#")[0].strip() if tag != " " else ""
+        if tag == "-" or ";" in code or (code and not inside and not code.startswith(("import ", "from "))):
+            return False
+        inside = (inside or "(" in code) and ")" not in code
+    return True
 
 
 def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:

@@ -7,7 +7,29 @@ import pytest
 from patcher.author.draft import FileEdit
 from patcher.author.hunks.generalise import generalise
 
+NAMES = [f"    'name {number}',\n" for number in range(9)]
+TABLE = "".join(["NAMES = (\n", *NAMES, ")\n"])
 CASES = {
+    "an element that goes from a long tuple, between its neighbours": (
+        TABLE,
+        TABLE.replace(NAMES[4], ""),
+        "@@ <module> @@\n-(..., 'name 3', 'name 4', 'name 5', ...)\n+(..., 'name 3', 'name 5', ...)\n",
+    ),
+    "an element that changes in a long tuple, below its neighbour": (
+        TABLE,
+        TABLE.replace("name 4", "made up"),
+        "@@ <module> @@\n-(..., 'name 3', 'name 4', ...)\n+(..., 'name 3', 'made up', ...)\n",
+    ),
+    "an element that changes in a short tuple, with all before it": (
+        "NAMES = ('one', 'two', 'three')\n",
+        "NAMES = ('one', 'two', 'four')\n",
+        "@@ <module> @@\n-NAMES = ('one', 'two', 'three')\n+NAMES = ('one', 'two', 'four')\n",
+    ),
+    "an insertion below a `try` is below its beginning": (
+        "def f(a):\n    try:\n        a.shut()\n        a.end()\n    except OSError:\n        print(a)\n",
+        "def f(a):\n    try:\n        a.shut()\n        a.end()\n    except OSError:\n        print(a)\n    a.gone = True\n",
+        "@@ f @@\n try:\n     a.shut()\n     ...\n+a.gone = True\n",
+    ),
     "of a parameter that stays the annotation is left open": (
         "def f(a: int, b: int = 1, c: str = ''):\n    return a\n",
         "def f(a: int, b: int = 1, new: str = '', c: str = ''):\n    return a\n",

@@ -8,6 +8,7 @@ from patcher.author.draft import FileEdit
 from patcher.author.hunks.generalise import generalise
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
+from patcher.model import State
 
 HOME = '''
 """What it is for."""
@@ -158,6 +159,14 @@ EDITS = {  # what is edited -> the hunks
          if timeout:
              link = $V
         -    link.greet("hello", mode=1)
+        @@ or @@
+        -link.greet("hello", mode=1)
+        """),
+    "a statement that goes and has one name": ("            self.grow(1)\n", "", """
+        @@ Pool.take @@
+         except IndexError:
+        -    self.grow(1)
+             return self.free.pop()
         """),
     "a statement that is wrapped": ("            self.grow(1)\n", "            if self.open:\n                self.grow(1)\n", """
         @@ Pool.take @@
@@ -212,6 +221,59 @@ def test_an_edit_becomes_this_hunk_and_the_hunk_makes_the_edit(name):
     assert applied(draft, made.data.decode()).data == made.data, "a second application changes nothing"
 
 
+BRANCHES = """
+def pick(device):
+    if device.index is None:
+        # the first one
+        report(device)
+
+        return first(device)  # of all
+    else:
+        return device.index
+"""
+TURNED = """
+def pick(device):
+    if device.index is not None:
+        return device.index
+    else:
+        # the first one
+        report(device)
+
+        return first(device)  # of all
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "headers"),
+    [
+        (lambda text: text, ["if device.index is not None:", "else:"]),
+        (lambda text: text.replace("if device.index is not None:", "try:").replace("else:", "except KeyError:"), ["try:", "except KeyError:"]),
+    ],
+)
+def test_bodies_that_stand_below_other_headers_are_runs_with_names_and_keep_what_a_release_has_in_them(change, headers):
+    after = change(TURNED)
+    draft = generalise([FileEdit("pkg/net.py", BRANCHES.encode(), after.encode())])
+    before = "-if device.index is None:\n-    ...BODY1\n-else:\n-    ...BODY2\n"
+    assert draft.spatch().split("@@ pick @@\n")[1] == f"{before}+{headers[0]}\n+    ...BODY2\n+{headers[1]}\n+    ...BODY1\n"
+    assert (applied(draft, BRANCHES).data.decode(), draft.files[0].difference) == (after, "")
+    newer = [text.replace("report(device)", "report(device, stacklevel=2)").replace("return device.index", "return int(device.index)") for text in (BRANCHES, after)]
+    assert applied(draft, newer[0]).data.decode() == newer[1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if a:\n        go(a)\n    else:\n        go(a)", "if not a:\n        go(a)\n    else:\n        go(a)"),  # which is which
+        ("if a:\n        go(a)\n    else:\n        stop(a)", "if not a:\n        go(a)\n    else:\n        stop(a)"),  # they stay
+    ],
+)
+def test_bodies_that_are_equal_or_stay_are_no_runs_with_names(before, after):
+    home, edited = (f"def f(a, go, stop):\n    {text}\n" for text in (before, after))
+    draft = generalise([FileEdit("pkg/net.py", home.encode(), edited.encode())])
+    assert "go(a)" not in draft.spatch()
+    assert (applied(draft, home).data.decode(), draft.files[0].difference) == (edited, "")
+
+
 def test_the_same_change_everywhere_in_a_scope_is_one_hunk():
     after = HOME.replace("self.free.pop()", "self.free.pop(0)")
     draft = generalise([FileEdit("pkg/net.py", HOME.encode(), after.encode())])
@@ -224,6 +286,7 @@ def test_the_same_change_everywhere_in_a_scope_is_one_hunk():
     [
         ('    log.info("connected to %s", address)\n', "\n"),
         (HOME[HOME.index("    def take") : HOME.index("\n    def grow")], ""),
+        ('    log.info("connected to %s", address)\n    return link\n', ""),
     ],
 )
 def test_code_that_goes_and_leaves_two_blank_lines_is_made_byte_for_byte(old, new):
@@ -231,6 +294,19 @@ def test_code_that_goes_and_leaves_two_blank_lines_is_made_byte_for_byte(old, ne
     deleted = "".join(f"-{line}\n" for line in textwrap.dedent(old).splitlines())
     assert draft.files[0].hunks[0].text.partition("\n")[2] == f"{deleted}+\n"
     assert (applied(draft, HOME).data.decode(), draft.files[0].difference) == (after, "")
+
+
+def test_code_that_goes_at_the_end_of_a_file_and_leaves_a_blank_line_is_made_byte_for_byte():
+    home = 'def f(a):\n    """Return it."""\n\n    return a\n'
+    after, draft = drafted("    return a\n", "", home)
+    assert (applied(draft, home).data.decode(), draft.files[0].difference) == (after, "")
+
+
+@pytest.mark.parametrize("layout", ["resolve(host,\n                      port{})", "resolve(\n        host,\n        port{},\n    )"])
+def test_an_argument_on_the_line_of_another_is_made_byte_for_byte(layout):
+    home, after = (f"def f(host, port):\n    return {layout.format(way)}\n" for way in ("", ", way=1"))
+    draft = generalise([FileEdit("pkg/net.py", home.encode(), after.encode())])
+    assert (applied(draft, home).data.decode(), draft.files[0].difference) == (after, "")
 
 
 def test_changes_that_no_two_hunks_can_share_become_one_for_the_statement_around_them():
@@ -263,6 +339,15 @@ def test_a_comment_beside_changed_code_is_said_and_one_alone_is_no_hunk():
     assert [(each.line, each.why) for each in draft.left_out] == [(10, why.format(10))]
     _, draft = drafted("        each.start()\n", "        each.start()  # one\n")
     assert [(each.line, each.why) for each in draft.left_out] == [(20, why.format(20))]
+
+
+def test_parentheses_in_a_chain_are_made_byte_for_byte():
+    home = "def f(first, second, third):\n    return first or second or third\n"
+    for old, new in (("first or second", "(first or second)"), ("second or third", "(second or third)")):
+        after, draft = drafted(old, new, home)
+        assert applied(draft, home).data.decode() == after
+        assert {answer.state for answer in applied(draft, after).answers} == {State.UPSTREAM}
+        assert drafted(new, old, after)[1].complete
 
 
 def test_what_cannot_be_read_is_left_with_the_line():

@@ -36,6 +36,13 @@ def test_what_comes_of_an_edit_is_told_apart(hunk, left, difference, outcome):
     assert edits.tried(edits.Edit(0, "literal", "p/m.py", BEFORE, AFTER), lambda given: draft).outcome == outcome
 
 
+@pytest.mark.parametrize("line", [b"a = 1", b"global a"])
+def test_a_part_that_is_left_is_refused_rightly_where_the_edit_reads_a_local_before_it_is_bound(line):
+    after = b"a = 0\ndef f():\n    a += 1\n    return a\n"
+    before = after.replace(b"():\n", b"():\n    " + line + b"\n")
+    assert edits.tried(edits.Edit(0, "delete", "p/m.py", before, after)).outcome == "refused"
+
+
 def test_a_captured_edit_gives_the_edited_bytes_or_says_why_not(monkeypatch, counted):
     files = corpus.files(installed=False)  # the same sample, whatever is installed
     monkeypatch.setattr(edits, "_files", lambda: files)

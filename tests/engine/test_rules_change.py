@@ -233,6 +233,8 @@ RULE_16 = {
     "between a name and a run": lists("old(\n        a,\n        b,\n    )", "-old(a, ...)\n+old(a, c, ...)\n", "old(\n        a,\n        c,\n        b,\n    )"),
     "between a run and a name": lists("old(\n        a,\n        b,\n    )", "-x = old(..., b)\n+x = old(..., c, b)\n", "old(\n        a,\n        c,\n        b,\n    )"),
     "above the comments of the first": lists("old(\n        # about a\n        a,\n    )", "-old(...)\n+old(c, ...)\n", "old(\n        c,\n        # about a\n        a,\n    )"),
+    "beside another, where the hunk has the rest one a line": lists("old(\n        a,\n        b,\n    )", "-old(a, b)\n+old(\n+    a,\n+    b, c=1,\n+)\n", "old(\n        a,\n        b, c=1,\n    )"),
+    "one a line, where the hunk has several": lists("old(\n        a,\n        b,\n    )", "-old(a, b)\n+old(a,\n+    b, c=1,\n+    d=2)\n", "old(\n        a,\n        b,\n        c=1,\n        d=2,\n    )"),
     "imported names": Changed("from a import (\n    b,\n    c,\n)\n", "-from a import b, ...\n+from a import b, d, ...\n", "from a import (\n    b,\n    d,\n    c,\n)\n", {"scope": "<module>"}),
     "imported names after a backslash": Changed("from a import b, \\\n    c\n", "-from a import ...\n+from a import ..., d\n", "from a import b, \\\n    c, d\n", {"scope": "<module>"}),
     "dict entries": lists("{\n        a: 1,  # one\n        b: 2,\n    }", "-{a: $V, ...}\n+{a: $V, c: 3, ...}\n", "{\n        a: 1,  # one\n        c: 3,\n        b: 2,\n    }"),

@@ -88,6 +88,11 @@ RULE_8 = {
 RULE_9 = {
     "chains of and": same("A(a and (b and c))", "A(a and b and c)"),
     "chains of or": same("A((a or b) or c)", "A(a or b or c)"),
+    "parentheses that the hunk writes": different("A(a or b or c)", "A((a or b) or c)"),
+    "other parentheses than the hunk writes": different("A(a or (b or c))", "A((a or b) or c)"),
+    "parentheses in parentheses": same("A(((a or b) or c) or d)", "A(((a or b) or c) or d)"),
+    "parentheses that the change puts": inside("x = a or (b or c)", "-a or b or c\n+(a or b) or c\n", "x = (a or b) or c"),
+    "parentheses that the change takes away": inside("x = (a or b) or c", "-(a or b) or c\n+a or b or c\n", "x = a or b or c"),
     "or is not and": different("A(a or b)", "A(a and b)"),
     "a chain is matched completely": different("A(a and b and c)", "A(a and b)"),
     "an elif without the if": inside("if a: b\n    elif c: d\n    else: A", "-elif c:\n+elif b:\n", "if a: b\n    elif b: d\n    else: A"),

@@ -181,5 +181,28 @@ def test_rule_25_a_deletion_is_gone(source: str, hunk: str, gone: bool) -> None:
     assert run(source, hunk).answers[-1].gone is gone
 
 
+@pytest.mark.parametrize(
+    ("source", "expected", "hunk"),
+    [
+        ("def f(a):\n    return old(a)\n", "def g(a):\n    return max(a)\n", "-old(a)\n+max(a)\n@@ f @@\n-def f(...):\n+def g(...):\n"),
+        (
+            "class C:\n    def f(self, a):\n        return old(a)\n",
+            "class D:\n    def f(self, a):\n        return max(a)\n",
+            "-old(a)\n+max(a)\n@@ or C.g @@\n-old(a)\n+max(a)\n@@ C @@\n-class C:\n+class D:\n",
+        ),
+    ],
+)
+def test_code_in_a_definition_that_another_hunk_renames_is_changed_and_then_in_place(source: str, expected: str, hunk: str) -> None:
+    scope = "C.f" if "class" in source else "f"
+    done = run(source, hunk, scope=scope)
+    assert (done.data.decode(), {answer.state for answer in done.answers}) == (expected, {State.APPLICABLE})
+    assert {answer.state for answer in run(expected, hunk, scope=scope).answers} == {State.UPSTREAM}
+
+
+def test_code_in_a_definition_that_another_hunk_would_rename_is_changed_where_that_hunk_is_not_needed() -> None:
+    hunk = "-old(a)\n+max(a)\n@@ f @@ when-present\n-def f(b):\n+def g(b):\n"
+    assert run("def f(a):\n    return old(a)\n", hunk).data == b"def f(a):\n    return max(a)\n"
+
+
 def test_rule_25_the_closest_line_is_shown() -> None:
     hold(Stays("def f(a):\n    x = olt(a, 1)\n", "-x = old(a, 1)\n+x = 1\n", State.NOT_FOUND, "closest, line 2: x = olt(a, 1)"))

@@ -14,7 +14,7 @@ DOC = '"""Read it.\n\n    Args:\n        a: a path.\n    """\n    x = a'
 MODULE = '"""Reads old files."""\nMESSAGE = "old files"\n\n\ndef f(a="old files"):\n    "Old files, old files."\n    return "old files"\n'
 
 RULE_28 = {
-    "where another hunk renames the scope": stays("raise A('it is old')", "-is old\n+is new\n@@ f @@\n-def f(...):\n+def g(...):\n", State.CONFLICT, "the after side does not match", **IN),
+    "where another hunk renames the scope": Changed("def f(A):\n    raise A('it is old')\n", "-is old\n+is new\n@@ f @@\n-def f(...):\n+def g(...):\n", "def g(A):\n    raise A('it is new')\n", IN),
     "a message": inside("raise A('cannot load it', a)", "-cannot load\n+could not read\n", "raise A('could not read it', a)", **IN),
     "one word": inside("b('nccl', a)", "-nccl\n+gloo\n", "b('gloo', a)", **IN),
     "a string with quotes and escapes as written": inside(r"b('it\'s\told')", "-\\'s\\told\n+\\'s\\tnew\n", r"b('it\'s\tnew')", **IN),

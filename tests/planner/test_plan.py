@@ -12,12 +12,13 @@ from typing import Dict, List, Optional, Tuple
 
 import pytest
 
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Assignment, Condition, HandEdit, TargetFile
 from patcher.installed.interpreter import Environment, discover
-from patcher.model import Answer, Located, LockedFile, Plan, Receipt, Requested, State
+from patcher.model import Answer, HunkAnswer, Located, LockedFile, Plan, Receipt, Requested, State
 from patcher.patchset.manifest import load_patchset
-from patcher.planner.plan import reconciled, resolve
+from patcher.planner.plan import answer_of, reconciled, resolve
 from patcher.planner.survey import REWRITER
 from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out
@@ -744,6 +745,24 @@ def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_a
     assert answered(("a", State.APPLICABLE, True), there) == [State.APPLICABLE, State.UPSTREAM]
     assert answered(("a", State.APPLICABLE, True), changes, there)[2] is State.CONFLICT
     assert answered(there, ("a", State.APPLIED, False)) == [State.UPSTREAM, State.APPLIED]
+
+
+@pytest.mark.parametrize(
+    ("lines", "conflict"),
+    [
+        ("+import sys\n+\n import os\n", False),
+        ("+from a import (\n+    b,  # why\n+    c,\n+)\n ...\n@@ or @@\n import os\n+from a import b, c\n", False),
+        ("-import os\n+import sys\n", True),
+        ("+import sys\n+sys.path.pop()\n import os\n", True),
+        ("+import sys; sys.path.pop()\n import os\n", True),
+    ],
+)
+def test_an_import_that_is_there_already_is_no_sign_that_upstream_did_the_rest_another_way(lines: str, conflict: bool) -> None:
+    texts = ("@@ <module> @@\n" + lines, "@@ f @@\n-old(a)\n+new(a)\n")
+    hunks = [parse_spatch(f"--- p/m.py\n{text}", "p")[1][0].hunks[0] for text in texts]
+    for states, expected in (((State.UPSTREAM, State.APPLICABLE), conflict), ((State.APPLICABLE, State.UPSTREAM), True)):
+        answers = reconciled([answer_of("a", "p/m.py", HunkAnswer(hunk, state)) for hunk, state in zip(hunks, states)])
+        assert (State.CONFLICT in [answer.state for answer in answers]) is expected
 
 
 def test_where_the_version_says_nothing_each_place_of_a_file_is_looked_at(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Iterator, List, Sequence, Tuple
 from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, with_context
 from patcher.author.hunks.differences import BlockRange, Difference, Pair, scope_of
 from patcher.author.hunks.excerpts import (
+    LISTS,
     OPEN,
     Hole,
     Holes,
@@ -119,12 +120,15 @@ class Changes:
             found = elided(pairs[index:])
             for holes in _with_and_without(found) if distinctive_words([old], [hole[:2] for hole, _ in found]) else ():
                 more = Message(", the rest of its list left open") if holes else ""
-                yield Candidate(scope, self._replaced(old, new, holes), form + more)
+                for laid_out in (False, True) if _gains(*pairs[-1]) else (False,):
+                    yield Candidate(scope, self._replaced(old, new, holes, laid_out=laid_out), form + more)
 
-    def _replaced(self, old: Node, new: Node, holes: Holes) -> Tuple[Line, ...]:
+    def _replaced(self, old: Node, new: Node, holes: Holes, *, laid_out: bool) -> Tuple[Line, ...]:
+        """The lines of an expression, the new ones on one line or, if `laid_out`, as the edit has them."""
         lines: List[Line] = []
         for tag, text, node, side in self._sides(old, new, holes):
-            lines += tagged(tag, on_one_line(uncommented(excerpt(text, node.outer_start, node.outer_end, side))))
+            shown = uncommented(excerpt(text, node.outer_start, node.outer_end, side))
+            lines += tagged(tag, shown if laid_out and tag == "+" else on_one_line(shown))
         return tuple(lines)
 
     def _statement(self, old: Node, new: Node, holes: Holes) -> Tuple[Line, ...]:
@@ -221,6 +225,11 @@ class Changes:
                 scope, (*tagged(" ", head), *above, *inner, *below), Message("the clauses between their neighbours")
             )
         yield from self.whole(old, new)
+
+
+def _gains(old: Node, new: Node) -> bool:
+    """Whether a list has more elements after an edit: one may be on the line of another, which the layout of a hunk says."""
+    return any(len(new.items(key)) > len(old.items(key)) for key in LISTS)
 
 
 def _with_and_without(holes: Holes) -> List[Holes]:

@@ -166,6 +166,10 @@ class _Comparison:
             each = [whole._replace(kind="text", span=span, text=text, start=start) for span, text, start in parts]
             yield from each or [whole]
             return
+        kept = kept_bodies([old], [new])
+        if [at for at, _ in kept] != sorted(at for at, _ in kept):  # they change places
+            yield self.run(blocks, (i, i + 1), (j, j + 1))
+            return
         if old.is_definition:
             if any(not same(value, new.fields[key]) for key, value in old.fields.items() if key != "body"):
                 yield self.replaced("header", blocks, ((i, i + 1), (j, j + 1)), self.headers(pair), tuple(_descent(*pair)))
@@ -201,6 +205,10 @@ class _Comparison:
 
     def run(self, blocks: Pair, old: Range, new: Range) -> Difference:
         spans = _gap(self.before, blocks[0].statements(), old), _gap(self.after, blocks[1].statements(), new)
+        if new[0] == new[1] == len(blocks[1].statements()):  # what was above the deleted code is now above the code below
+            rests = [text.text[span[1] : text.code_from(span[1])] for text, span in zip((self.before, self.after), spans)]
+            kept = len(rests[1]) - len(rests[0]) if rests[1].endswith(rests[0]) else 0
+            spans = spans[0], (spans[1][0], spans[1][1] + kept)
         return self.replaced("run", blocks, (old, new), spans, ())
 
     def replaced(
@@ -235,6 +243,18 @@ def kept_in(node: Node, kept: Sequence[Node]) -> Optional[List[Node]]:
             if [repr(each) for each in inner[start : start + len(keys)]] == keys:
                 return inner[start : start + len(keys)]
     return None
+
+
+def kept_bodies(deleted: Sequence[Node], inserted: Sequence[Node]) -> List[Tuple[int, Pair]]:
+    """The bodies of compound statements that others have below other headers, in the order of those, each with its number.
+
+    Only where there are several, and no two of them are equal.
+    """
+    sides = [[node for node in nodes if node.is_compound and not node.is_definition] for nodes in (deleted, inserted)]
+    old, new = ([part.node("body") for node in nodes for part in (node, *node.items("clauses"))] for nodes in sides)
+    pairs = [(at, (body, other)) for other in new for at, body in enumerate(old) if same(body, other)]
+    is_clear = len({at for at, _ in pairs}) == len({other for _, (_, other) in pairs}) == len(pairs) > 1
+    return pairs if is_clear else []
 
 
 def _descent(old: Node, new: Node) -> Iterator[Pair]:

@@ -19,7 +19,8 @@ Holes = Sequence[Tuple[Hole, Hole]]
 """Pairs of a hole before an edit and the one after it that corresponds to it."""
 OPEN = "$OLD"
 """What is written for the old value of an assignment where releases have several: one literal or one name."""
-_LISTS = ("args", "elements", "params", "names", "items", "decorators")
+_LIST = 8  # elements from which a tuple is no record: none of them names another
+LISTS = ("args", "elements", "params", "names", "items", "decorators")
 
 
 class Form(NamedTuple):
@@ -96,7 +97,7 @@ def elided(pairs: Sequence[Pair]) -> Holes:
         if old.kind == "Assign" and all(isinstance(node.fields.get("value"), Node) for node in (old, new)):
             notes = old.fields.get("annotation"), new.fields.get("annotation")
             holes += [(untyped(old), untyped(new))] if notes[0] is not None and same(*notes) else []
-        for key in _LISTS if _may_elide(old) else ():
+        for key in LISTS if _may_elide(old) else ():
             holes += [(left_open(one), left_open(other)) for one, other in _runs(old, old.items(key), new.items(key))]
     return holes
 
@@ -149,8 +150,8 @@ def _grouped(pairs: Iterable[Pair], stay: AbstractSet[Node]) -> Iterator[Tuple[L
 def _runs(owner: Node, old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node], List[Node]]]:
     """Runs of elements that both lists have, without those beside an insertion or a deletion, which tell its place.
 
-    Nor do they have what is the identity of an element that changed: the literals and names before it, of a list or set
-    the one directly before it.
+    Nor do they have what is the identity of an element that changed: the literals and names before it, of a list, a set or a
+    long tuple the one directly before it.
     """
     matches: List[Tuple[int, int, int]] = []
     i = j = 0
@@ -171,9 +172,10 @@ def _runs(owner: Node, old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tup
         whole = old[0].kind == "DictElement" and size in (len(old), len(new))  # `{...}` may be a set as well
         kept = 1 if inserted or removed or whole else 0
         before: Sequence[Node] = ()  # what stands before something that changed
-        if owner.kind in ("Call", "Tuple") and max(len(old) - i, len(new) - j) > size:
+        is_record = owner.kind == "Call" or (owner.kind == "Tuple" and len(old) == len(new) < _LIST)
+        if is_record and max(len(old) - i, len(new) - j) > size:
             before = old[i : i + size]
-        elif owner.kind in ("List", "Set") and len(old) - i > size:
+        elif owner.kind in ("List", "Set", "Tuple") and len(old) - i > size:
             before = old[i + size - 1 : i + size]
         above = matches[index - 1] if index else (0, 0, 0)
         gone = i > above[0] + above[2] and j == above[1] + above[2] and old[i].kind != "Keyword"
@@ -223,6 +225,8 @@ def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -
     if node.is_compound:
         if node.header():
             found.append(Form(tuple(opened(text, node)), Message("its header alone")))
+        else:
+            found += [Form(tuple(lines), Message("its beginning")) for lines in heads(text, node)[1:]]
         if len(verbatim(text, node)) <= 12:
             found.append(Form(tuple(verbatim(text, node)), Message("all of it")))
         return found

@@ -12,7 +12,7 @@ from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, Pair, differences
 from patcher.author.hunks.excerpts import tagged, uncommented
 from patcher.author.hunks.lines import line_file
-from patcher.author.hunks.names import carried_imports
+from patcher.author.hunks.names import carried_imports, distinctive_words
 from patcher.author.hunks.renamed import renamed, under_other_name
 from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
@@ -228,13 +228,19 @@ class _Choice:
         return [best] if best.candidate.others else []
 
     def at_either_neighbour(self, works: Sequence[Tried], group: Tuple[Difference, ...]) -> Tried:
-        """The best candidate; for an insertion also beside the other neighbour, for an import beside one and else anywhere."""
+        """The best candidate; for an insertion also beside the other neighbour, for an import beside one and else anywhere.
+
+        For a deletion also without neighbours, which only tell that it is made already, if it names its place alone.
+        """
         best, (difference, *_) = works[0], group
-        if self.trial.others or difference.kind != "run" or difference.deleted or len(best.candidate.lines) > _LONG:
+        is_named = not difference.deleted or (not difference.inserted and len(distinctive_words(difference.deleted)) > 1)
+        if self.trial.others or difference.kind != "run" or not is_named or len(best.candidate.lines) > _LONG:
             return best  # other releases say which forms are needed
         near = [each for each in works if any(each.candidate.sides)]
         first, others = best, [each for each in near if not any(map(mul, each.candidate.sides, best.candidate.sides))]
-        if best.candidate.elsewhere and near and not difference.inserted[0].is_definition:
+        if difference.deleted:
+            others = [each for each in works if not any(each.candidate.sides)]
+        elif best.candidate.elsewhere and near and not difference.inserted[0].is_definition:
             first, others = next((each for each in near if each.exact), near[0]), [best]
         if not any(first.candidate.sides) or not others:
             return best

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Iterator, List, Sequence, Tuple
 
 from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, in_headers, with_context
-from patcher.author.hunks.differences import Difference, kept_in
+from patcher.author.hunks.differences import Difference, kept_bodies, kept_in
 from patcher.author.hunks.excerpts import Form, Hole, excerpt, forms, tagged, uncommented, verbatim
 from patcher.author.hunks.names import distinctive_words, mentioned_during_import, names_bound, names_in, read_during_import
 from patcher.engine.tree import Node, Tree, same
@@ -31,6 +31,7 @@ class Runs:
         """Candidates for statements of a block that are inserted, deleted or replaced."""
         if difference.deleted and difference.inserted:
             yield from self._wrapped(difference)
+            yield from self._below_others(difference)
         if difference.deleted:
             deleted = [line for node in difference.deleted for line in verbatim(self.before, node)]
             inserted = self.inserted(difference, below=True)
@@ -49,6 +50,8 @@ class Runs:
         above = _between(self.before, self.before.code_before(first), first)
         below = _between(self.before, last, self.before.code_from(last))
         left = _between(self.after, self.after.code_before(difference.start), self.after.code_from(difference.start))
+        if not self.before.text[last:].strip("\r\n") and not below:  # at the end of a file it leaves none
+            return left.count("")
         shorter = min(len([*takewhile(lambda line: not line, lines)]) for lines in (above[::-1], below))
         return max(0, left.count("") - above.count("") - below.count("") + shorter)
 
@@ -178,6 +181,22 @@ class Runs:
             yield Candidate(difference.place.scope, whole.lines, words)
             if rank:
                 yield from with_context(self.before, difference.place, [whole])
+
+
+    def _below_others(self, difference: Difference) -> Iterator[Candidate]:
+        """Statements whose bodies stand below other headers now: each body is a run with a name."""
+        kept = sorted(kept_bodies(difference.deleted, difference.inserted), key=lambda pair: pair[0])
+        holes = [[(body.start, body.end, f"...BODY{number}") for body in side] for number, (_, side) in enumerate(kept, 1)]
+        sides = [(self.before, difference.deleted), (self.after, difference.inserted)]
+        rows = [
+            uncommented(excerpt(text, nodes[0].begin, nodes[-1].outer_end, [pair[at] for pair in holes]))
+            for at, (text, nodes) in enumerate(sides)
+        ]
+        if kept:
+            lines = (*tagged("-", list(filter(None, rows[0]))), *tagged("+", list(filter(None, rows[1]))))
+            little = len(distinctive_words(difference.deleted, [pair[0][:2] for pair in holes])) < 2
+            words = Message("the headers, the code below them left open")
+            yield from alone_and_around(self.before, difference.place, [Fragment(lines, words)], little=little)
 
 
 def _subject(node: Node) -> object:

@@ -135,7 +135,7 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     if not operator or operator != new_operator:
         return False
     pairs, gaps = align(edits.hunk, old, new)
-    if not pairs:
+    if not pairs or before.fields.get("groups") != after.fields.get("groups"):
         raise ReplaceWhole
     row = ElementRow(edits, [edits.code(node) for node in old], operator)
     for above, below in zip(row.elements, row.elements[1:]):
@@ -239,7 +239,7 @@ def _insert(
     edits: Edits, inserted: List[Node], above: Optional[Node], staying: List[Node], row: ElementRow, code: Node
 ) -> None:
     """Insert elements, in the layout of their list, below `above`, which is one of those that stay, or first of all."""
-    content, indent = edits.text, row.indent
+    content, indent = edits.text, None if _is_beside(edits, inserted) else row.indent
     texts = [edits.render.part(node, edits.lines.indent(code.start)) for node in inserted]
     if not staying:
         at = _opened(edits, code)
@@ -277,6 +277,15 @@ def _insert(
             edits.add(anchor.outer_start, anchor.outer_start, row.separator + " ")
         else:
             edits.add(at, at, "".join(element + separator for element in texts))
+
+
+def _is_beside(edits: Edits, inserted: List[Node]) -> bool:
+    """Whether a hunk has all inserted elements on the line of the one above them, and the others one a line."""
+    siblings = inserted[0].siblings()
+    rows = [edits.hunk.after.lines.number(node.outer_start) for node in siblings]
+    at = siblings.index(inserted[0])
+    own, others = rows[at : at + len(inserted)], rows[:at] + rows[at + len(inserted) :]
+    return 1 < len(others) == len({*others}) and {*own} == {*rows[:at][-1:]}
 
 
 def _opened(edits: Edits, code: Node) -> int:

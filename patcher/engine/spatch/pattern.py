@@ -42,7 +42,18 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
         compiled += [form._replace(text=hunk, others=tuple(forms[1:])) for form in forms[:1]]
     if problems:
         raise PatchError.joined(problems)
-    return compiled
+    pairs = ((hunk.text.scope, hunk.after_scope) for hunk in compiled if not hunk.text.when_present)
+    scopes = {before: after for before, after in pairs if before != after}
+    return [_in_scopes(hunk, scopes) for hunk in compiled] if scopes else compiled
+
+
+def _in_scopes(hunk: Hunk, scopes: Mapping[str, str]) -> Hunk:
+    """A hunk with its scope after the change, which other hunks may rename: `scopes` has what they make of each."""
+    names = hunk.after_scope.split(".")
+    for number in range(1, len(names) + 1):
+        around = ".".join(names[:number])
+        names[number - 1] = scopes.get(around, around).rpartition(".")[2]
+    return hunk._replace(after_scope=".".join(names), others=tuple(_in_scopes(other, scopes) for other in hunk.others))
 
 
 @lru_cache(maxsize=256)
