@@ -327,7 +327,7 @@ def _show_end(console: Console, outcome: ImportOutcome) -> None:
         console.note(template, "not imported", failed=failed, number=len(outcome.patches))
     elif not outcome.patchset:
         is_partial = outcome.missing and any(file.hunks for file in outcome.draft.files)
-        words = " ".join(f"--leave-out {quote(part.name)}" for part in outcome.missing)
+        words = " ".join(f"--leave-out {quote(name)}" for name in dict.fromkeys(part.name for part in outcome.missing))
         more_text = Message("; one of the rest is made with {words}", words=words) if is_partial else ""
         console.note("no patchset was written{rest}", "stopped", rest=more_text)
 

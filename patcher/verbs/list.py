@@ -26,7 +26,7 @@ from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, Place
 from patcher.verbs.status import applied_states
 from patcher.verbs.styles import Row, hint_lines
-from patcher.verbs.translation import Verbatim, translated
+from patcher.verbs.translation import Verbatim, term, translated
 
 APPLICABLE, OUT_OF_RANGE, ABSENT = "applicable", Message("out of range"), "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
@@ -203,7 +203,7 @@ def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
         ranges = installed if standing.in_range else release_range(patchset.variants[0])
         dots = Message(", …") if patchset.variants[1:] and not standing.in_range else ""
         source = "" if patchset.source == BUILT_IN else str(patchset.source)
-        words = (patchset.name, patchset.version, patchset.kind, ranges + dots, source)
+        words = (patchset.name, patchset.version, term(patchset.kind), ranges + dots, source)
         rows.append(Row(standing.state, words, (patchset.summary,)))
     return rows
 
