@@ -465,6 +465,14 @@ def test_a_release_that_ships_our_very_bytes_is_not_restored_to_the_old_ones(sho
     assert "fixed upstream" in done(shop("apply", "shop-abs")).out
 
 
+def test_apply_over_a_release_that_ships_our_very_bytes_drops_the_receipt_and_applies_nothing(shop):
+    shop.install("2.0", shop.file.read_text())
+    told = done(shop("apply", "shop-abs")).out
+    assert "shop-abs: nothing to do, the file has the code of its `+` lines already" in told
+    assert "applied  " not in told and "restore with" not in told
+    assert "nothing is applied in" in done(shop("status")).out
+
+
 def test_another_release_edited_by_hand_is_not_merged_with_the_old_one(shop):
     shop.install("2.0", FITS)
     shop.file.write_text(FITS + "# mine\n")

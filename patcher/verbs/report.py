@@ -23,16 +23,18 @@ RUNNING = Message("processes that are running keep the code they have loaded unt
 
 
 def show_applied(console: Console, outcome: Outcome) -> None:
-    """Write what was applied, and the command that restores it."""
-    names, sites = ", ".join(outcome.patchsets), [file.site for file in outcome.changed]
-    rows = [
-        Row(
-            "applied", (Message("{names}: {files} in {site}", names=names, files=count(sites.count(site), "file"), site=site),)
-        )
-        for site in dict.fromkeys(sites)
-    ]
-    console.info_rows(rows)
-    console.info("restore with: {command}", command=console.command("restore", *outcome.patchsets))
+    """Write what was applied, and the command that restores it; and why a patchset that stands in no file needs nothing."""
+    applied = {step.patchset for file in outcome.plan.files for step in file.steps}
+    names = [name for name in outcome.patchsets if name in applied]
+    sites = [file.site for file in outcome.changed if file.steps]
+    template = "{names}: {files} in {site}"
+    for site in dict.fromkeys(sites):
+        text = Message(template, names=", ".join(names), files=count(sites.count(site), "file"), site=site)
+        console.info_rows([Row("applied", (text,))])
+    for name in (name for name in outcome.patchsets if name not in applied):
+        console.info("{name}: nothing to do, {reason}", name=name, reason=_why(outcome.plan, name))
+    if names:
+        console.info("restore with: {command}", command=console.command("restore", *names))
     note_running(console, outcome)
 
 
