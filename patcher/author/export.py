@@ -103,9 +103,14 @@ def _field(key: str) -> str:
 
 
 def _folded(patchset: Patchset) -> str:
-    """The summary, and the prose below it as the further lines of a field: a blank before each, a dot on an empty one."""
-    prose = patchset.prose.strip("\n").split("\n") if patchset.prose.strip() else []
-    return "\n".join([" ".join(patchset.summary.split()), *(f" {line.rstrip() or '.'}" for line in prose)])
+    """The summary, and the prose below it as the further lines of a field: a blank before each, a dot on an empty one.
+
+    An imported patch has its subject as both: that is written once.
+    """
+    summary, prose = " ".join(patchset.summary.split()), patchset.prose.strip("\n")
+    first, _, below = prose.partition("\n")
+    lines = (below.strip("\n") if first.strip() == summary else prose).splitlines()
+    return "\n".join([summary, *(f" {line.rstrip() or '.'}" for line in lines)])
 
 
 _LOCAL = "sitepatch.1"

@@ -96,6 +96,9 @@ def test_the_header_is_that_of_dep_3(site):
     assert diff.startswith(b"--- a/demo/m.py\n+++ b/demo/m.py\n")
     more = export("more", place=place(site)).text.decode("latin-1")
     assert more.startswith("Description: For a test\n Prose\n .\n of two\n   parts.\nX-Sitepatch")
+    spatch = site.parent / "mine/more/p.spatch"
+    spatch.write_text("For a test\n\n" + spatch.read_text())  # an imported patch has its subject as both
+    assert export("more", place=place(site)).text.decode("latin-1") == more
 
 
 def test_what_is_applied_already_makes_no_difference_and_what_does_not_fit_is_not_exported(site):
