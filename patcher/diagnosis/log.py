@@ -138,8 +138,8 @@ class LogReader:
             self._read_block(number, block)
         if last:
             self._end_paragraph()
-        if last and not self._seen:  # what is pasted may end within a traceback
-            for rank, at in self._failures.places.items():
+            # what is pasted may end within a traceback
+            for rank, at in self._failures.places.items() if not self._seen else ():
                 line = Line(self._blocks.total, b"", None, True)
                 self._count(EXCEPTION, at, line, rank, (shown(TRACEBACK), at, ()))
 

@@ -183,28 +183,24 @@ class Converter:
     on_ParamSlash = on_ParamStar
 
     def on_BooleanOperation(self, node: Any) -> Node:
-        """A chain; `groups` are the ranges of its operands that have parentheses around them, such as `0:2`."""
+        """A chain; `groups` are the parentheses around its operands, each of which is a dot: `(..)` in `(a or b) or c`."""
         values: List[Node] = []
-        groups: List[str] = []
-        kind = type(node.operator).__name__
+        groups, kind = "", type(node.operator).__name__
         for side in (self.one(node.left), self.one(node.right)):
-            parts = side.items("values") if side.kind == kind else [side]
-            inner = [[0, len(parts)]] if side.kind == kind and side.parenthesised else []
-            inner += [[int(at) for at in group.split(":")] for group in str(side.fields.get("groups") or "").split()]
-            groups += [f"{start + len(values)}:{end + len(values)}" for start, end in (inner if side.kind == kind else ())]
+            is_chain = side.kind == kind
+            parts = side.items("values") if is_chain else [side]
+            inner = str(side.fields["groups"]) if is_chain else ""
+            inner += "." * (len(parts) - inner.count("."))
+            groups += f"({inner})" if is_chain and side.parenthesised else inner
             values += parts
-        return self.make(kind, node, values=values, groups=" ".join(groups))
-
-    def flat(self, node: Any, kind: str, key: str) -> List[Node]:
-        """The two sides of a node; in the place of a side of that kind its own parts, which are in field `key`."""
-        sides = [self.one(node.left), self.one(node.right)]
-        return [part for side in sides for part in (side.items(key) if side.kind == kind else [side])]
+        return self.make(kind, node, values=values, groups=groups.rstrip("."))
 
     def on_SimpleString(self, node: Any) -> Node:
         return self.make("String", node, value=_string_value(node.value))
 
     def on_ConcatenatedString(self, node: Any) -> Node:
-        parts = self.flat(node, "FString", "parts")
+        sides = (self.one(node.left), self.one(node.right))
+        parts = [part for side in sides for part in (side.items("parts") if side.kind == "FString" else [side])]
         if all(part.kind == "String" for part in parts):
             values = [ast.literal_eval(str(part.fields["value"])) for part in parts]
             return self.make("String", node, value=repr(type(values[0])().join(values)))

@@ -115,7 +115,7 @@ def _why(plan: Plan, name: str) -> str:
 def verified_rows(console: Console, verified: Verified) -> List[Row]:
     """What is good in one line with the seconds of each step, what is not with its last lines; if quiet failures alone.
 
-    What was broken before is told once for each problem, its last lines if verbose.
+    Modules that were broken before share a line where their problem is the same; the last lines come with -v.
     """
     parts = []
     for kind in (COMPILE, IMPORT, PROBE):

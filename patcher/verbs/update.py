@@ -48,7 +48,6 @@ from patcher.verbs.drafts import (
     show_hunks,
     show_unlike,
 )
-from patcher.verbs.explanations import explanation_row, hunk_json
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.releases.outcome import ALL
@@ -458,6 +457,8 @@ def _agreed(console: Console, proposal: Proposal) -> bool:
 
 
 def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutcome) -> int:
+    from patcher.verbs.explanations import explanation_row  # with the engine
+
     draft, name = outcome.draft, outcome.patchset.name
     shown = [tried.outcome._replace(problem="") if tried.hunks else tried.outcome for tried in outcome.releases]
     console.rows(release_rows([release for release in shown if release.failed or not console.quiet]))
@@ -496,6 +497,8 @@ def _proposed(proposal: Optional[Proposal]) -> List[str]:
 
 
 def _json(outcome: UpdateOutcome) -> Dict[str, Any]:
+    from patcher.verbs.explanations import hunk_json  # with the engine
+
     releases = [
         {**release_json(tried.outcome), "in_range": tried.inside, "hunks": list(map(hunk_json, tried.hunks))}
         for tried in outcome.releases

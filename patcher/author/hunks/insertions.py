@@ -186,17 +186,18 @@ class Runs:
     def _below_others(self, difference: Difference) -> Iterator[Candidate]:
         """Statements whose bodies stand below other headers now: each body is a run with a name."""
         kept = sorted(kept_bodies(difference.deleted, difference.inserted), key=lambda pair: pair[0])
+        if not kept:
+            return
         holes = [[(body.start, body.end, f"...BODY{number}") for body in side] for number, (_, side) in enumerate(kept, 1)]
         sides = [(self.before, difference.deleted), (self.after, difference.inserted)]
         rows = [
             uncommented(excerpt(text, nodes[0].begin, nodes[-1].outer_end, [pair[at] for pair in holes]))
             for at, (text, nodes) in enumerate(sides)
         ]
-        if kept:
-            lines = (*tagged("-", list(filter(None, rows[0]))), *tagged("+", list(filter(None, rows[1]))))
-            little = len(distinctive_words(difference.deleted, [pair[0][:2] for pair in holes])) < 2
-            words = Message("the headers, the code below them left open")
-            yield from alone_and_around(self.before, difference.place, [Fragment(lines, words)], little=little)
+        lines = (*tagged("-", list(filter(None, rows[0]))), *tagged("+", list(filter(None, rows[1]))))
+        little = len(distinctive_words(difference.deleted, [pair[0][:2] for pair in holes])) < 2
+        words = Message("the headers, the code below them left open")
+        yield from alone_and_around(self.before, difference.place, [Fragment(lines, words)], little=little)
 
 
 def _subject(node: Node) -> object:
