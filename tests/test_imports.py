@@ -362,6 +362,28 @@ def test_many_files_of_one_package_are_looked_at_once_each(tmp_path, monkeypatch
     assert counts == {"listed": 1, "decoded": many}
 
 
+def test_many_patchsets_of_one_package_read_it_once(tmp_path):
+    def run(command, cwd):
+        subprocess.run(command, cwd=cwd, env=environ(), check=True, capture_output=True)
+
+    project = benchmarks.hundred(tmp_path, [sys.executable, "-m", "patcher"], run, many=20)
+    watch = """import collections, sys
+counts = collections.Counter()
+sys.addaudithook(lambda event, words: counts.update([(event, str(words[0]).rpartition("hundred/")[2])]))
+sys.argv = ["sitepatch", "sync", "--target", "../hundred", "--verify", "none"]
+from patcher.verbs.main import main
+try:
+    main()
+finally:
+    (metadata,) = (key for key in counts if key[1].endswith("METADATA"))
+    watched = [metadata, ("os.listdir", "hundred"), *(("open", f"m{number}.py") for number in (0, 19))]
+    print([counts[key] for key in watched], file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", watch], cwd=project, env=environ(), capture_output=True, text=True, check=True)
+    # a module is read for its status, and to see which distribution it belongs to
+    assert done.stderr.split("\n")[-2] == "[1, 1, 2, 2]", done.stderr
+
+
 def test_the_last_garbage_collection_has_nothing_to_look_at():
     code = "import atexit, gc, sys; atexit.register(lambda: print(len(gc.get_objects()))); sys.argv = ['sitepatch', '--version']\n"
     code += "from patcher.__main__ import main; main()"

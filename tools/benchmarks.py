@@ -41,6 +41,9 @@ ONE_HUNK = """Print the device_ids.
 HASHED = """import hashlib, pathlib, sys
 for path in pathlib.Path(sys.argv[1]).glob("*.py"):
     hashlib.sha256(path.read_bytes()).hexdigest()"""
+IMPORTED = """import gc; gc.disable()
+import libcst, patcher.verbs.main, patcher.verbs.apply, patcher.store.transaction, patcher.engine.answers, patcher.engine.check
+gc.freeze()"""
 LIBCST = """import sys
 from pathlib import Path
 import libcst, libcst.matchers as m
@@ -169,6 +172,7 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
         Row("bare interpreter", [*python, "-c", "pass"], nothing, work),
         Row("import click", [*python, "-c", "import click"], nothing, work),
         Row("import libcst", [*python, "-c", "import libcst"], nothing, work),
+        Row("import libcst and what a first apply imports of sitepatch", [*python, "-c", IMPORTED], nothing, work),
         Row("sitepatch --help", [*ours, "--help"], nothing, work),
         Row("sitepatch --help, in Chinese", ["env", "SITEPATCH_LANG=zh", *ours, "--help"], nothing, work),
         Row("sitepatch status, 12 files", [*ours, "status", "--target", str(sites / "twelve")], nothing, work),
@@ -193,10 +197,10 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
     return [*found, *peers(work, environ, offline)]
 
 
-def hundred(work: Path, ours: Sequence[str], quiet: Callable[..., None]) -> Path:
-    """A project that asks for a hundred patchsets of one package, which are applied in the directory `hundred`."""
-    project, names = work / "project", [f"p{number}" for number in range(100)]
-    package(work / "hundred", "hundred", 100)
+def hundred(work: Path, ours: Sequence[str], quiet: Callable[..., None], many: int = 100) -> Path:
+    """A project that asks for so many patchsets of one package, which are applied in the directory `hundred`."""
+    project, names = work / "project", [f"p{number}" for number in range(many)]
+    package(work / "hundred", "hundred", many)
     for number, name in enumerate(names):
         patchset(project / "patchsets", name, "hundred", f"Change it.\n\n--- hundred/m{number}.py\n@@ f @@\n-old($X)\n+max($X, 0)\n")
     (project / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = {names!r}\n")

@@ -3,9 +3,9 @@
     python -m tools.startup [--rounds 100] [PYTHON...]
 
 CPU time (user and system) of `python -c pass` in environments that differ in the hook alone: none, one that watches 2 files,
-one that watches 50, and for comparison a .pth file that imports `sys` and does nothing. Interleaved, in an order that is drawn
-for each round; the figures are medians. Without PYTHON every interpreter of pyenv and on the path is measured, from 3.8 on. Needs
-no network. `python -m tools.benchmarks` prints it too.
+one that watches 50, and for comparison a .pth file that imports `sys`, and one that imports an empty module. Interleaved, in an
+order that is drawn for each round; the figures are medians. Without PYTHON every interpreter of pyenv and on the path is measured,
+from 3.8 on. Needs no network. `python -m tools.benchmarks` prints it too.
 """
 
 from __future__ import annotations
@@ -94,8 +94,11 @@ def environments(work: Path, python: str, wheels: Dict[int, List[Path]], environ
     """What is measured with one interpreter, by name; every hook has done its work and is found to have done it."""
     here = work / f"python{told(python)}"
     made = {"none": environment(here / "none", python, []), "a .pth alone": environment(here / "pth", python, [])}
-    (site,) = (here / "pth").glob("lib/python3*/site-packages")
-    (site / "nothing.pth").write_text("import sys\n")
+    made["an empty module"] = environment(here / "empty", python, [])
+    for name, module in (("pth", "sys"), ("empty", "nothing")):
+        (site,) = (here / name).glob("lib/python3*/site-packages")
+        (site / "nothing.pth").write_text(f"import {module}\n")
+    (site / "nothing.py").write_text("")
     for count, both in wheels.items():
         made[f"{count} files"] = prepared = environment(here / str(count), python, both)
         (folder,) = (here / str(count)).glob("lib/python3*/site-packages/_sitepatch_hook_*")

@@ -28,7 +28,7 @@ except ImportError as error:
     ) from error
 
 # The line is read here: `raw_line` is one too many, or 1 where the tokenizer gives none.
-_ERROR = re.compile(r"(?:parser error: error at (?P<line>\d+):(?P<column>\d+): |tokenizer error: )?(?P<words>.*)")
+_ERROR = r"(?:parser error: error at (?P<line>\d+):(?P<column>\d+): |tokenizer error: )?(?P<words>.*)"
 _MAX_BRACKETS = 200  # CPython reads no deeper nesting either (its tokenizer's MAXLEVEL)
 _MAX_CHAIN = 500  # from about 400 on the parser runs into Python's recursion limit
 _DANGEROUS = 40_000  # characters: before Python 3.11 `ast.parse` crashes on a chain of some hundred thousand
@@ -126,7 +126,7 @@ def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str
     except RecursionError:
         raise SyntaxProblem(Message("the code is nested too deeply to be read")) from None
     except cst.ParserSyntaxError as error:
-        match = _ERROR.match(error.message)
+        match = re.match(_ERROR, error.message)
         assert match is not None  # any text is an error
         words = Message("unexpected code") if match["words"].startswith("expected one of ") else match["words"]
         raise SyntaxProblem(words, max(0, int(match["line"] or 0) - bool(scaffold)), int(match["column"] or 0)) from None

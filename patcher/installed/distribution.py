@@ -9,10 +9,9 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import SitepatchError
-from patcher.installed.record import as_recorded, count_patched, lists
+from patcher.installed.record import as_recorded, count_patched, lists, read_metadata
 from patcher.message import Message
 from patcher.model import Located
-from patcher.system.reading import read_file
 from patcher.text.listed import listed, normalized, untagged
 
 _LITERAL = r"""(?m)^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1"""
@@ -134,10 +133,7 @@ def installed_distributions(site: Path) -> Iterator[Owner]:
 
 
 def _text(path: Union[str, Path]) -> str:
-    try:
-        return read_file(path).decode("utf-8", "replace")
-    except OSError:
-        return ""
+    return read_metadata(os.fspath(path)).decode("utf-8", "replace")
 
 
 def read_headers(path: Union[str, Path]) -> Tuple[str, str]:

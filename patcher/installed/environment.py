@@ -33,9 +33,9 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
     targeted = env.search == env.sites and len(env.sites) == 1
     if _is_stdlib(package, env):
         raise SitepatchError("{package} belongs to the standard library, which is not patched", package=package)
-    places = [place for place in env.search if _holds(Path(place), package)]
-    loose = [place for place in env.sites if (Path(place) / package).is_dir() and place not in places]
-    zipped = [place for place in env.search if _zip_holds(Path(place), package)]
+    places = [place for place in env.search if _holds(place, package)]
+    loose = [place for place in env.sites if os.path.isdir(os.path.join(place, package)) and place not in places]
+    zipped = [place for place in env.search if _zip_holds(place, package)]
     if zipped and (not places or env.search.index(zipped[0]) < env.search.index(places[0])):
         template = "{package} lies inside the archive {archive}"
         raise SitepatchError(template, Message("install it with pip, which unpacks it"), package=package, archive=zipped[0])
@@ -144,7 +144,7 @@ def check_not_shared(located: Located, path: str, env: Environment) -> None:
 
 def compiled_modules(directory: str) -> List[str]:
     """The names of the compiled modules in a directory."""
-    return sorted(name for name in os.listdir(directory) if name.endswith((".so", ".pyd")))  # noqa: PTH208 - ten times as quick
+    return sorted(name for name in os.listdir(directory) if name.endswith((".so", ".pyd")))
 
 
 def blocker(
@@ -156,15 +156,15 @@ def blocker(
     package directory of the same name; the standard library is frozen into the interpreter from 3.11 on. Who asks about many
     files gives a `compiled` that lists each directory once.
     """
-    file = Path(located.site) / path
-    if (Path(located.site) / "os.py").is_file():
+    file, suffix = os.path.splitext(os.path.join(located.site, path))
+    if os.path.isfile(os.path.join(located.site, "os.py")):
         return Message("{path} belongs to the standard library, parts of which are frozen into the interpreter", path=path)
-    if file.suffix != ".py":
+    if suffix != ".py":
         return None
-    if (file.with_suffix("") / "__init__.py").is_file():
+    if os.path.isfile(os.path.join(file, "__init__.py")):
         return Message("{path} is not what is imported: the package {name}/ comes first", path=path, name=path[:-3])
-    stem = file.stem
-    for twin in compiled(str(file.parent)):
+    directory, stem = os.path.split(file)
+    for twin in compiled(directory):
         tags = re.fullmatch(r"\.(?:([^.]+)\.)?(?:so|pyd)", twin[len(stem) :]) if twin.startswith(f"{stem}.") else None
         made_for = re.match(r"(?:cpython-|cp)(\d)(\d+)", (tags and tags.group(1)) or "")
         if tags and (not made_for or tuple(map(int, made_for.groups())) == env.version):
@@ -172,26 +172,26 @@ def blocker(
     return None
 
 
-def _holds(place: Path, package: str) -> bool:
-    return (place / package / "__init__.py").is_file() or (place / f"{package}.py").is_file()
+def _holds(place: str, package: str) -> bool:
+    return any(os.path.isfile(os.path.join(place, name)) for name in (f"{package}/__init__.py", f"{package}.py"))
 
 
-def _zip_holds(place: Path, package: str) -> bool:
-    if place.is_dir() or not place.is_file():
+def _zip_holds(place: str, package: str) -> bool:
+    if not os.path.isfile(place):
         return False
     import zipfile
 
     from patcher.system.archive import archive_errors
 
     try:
-        with archive_errors(str(place)), zipfile.ZipFile(place) as archive:
+        with archive_errors(place), zipfile.ZipFile(place) as archive:
             return bool({f"{package}/__init__.py", f"{package}.py"} & set(archive.namelist()))
     except (SitepatchError, OSError):
         return False  # the interpreter skips it too
 
 
 def _is_stdlib(package: str, env: Environment) -> bool:
-    libraries = [Path(os.__file__).parent, *(Path(place) for place in env.search if (Path(place) / "os.py").is_file())]
+    libraries = [os.path.dirname(os.__file__), *(place for place in env.search if _holds(place, "os"))]
     return package in sys.builtin_module_names or any(_holds(library, package) for library in libraries)
 
 

@@ -78,8 +78,7 @@ class _Reader(Reader):
 
     def __init__(self, folder: Path, texts: Optional[Mapping[str, str]] = None) -> None:
         super().__init__(folder / MANIFEST)
-        self.folder, self.real = folder, os.path.realpath(folder)
-        self.texts = texts
+        self.folder, self.texts = folder, texts
 
     def text(self, name: str) -> str:
         """The text of a file of the folder (UTF-8; CRLF read as LF, so that a checkout's setting changes no digest)."""
@@ -272,7 +271,8 @@ def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
     parts = name.split("/")
     good = name.endswith(suffix) and "\\" not in name and name.isprintable() and len(name) < 256
     good = good and not {"", ".", ".."} & set(parts)
-    if good:
-        good = os.path.realpath(reader.folder / name).startswith(f"{reader.real}/")
+    places = (os.path.join(reader.folder, *parts[:depth]) for depth in range(1, len(parts) + 1))
+    if good and any(map(os.path.islink, places)):
+        good = os.path.realpath(reader.folder / name).startswith(os.path.join(os.path.realpath(reader.folder), ""))
     reader.check(where, name, good, Message('the relative path of a {suffix} file inside the folder, with "/"', suffix=suffix))
     return good

@@ -108,10 +108,11 @@ def folders_by_name(places: Sequence[Tuple[str, PatchsetSource]]) -> Folders:
         names = sorted(os.listdir(place)) if os.path.isdir(place) else []
         inside = [os.path.normpath(place)] if MANIFEST in names else [os.path.join(place, name) for name in names]
         for folder in inside:
-            real = os.path.realpath(folder)
-            if real not in seen and os.path.isfile(os.path.join(folder, MANIFEST)):
-                seen.add(real)
-                folders.setdefault(os.path.basename(folder), []).append((folder, source))
+            if os.path.isfile(os.path.join(folder, MANIFEST)):
+                info = os.stat(folder)
+                if (info.st_dev, info.st_ino) not in seen:
+                    seen.add((info.st_dev, info.st_ino))
+                    folders.setdefault(os.path.basename(folder), []).append((folder, source))
     return folders
 
 

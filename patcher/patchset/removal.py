@@ -8,14 +8,14 @@ from typing import Tuple
 from patcher.installed.versions import accepts, is_range, is_version
 from patcher.model import Patchset
 
-_PATCH = re.compile(r"upstream ([a-z0-9][a-z0-9-]*-upstream)(?:/([A-Za-z0-9][A-Za-z0-9_-]*))?: .*", re.DOTALL)
-_RELEASE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*([<>=!~][^:]*)(?::.*)?", re.DOTALL)
+_PATCH = r"(?s)upstream ([a-z0-9][a-z0-9-]*-upstream)(?:/([A-Za-z0-9][A-Za-z0-9_-]*))?: .*"
+_RELEASE = r"(?s)([A-Za-z0-9][A-Za-z0-9._-]*)\s*([<>=!~][^:]*)(?::.*)?"
 
 
 def when_upstream(patchset: Patchset) -> bool:
     """Whether a patchset can go where all its hunks answer *upstream*."""
     text = patchset.provenance.get("remove_when", "")
-    return re.match(r"upstream\b", text) is not None and not _PATCH.fullmatch(text)
+    return re.match(r"upstream\b", text) is not None and not re.fullmatch(_PATCH, text)
 
 
 def upstream_patch(patchset: Patchset) -> Tuple[str, str]:
@@ -23,13 +23,13 @@ def upstream_patch(patchset: Patchset) -> Tuple[str, str]:
 
     For a patchset that inserts helpers of its own: no release will have those, so its hunks never answer *upstream*.
     """
-    named = _PATCH.fullmatch(patchset.provenance.get("remove_when", ""))
+    named = re.fullmatch(_PATCH, patchset.provenance.get("remove_when", ""))
     return (named.group(1), named.group(2) or "") if named else ("", "")
 
 
 def when_released(patchset: Patchset) -> str:
     """The release with which a patchset can go, as `mmengine >=0.11`; "" where `remove_when` names none."""
-    release = _RELEASE.fullmatch(patchset.provenance.get("remove_when", ""))
+    release = re.fullmatch(_RELEASE, patchset.provenance.get("remove_when", ""))
     return f"{release.group(1)} {release.group(2).strip()}" if release and is_range(release.group(2)) else ""
 
 

@@ -88,18 +88,23 @@ def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileSt
     answers: List[Answer] = []
     notes: List[str] = []
     assignments: Dict[Tuple[str, str], Tuple[Assignment, ...]] = {}
+    compiled = lru_cache(maxsize=None)(compiled_modules)
     for requested in wanted.requested:
-        for assignment in assignments_of(env, requested, answers, notes):
+        for assignment in assignments_of(env, requested, answers, notes, compiled):
             key = (assignment.located.site, assignment.path)
             assignments[key] = (*assignments.get(key, ()), assignment)
+    seen = {(item.site, item.receipt.path): item for item in items or ()}
     receipts: Dict[str, Dict[str, Receipt]] = {}
     for site in {site for site, _ in assignments}:
         known = {item.receipt.path: item.receipt for item in items or () if item.site == site}
         receipts[site] = Store(site).receipts() if items is None else known
     files = {}
     for (site, path), (assignment, *_) in sorted(assignments.items()):
-        read = read_added if assignment.adds else read_target
-        files[site, path] = read(assignment.located, path, receipts[site].get(path), wanted)
+        located, receipt = assignment.located, receipts[site].get(path)
+        if assignment.adds:
+            files[site, path] = read_added(located, path, receipt, wanted)
+        else:
+            files[site, path] = read_target(located, path, receipt, wanted, seen.get((site, path)))
     other_items: Sequence[FileStatus] = ()
     failed = wanted.reverted == () and any(answer.state.failed for answer in answers)  # then nothing is written
     if not (wanted.fresh or wanted.edits is not None or failed):
@@ -114,7 +119,9 @@ def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileSt
 
 
 # files that patchsets are for -----------------------------------------------------------------------------------------
-def read_target(located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted = PLAIN) -> TargetFile:
+def read_target(
+    located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted = PLAIN, item: Optional[FileStatus] = None
+) -> TargetFile:
     """A file that patchsets are for.
 
     Its `problem` is that it was changed by hand, or that its receipt cannot be trusted, so that its pristine bytes are not
@@ -126,10 +133,11 @@ def read_target(located: Located, path: str, receipt: Optional[Receipt], wanted:
         receipt: of the file, if there is one.
         wanted: with `force` a file is accepted that was edited by hand: before it was patched, with the edit; after that,
             without it.
+        item: what was seen of the file a moment ago; None to look.
     """
     notes: List[str] = []
     try:
-        file = _read(located, path, receipt, notes, wanted)
+        file = _read(located, path, receipt, notes, wanted, item)
     except SitepatchError as error:
         return TargetFile(b"", b"", problem=error, notes=tuple(notes))
     if wanted.fresh:
@@ -170,14 +178,23 @@ _KEPT = (
 )
 
 
-def _read(located: Located, path: str, receipt: Optional[Receipt], notes: List[str], wanted: Wanted) -> TargetFile:
+def _read(
+    located: Located,
+    path: str,
+    receipt: Optional[Receipt],
+    notes: List[str],
+    wanted: Wanted,
+    item: Optional[FileStatus],
+) -> TargetFile:
     site = located.site
     edit = wanted.edits.get((site, path)) if wanted.edits else None
-    data = edit.now if edit else read_installed(site, path) or b""
+    if edit or (item and item.condition is Condition.MISSING):  # it is there since
+        item = None
+    data = edit.now if edit else item.data if item else read_installed(site, path) or b""
     if wanted.edits is not None and not edit:
         raise SitepatchError("the patchset is for this file too, and it was not edited")
     if receipt is not None:
-        item = classify(site, receipt, data)
+        item = item or classify(site, receipt, data)
         if item.condition is Condition.ASTRAY:
             raise SitepatchError(*item.why)
         if item.condition is Condition.EDITED and not wanted.force:
@@ -258,7 +275,13 @@ def stored_patchset(site: str, step: Step) -> Patchset:
 
 
 # which hunks are for which file ----------------------------------------------------------------------------------------
-def assignments_of(env: Environment, requested: Requested, answers: List[Answer], notes: List[str]) -> List[Assignment]:
+def assignments_of(
+    env: Environment,
+    requested: Requested,
+    answers: List[Answer],
+    notes: List[str],
+    compiled: Callable[[str], Sequence[str]],
+) -> List[Assignment]:
     """The assignments of one patchset.
 
     Args:
@@ -266,6 +289,7 @@ def assignments_of(env: Environment, requested: Requested, answers: List[Answer]
         requested: the patchset.
         answers: gets an answer for each package and file that is not there, or cannot be patched.
         notes: gets remarks.
+        compiled: the names of the compiled modules in a directory.
 
     Raises:
         PatchError: a hunk is wrong in itself.
@@ -287,9 +311,8 @@ def assignments_of(env: Environment, requested: Requested, answers: List[Answer]
         notes += located.notes
         hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
         added = {patch.paths[0] for patch in variant.patches if patch.adds}
-        listing = lru_cache(maxsize=None)(compiled_modules)
         for patch in variant.patches:
-            path = patch.paths[0] if patch.paths[0] in added else _path(env, requested, located, patch, answers, listing)
+            path = patch.paths[0] if patch.paths[0] in added else _path(env, requested, located, patch, answers, compiled)
             if path:
                 hunks[path] = hunks.get(path, ()) + patch.hunks
         assignments += [Assignment(requested, located, path, file_hunks, variant.names) for path, file_hunks in hunks.items()]

@@ -18,10 +18,9 @@ from patcher.text.listed import count
 
 OVERLAY, RELEASE, KNOWN = "overlay", "release", "known"
 HINT = Message("chmod 700 it, or set SITEPATCH_CACHE to a directory of your own")
-_PART = r"\.part-.*"  # what a process that was killed has left
-_OVERLAYS = re.compile(f"[0-9a-f]{{32}}|{_PART}")
-_RELEASES = re.compile(f"[0-9a-f]{{16}}|yanked|{_PART}")
-_RESULTS = re.compile(f"[0-9a-f]{{64}}|{_PART}")
+_OVERLAYS = r"[0-9a-f]{32}|\.part-.*"  # a part is what a process that was killed has left
+_RELEASES = r"[0-9a-f]{16}|yanked|\.part-.*"
+_RESULTS = r"[0-9a-f]{64}|\.part-.*"
 
 
 class CacheEntry(NamedTuple):
@@ -111,10 +110,10 @@ def in_use(folder: Path) -> Iterator[None]:
 def cache_entries() -> List[CacheEntry]:
     """Everything in the cache; what does not look like ours is left out."""
     overlays, releases, results = cache_dir("overlay"), cache_dir(), cache_dir(KNOWN)
-    folders = [(OVERLAY, path.name, path) for path in sorted(overlays.glob("*")) if _OVERLAYS.fullmatch(path.name)]
+    folders = [(OVERLAY, path.name, path) for path in sorted(overlays.glob("*")) if re.fullmatch(_OVERLAYS, path.name)]
     for path in sorted(releases.glob("*/*")):
         names = [file.name for file in path.iterdir()] if path.is_dir() else []
-        if names and all(map(_RELEASES.fullmatch, names)):
+        if names and all(re.fullmatch(_RELEASES, name) for name in names):
             folders.append((RELEASE, f"{path.parent.name} {path.name}", path))
     entries = []
     for kind, name, path in folders:
@@ -122,7 +121,7 @@ def cache_entries() -> List[CacheEntry]:
             entries.append(CacheEntry(kind, name, path, _size(path), path.stat().st_mtime))
     with suppress(OSError):  # there are none, or they belong to another user
         files = list(results.iterdir())
-        if files and all(_RESULTS.fullmatch(path.name) for path in files):
+        if files and all(re.fullmatch(_RESULTS, path.name) for path in files):
             used = max(path.lstat().st_mtime for path in files)
             entries.append(CacheEntry(KNOWN, count(len(files), "result"), results, _size(results), used))
     return entries
@@ -163,7 +162,7 @@ def _remove_results(folder: Path) -> None:
     """Remove results one by one; the folder stays where another process writes one meanwhile."""
     with suppress(FileNotFoundError):
         for path in folder.iterdir():
-            if _RESULTS.fullmatch(path.name):
+            if re.fullmatch(_RESULTS, path.name):
                 with suppress(FileNotFoundError):
                     path.unlink()
     with suppress(OSError):

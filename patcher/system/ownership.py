@@ -35,7 +35,7 @@ def others_may_write(*paths: str, inside: bool = False) -> List[str]:
     walked = [found for path in paths if inside for found in os.walk(path)]
     below = [os.path.join(folder, name) for folder, *names in walked for kind in names for name in kind]
     for place in (*paths, *sorted(below)):
-        for spelling in dict.fromkeys((place, os.path.realpath(place))):
+        for spelling in (place, os.path.realpath(place)) if os.path.islink(place) else (place,):
             problems += _problem(spelling, users)
     return list(dict.fromkeys(problems))
 

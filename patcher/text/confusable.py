@@ -12,9 +12,8 @@ from patcher.text.listed import listed
 if TYPE_CHECKING:
     from patcher.model import Patchset
 
-_WORD = re.compile(r"[^\W\d]\w*")
 _HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # controls, format characters (bidi, zero width), line and paragraph separators
-_STRING = re.compile(r"""([A-Za-z]{0,2})('''|\"\"\"|'|")((?:\\.|(?!\2).)*)\2""")
+_STRING = r"""([A-Za-z]{0,2})('''|\"\"\"|'|")((?:\\.|(?!\2).)*)\2"""
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 _MEANT = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2013\u2014\u2212", "''\"\"----"))
 
@@ -59,7 +58,7 @@ def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> Li
     """Warnings about what looks like a placeholder inside a string, where a `$` is text."""
     sentences: List[str] = []
     for number, line in lines:
-        for prefix, _, string in _STRING.findall(line) if "$" in line else ():
+        for prefix, _, string in re.findall(_STRING, line) if "$" in line else ():
             plain = re.sub(r"\{[^{}]*\}", "", string) if "f" in prefix.lower() else string
             sentences += [
                 Message(
@@ -103,7 +102,7 @@ def _pointed(path: str, lines: Iterator[Tuple[int, str]]) -> List[str]:
                 name = unicodedata.name(char, "").lower() or Message("a control character")
                 problem = "{where} U+{code:04X} ({name}), which hides or reorders what stands there"
                 sentences.append(Message(problem, where=where, code=ord(char), name=name))
-        for word in dict.fromkeys(_WORD.findall(code)):
+        for word in dict.fromkeys(re.findall(r"[^\W\d]\w*", code)):
             why = look_alike(word)
             template = "{where} the name {word}, which looks like another: {why}"
             sentences += [Message(template, where=where, word=word, why=why)] if why else []

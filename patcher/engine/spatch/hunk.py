@@ -21,7 +21,7 @@ MOST_LINES = 5000
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
 _OR = re.compile(r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@")  # `or` is a keyword, so no scope has this name
 _UNIFIED = re.compile(r"(?:> ?)*@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\+\+\+ ")
-_ALMOST = re.compile(r"([>\s]*[-\u2010-\u2015\u2212]+\s+)\S+\.pyi?\s*")  # `--- PATH` as something else made it
+_ALMOST = r"([>\s]*[-\u2010-\u2015\u2212]+\s+)\S+\.pyi?\s*"  # `--- PATH` as something else made it
 _FILE = ("--- ", "+++ ")
 _WORDS = frozenset(["when-present", "in-string"])
 _AROUND = frozenset(["class", "def", "for", "if", "match", "try", "while", "with"])
@@ -79,7 +79,7 @@ def parse_spatch(source: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
     prose = "\n".join(rows[:number]).strip()
     if number == len(rows):
         for index, line in enumerate(rows):
-            almost = _ALMOST.fullmatch(line)
+            almost = re.fullmatch(_ALMOST, line)
             if almost:
                 message = Message("expected `--- PATH` at the beginning of a line{advice}", advice=_instead(almost.group(1)))
                 lines.refuse(index, message, 0, len(almost.group(1)))
