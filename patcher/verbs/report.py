@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _APPLIED = Message("it is applied already")
-RUNNING = Message("processes that are running keep the code they have loaded until they are started again")
+RUNNING = Message("running processes keep the old code until they are restarted")
 
 
 def show_applied(console: Console, outcome: Outcome) -> None:
@@ -135,11 +135,10 @@ def verified_rows(console: Console, verified: Verified) -> List[Row]:
         alike.setdefault((check.what, check.problem, "" if check.before else check.name), []).append(check)
     for check, *others in (checks for (_, problem, _), checks in alike.items() if problem):
         names = ", ".join(each.name for each in (check, *others))
-        excuse = (Message("it fails without the patch too: no fault of the patch"),) if check.before else ()
         shown = check.output if console.verbose or not check.before else ""
         output = tuple(map(Verbatim, shown.split("\n"))) if shown else ()
-        problem = Message("{state} {names}: {check.problem}", state=term(check.what), names=names, check=check)
-        rows.append(Row(check.state, (problem,), (*excuse, *output)))
+        template = "{state} {names}, without the patch too: {check.problem}" if check.before else "{state} {names}: {check.problem}"
+        rows.append(Row(check.state, (Message(template, state=term(check.what), names=names, check=check),), output))
     why = Message("not verified before writing: nothing can be mounted here")
     rows += [
         Row("unseen", (Message("{text}, and so sees the file without the patch", text=unseen), why))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Tuple
 
 from patcher.message import Message
 from patcher.model import Answer, Plan, State
@@ -20,15 +20,18 @@ _PLAIN = {
 
 # tables ---------------------------------------------------------------------------------------------------------------
 def answer_rows(answers: Iterable[Answer]) -> List[Row]:
-    """One row for each patchset, file and scope; what failed is explained below it."""
-    rows = []
+    """One row for each patchset, file and scope; what failed is explained below it, once for all scopes of a file."""
+    scopes: Dict[Tuple[State, str, str, Tuple[str, ...]], List[str]] = {}
     for answer in answers:
-        places = ":" + ",".join(map(str, answer.places)) if answer.places else ""
-        details = [*filter(None, [answer.problem]), *hint_lines(answer.hint)]
+        path = f"{answer.path}:{','.join(map(str, answer.places))}" if answer.places else answer.path
+        details = tuple([*filter(None, [answer.problem]), *hint_lines(answer.hint)])
         if not details and answer.state in _PLAIN:
-            details = [_PLAIN[answer.state]]
-        rows.append(Row(answer.state.value, (answer.patchset, answer.path + places, answer.scope), tuple(details)))
-    return rows
+            details = (_PLAIN[answer.state],)
+        scopes.setdefault((answer.state, answer.patchset, path, details), []).append(answer.scope)
+    return [
+        Row(state.value, (patchset, path, ", ".join(filter(None, dict.fromkeys(named)))), details)
+        for (state, patchset, path, details), named in scopes.items()
+    ]
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

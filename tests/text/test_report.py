@@ -118,3 +118,11 @@ def test_a_failed_answer_is_explained_below_its_row():
     assert row.cells == ("p", "m.py:3,9", "f")
     assert row.details == ("two\nplaces", "hint: say count=2")
     assert [line.split() for line in table_lines([row])][1:] == [["two"], ["places"], ["hint:", "say", "count=2"]]
+
+
+def test_what_is_wrong_with_a_file_is_told_once_for_all_scopes():
+    edited, gone = ("it was edited", "--force"), ("it is gone", "--force")
+    answers = [Answer("p", path, scope, State.CONFLICT, (), *why) for path, scope, why in [
+        ("m.py", "f", edited), ("m.py", "f", edited), ("m.py", "g", edited), ("m.py", "h", gone), ("n.py", "f", edited),
+    ]]  # fmt: skip
+    assert [row.cells for row in answer_rows(answers)] == [("p", "m.py", "f, g"), ("p", "m.py", "h"), ("p", "n.py", "f")]

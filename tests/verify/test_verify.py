@@ -445,9 +445,9 @@ def test_a_module_that_was_broken_before_is_reported_and_the_patch_stays(tmp_pat
     name = venv.patchset("fine", "three = 3", imports=["demo.m", "demo.sub", "demo.n"])
     done = venv("apply", name)
     assert done.code == 0, done
-    told = "broken before  import demo.m, demo.sub: ModuleNotFoundError: No module named 'no_such_device'"
-    assert told in done.out and len(done.out.splitlines()) == 6, done
-    assert "no fault of the patch" in done.out and "1 module imported" in done.out
+    told = "broken before  import demo.m, demo.sub, without the patch too: ModuleNotFoundError: No module named 'no_such_device'"
+    assert told in done.out and len(done.out.splitlines()) == 5, done
+    assert "1 module imported" in done.out
     assert "three = 3" in venv.text()
     done = venv("status", "--verify", "import")
     assert (done.code, done.out.count(told), "Traceback" in done.out) == (0, 1, False), done
