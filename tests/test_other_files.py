@@ -63,7 +63,7 @@ def test_a_file_is_added_shown_and_removed_again(other):
     assert "nothing to do" in done(other("apply", "more")).out
     assert "--- /dev/null\n+++ b/demo/_help.py\n" in done(other("diff")).out
     done(other("status", "--check"))
-    done(other("restore"))
+    assert "demo/_help.py  removed: a patchset had added it\n" in done(other("restore")).out
     assert other.tree() == other.before
 
 
@@ -122,6 +122,10 @@ def test_a_reinstall_leaves_it_and_the_next_apply_takes_it_up(other):
     assert other.value() == "1" and other("status", "--check").code == 1
     done(other("apply", "more"))
     assert other.value() == "42"
+    other.install(other.wheel)
+    shutil.rmtree(other.path / ".sitepatch")  # and with it what is known of the file
+    said = other("apply", "more")
+    assert said.code == 1 and "it was left behind" in said.out and "upstream did it" not in said.out, said
 
 
 NEW_FOLDER = HELP.replace("_help", "new/deep/_help") + "\n" + USE.replace("_help", "new.deep._help")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from patcher.errors import UsageError
@@ -155,6 +156,7 @@ def _interpreter(option: str, python: str) -> Environment:
             packages = os.path.join(os.path.dirname(os.path.dirname(path)), "lib/python*/site-packages")
             problem = "make the environment anew; to restore what is patched in it: --target {packages}"
             raise UsageError(message, Message(problem, packages=packages))
+        _check_reachable(option, python, path)
         hint = Message("name a python executable or a venv")
         if not option.startswith("--"):
             hint = Message("unset {given}, activate an environment that is there, or use --python or --target", given=option)
@@ -165,6 +167,17 @@ def _interpreter(option: str, python: str) -> Environment:
     if same and os.path.realpath(os.path.dirname(os.path.dirname(path))) == os.path.realpath(sys.prefix):
         return _here()
     return _environment(_ask(option, python, path))
+
+
+def _check_reachable(option: str, python: str, path: str) -> None:
+    """Raise UsageError where it cannot be told whether there is a file, as below a directory of another user."""
+    try:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(path)
+    except PermissionError as error:
+        words = {"given": option, "python": python, "uid": os.getuid(), "path": path}
+        hint = Message("run this as its owner, or let others search the directories above it")
+        raise UsageError(Message("{given} {python}: user {uid} may not look at {path}", **words), hint) from error
 
 
 def _here() -> Environment:

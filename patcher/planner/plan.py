@@ -12,6 +12,7 @@ from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Assignment, Facts, TargetFile, Wanted, sha256
 from patcher.message import Message
 from patcher.model import (
+    ADDED,
     KINDS,
     Answer,
     Change,
@@ -143,14 +144,23 @@ def reconciled(answers: Sequence[Answer]) -> List[Answer]:
     """
     answers = _deleted(answers)
     changing = {_owner(answer) for answer in answers if answer.state is State.APPLICABLE and not answer.when_present}
-    problem = Message("this part of the patchset is in the file already, other parts are not: upstream did it another way")
-    hint = Message("compare the release with the patchset; mark hunks that may be there with `when-present`")
     return [
-        answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
+        _halved(answer)
         if answer.state is State.UPSTREAM and not answer.when_present and _owner(answer) in changing
         else answer
         for answer in answers
     ]
+
+
+def _halved(answer: Answer) -> Answer:
+    """The answer of a part that is there while others of its patchset are not."""
+    if answer.scope == ADDED:
+        problem = Message("the file that the patchset adds is there already, its other changes are not: it was left behind")
+        hint = Message("remove it if it is not of this release, then apply again")
+    else:
+        problem = Message("this part of the patchset is in the file already, other parts are not: upstream did it another way")
+        hint = Message("compare the release with the patchset; mark hunks that may be there with `when-present`")
+    return answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
 
 
 def _owner(answer: Answer) -> Tuple[str, int]:

@@ -137,7 +137,9 @@ def verified_rows(console: Console, verified: Verified) -> List[Row]:
         names = ", ".join(each.name for each in (check, *others))
         shown = check.output if console.verbose or not check.before else ""
         output = tuple(map(Verbatim, shown.split("\n"))) if shown else ()
-        template = "{state} {names}, without the patch too: {check.problem}" if check.before else "{state} {names}: {check.problem}"
+        template = "{state} {names}: {check.problem}"
+        if check.before:
+            template = "{state} {names}, without the patch too: {check.problem}"
         rows.append(Row(check.state, (Message(template, state=term(check.what), names=names, check=check),), output))
     why = Message("not verified before writing: nothing can be mounted here")
     rows += [

@@ -172,6 +172,8 @@ def _restored_row(file: FilePlan) -> Row:
         return Row("restored", (file.path, Message("our change is out, what was edited by hand stays")))
     if file.change and file.change.forget:
         return Row("forgotten", (file.path, Message("our change is gone already; the file was left alone")))
+    if not Path(file.site, file.path).exists():
+        return Row("restored", (file.path, Message("removed: a patchset had added it")))
     return Row("restored", (file.path, Message("bytes, mode and mtime as before")))
 
 

@@ -24,7 +24,7 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
     scopes: Dict[Tuple[State, str, str, Tuple[str, ...]], List[str]] = {}
     for answer in answers:
         path = f"{answer.path}:{','.join(map(str, answer.places))}" if answer.places else answer.path
-        details = tuple([*filter(None, [answer.problem]), *hint_lines(answer.hint)])
+        details = (*filter(None, [answer.problem]), *hint_lines(answer.hint))
         if not details and answer.state in _PLAIN:
             details = (_PLAIN[answer.state],)
         scopes.setdefault((answer.state, answer.patchset, path, details), []).append(answer.scope)

@@ -18,6 +18,7 @@ from patcher.installed.environment import blocker, find_file, locate
 from patcher.installed.interpreter import Environment, discover
 from patcher.installed.record import recorded_hash
 from tests.records import row
+from tests.users import ROOT_ONLY, as_user, theirs
 
 TAG = f"cpython-{sys.version_info[0]}{sys.version_info[1]}-x86_64-linux-gnu"
 
@@ -236,6 +237,21 @@ def test_what_is_no_interpreter_is_named(tmp_path, monkeypatch):
             discover(path, None)
         assert f"--python {path}: " in caught.value.message and part in caught.value.message
         assert caught.value.hint
+
+
+@ROOT_ONLY
+def test_an_interpreter_that_this_user_cannot_reach_is_not_said_to_be_missing(tmp_path):
+    (tmp_path / "bin").mkdir()
+    script(theirs(tmp_path / "bin", 1001, 0o700) / "python", "#!/bin/sh\n")
+
+    def told():
+        try:
+            discover(f"{tmp_path}/bin/python", None)
+        except UsageError as error:
+            return f"{error.message}; {error.hint}"
+
+    said = f"--python {tmp_path}/bin/python: user 1002 may not look at {tmp_path}/bin/python; run this as its owner"
+    assert as_user(1002, told).startswith(said)
 
 
 def test_a_bare_name_is_looked_up_on_the_path(shared_venv, monkeypatch):
