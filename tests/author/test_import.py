@@ -254,6 +254,14 @@ def test_a_file_that_comes_is_one_that_the_patchset_adds_and_a_stub_is_python(wo
     assert refused(world, crlf, name="crlf")[1] == [("demo/new.py", "a file is added as lines of UTF-8 that end in LF, one at least")]
 
 
+def test_an_empty_new_file_is_imported_as_an_empty_line_and_a_binary_one_is_not(world):
+    new = "diff --git a/{0} b/{0}\nnew file mode 100644\nindex 0..1\n"
+    run(world, diff() + new.format("demo/more/__init__.py"))
+    assert (world.cwd / "patchsets/mine/mine.spatch").read_text().endswith("\n+++ demo/more/__init__.py\n+\n")
+    binary = "Binary files /dev/null and b/demo/b.so differ\n"
+    assert refused(world, diff() + new.format("demo/b.so") + binary, name="again")[1] == [("demo/b.so", "a new file")]
+
+
 def test_what_does_not_fit_is_said_before_what_is_left_out(world):
     ((_, problem, _),), missing = refused(world, diff("VALUE = 2\n", "VALUE = 3\n", "a/demo/n.py"), leave_out=("demo/m.py:8",))
     assert "no line `VALUE = 2`" in problem and missing == []

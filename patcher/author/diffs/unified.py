@@ -156,7 +156,9 @@ class _Reader:
             self.at += 2
             self._plain(follow[0], follow[1], line, refused, mode)
         else:
-            self.sections.append(Section(path, line, (), refused or mode or Message("a section without a hunk"), not refused))
+            why = refused or mode or Message("a section without a hunk")
+            empty = b"\n" if refused == _NEW and not binary else None  # a `.spatch` has one line of it at least
+            self.sections.append(Section(path, line, (), why, not refused, empty))
 
     def _plain(self, old: str, new: str, line: int, refused: str = "", mode: str = "") -> None:
         """Read the hunks below `--- PATH` and `+++ PATH`: of what is `refused` none, of a change of `mode` all."""
