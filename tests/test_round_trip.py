@@ -26,7 +26,7 @@ def test_what_is_applied_can_be_seen_and_restored_to_the_byte_the_mode_and_the_m
     assert changed(before, site.tree()) == CHANGED
     assert f"applied  {DDP}: 3 files in {site.path}" in done.out
     assert f"sitepatch restore {DDP} --target {site.path}" in done.out
-    assert "processes that are running keep the code" in done.err
+    assert "running processes keep the old code" in done.err
 
     assert site("diff").data == ahead.data == site("diff", DDP).data
     told = site("status")
