@@ -140,14 +140,15 @@ class Folder:
         finally:
             os.close(fd)
 
-    def look(self, name: str) -> Tuple[bytes, Meta]:
-        """Return the bytes and metadata of the regular file `name`, followed if it is a link."""
+    def look(self, name: str, *, xattrs: bool = True) -> Tuple[bytes, Meta]:
+        """Return the bytes and metadata of the regular file `name`, followed if it is a link; extended attributes if asked."""
         path = f"{self.path}/{name}"
         try:
             with naming(path):
                 fd = open_file(name, self.fd, path)
-            info, xattrs = os.fstat(fd), read_xattrs(fd)
-            return read_open(fd, path), Meta.of(info)._replace(xattrs=xattrs)
+            meta = Meta.of(os.fstat(fd))
+            meta = meta._replace(xattrs=read_xattrs(fd)) if xattrs else meta
+            return read_open(fd, path), meta
         except SitepatchError as error:
             hint = error.hint or "sitepatch changes regular files only"
             raise StoreError(error.message, hint, error.location) from error
@@ -165,10 +166,10 @@ class Folder:
                 (`proven`) may have any owner: a pristine copy has the owner and the mode of its file.
         """
         path = f"{self.path}/{name}"
-        if self.link(name):
+        if stat.S_ISLNK(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode):
             raise StoreError.at(Location(path), "is a link; sitepatch writes regular files there", HOME_HINT)
         try:
-            data, meta = self.look(name)
+            data, meta = self.look(name, xattrs=False)
         except FileNotFoundError:
             raise
         except StoreError as error:

@@ -67,9 +67,11 @@ def statuses(
     items: List[FileStatus] = []
     for store in stores(env):
         receipts = read[store.site] if read and store.site in read else store.receipts(bad)
-        for path, receipt in sorted(receipts.items()):
-            if (store.site, path) not in but:
-                items.append(classify(store.site, receipt, read_installed(store.site, path)))
+        wanted = {path: receipt for path, receipt in sorted(receipts.items()) if (store.site, path) not in but}
+        for folder in sorted({os.path.dirname(path) for path in wanted}):
+            look_again(os.path.join(store.site, folder))
+        names = os.listdir(store.site) if wanted else []
+        items += [classify(store.site, receipt, _bytes(store.site, path), names) for path, receipt in wanted.items()]
     return items
 
 
@@ -84,9 +86,12 @@ def stores(env: Environment) -> List[Store]:
     return [Store(site) for site in env.stores if has_store(site)]
 
 
-def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
-    """Compare a receipt with the bytes of its file (None where there is no such file) and the release that is installed."""
-    installed = _installed(site, receipt)
+def classify(site: str, receipt: Receipt, data: Optional[bytes], names: Optional[Sequence[str]] = None) -> FileStatus:
+    """Compare a receipt with the bytes of its file (None where there is no such file) and the release that is installed.
+
+    `names` are those in the site directory; None to look.
+    """
+    installed = _installed(receipt, site, os.listdir(site) if names is None else names)
     item = FileStatus(site, receipt, Condition.MISSING, data or b"", installed)
     if data is None:
         folder_exists = os.path.isdir(os.path.dirname(os.path.join(site, receipt.path)))
@@ -115,10 +120,10 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes]) -> FileStatus:
     return item._replace(condition=Condition.APPLIED if digest == receipt.current else Condition.EDITED)
 
 
-def _installed(site: str, receipt: Receipt) -> str:
+def _installed(receipt: Receipt, site: str, names: Sequence[str]) -> str:
     """The version of the receipt's distribution by its dist-info folder; "" where there is none, or several."""
     requested, versions = normalized(receipt.distribution), []
-    for name in os.listdir(site):
+    for name in names:
         if not name.endswith(".dist-info") or name[:1].lower() != requested[:1]:
             continue  # as nearly all: `status` does this for every file
         head, dash, version = name[: -len(".dist-info")].partition("-")
@@ -137,6 +142,10 @@ def _version(dist_info: str) -> str:
 def read_installed(site: str, path: str) -> Optional[bytes]:
     """The bytes of a target file, None where there is no file."""
     look_again(os.path.dirname(os.path.join(site, path)))
+    return _bytes(site, path)
+
+
+def _bytes(site: str, path: str) -> Optional[bytes]:
     try:
         return read_file(os.path.join(site, path))
     except (FileNotFoundError, NotADirectoryError):

@@ -51,7 +51,7 @@ class Table(Container):
                 reader.wrong(_where((*path, key)), Message("nothing"), _expected(keys[key], _MISSING))
         for key, item in value.items():
             if key in keys:
-                right[key] = reader.read(item, keys[key], (*path, key))
+                right[key] = reader.inside(item, keys[key], path, key)
         return _right(right)
 
 
@@ -63,7 +63,7 @@ class Values(Container):
 
     def items(self, reader: Reader, value: Any, path: Path) -> Dict[str, Any]:
         """The items of a table that are of the kind."""
-        return _right({key: reader.read(item, self.kind, (*path, key)) for key, item in value.items()})
+        return _right({key: reader.inside(item, self.kind, path, key) for key, item in value.items()})
 
 
 class Items(Container):
@@ -76,7 +76,7 @@ class Items(Container):
 
     def items(self, reader: Reader, value: Any, path: Path) -> Any:
         """The list if each of its items is of the kind, else _WRONG."""
-        items = [reader.read(item, self.kind, (*path, index)) for index, item in enumerate(value)]
+        items = [reader.inside(item, self.kind, path, index) for index, item in enumerate(value)]
         return _WRONG if _WRONG in items else items
 
 
@@ -183,6 +183,12 @@ class Reader:
         if expected:
             self.wrong(_where(path), shown_value(value), expected)
         return value if not expected else {} if expected == _TABLE else _WRONG
+
+    def inside(self, value: object, kind: Kind, path: Path, key: Union[str, int]) -> Any:
+        """`read` for what lies below `path` under this key; where it is right, as nearly all is, no path is made."""
+        if isinstance(kind, Container) or kind(value):
+            return self.read(value, kind, (*path, key))
+        return value
 
 
 def _right(items: Dict[str, Any]) -> Dict[str, Any]:

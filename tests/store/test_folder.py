@@ -193,7 +193,7 @@ def test_a_file_of_our_own_is_a_regular_file(tmp_path, folder, monkeypatch):
             folder.own(name)
         assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/{name}: {said}", HOME_HINT)
 
-    def broken(name):
+    def broken(name, **asked):
         raise OSError(errno.EIO, "broken")
 
     monkeypatch.setattr(folder, "look", broken)
