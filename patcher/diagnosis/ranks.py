@@ -63,7 +63,7 @@ class EndedRank(NamedTuple):
     @property
     def place(self) -> str:
         """The step that it is in, or has to begin."""
-        name = self.inside or (_STEPS[len(self.steps)] if not self.done else "")
+        name = self.inside or ("" if self.done else _STEPS[len(self.steps)])
         return _NAMES.get(name, name)
 
     @property
@@ -189,50 +189,46 @@ class Verdict(NamedTuple):
 
 def verdict_on(ranks: Sequence[EndedRank], limit: float) -> Verdict:
     """The verdict on ranks that had `limit` seconds."""
+    text = hint = ""
     failed = [rank for rank in ranks if rank.failure]
     left = [rank for rank in ranks if not rank.done]
     if failed:  # one that was killed raises nothing; the others do then
         first = min(failed, key=lambda rank: (bool(rank.problem), rank.time))
-        guilty = [rank for rank in failed if (rank.inside, rank.failure) == (first.inside, first.failure)]
-        text = Message("{ranks} failed in {place}: {failure}", ranks=_called(guilty), place=first.place, failure=first.failure)
-        hint = Message("install PyTorch there, or name an environment that has it: --python")
-        return Verdict(False, text, hint if _NO_TORCH in first.failure else "", _states(ranks, guilty, FAILED))
-    if left:
-        return _late(ranks, min(len(rank.steps) for rank in left), limit)
-    first = ranks[0]
-    text = Message(
-        "{able} by {first.backend} on {devices}: {seconds:.2f} s in all (torch {first.torch})",
-        able=Message("{ranks} can talk" if ranks[1:] else "{ranks} can start", ranks=_called(ranks)),
-        first=first,
-        devices=listed(list(dict.fromkeys(rank.device for rank in ranks))),
-        seconds=max(sum(seconds for name, seconds in rank.steps if name in _TOGETHER) for rank in ranks),
-    )
-    return Verdict(True, text, "", _states(ranks, (), ""))
+        named = [rank for rank in failed if (rank.inside, rank.failure) == (first.inside, first.failure)]
+        text = Message("{ranks} failed in {place}: {failure}", ranks=_called(named), place=first.place, failure=first.failure)
+        if _NO_TORCH in first.failure:
+            hint = Message("install PyTorch there, or name an environment that has it: --python")
+    elif left:  # those that have come least far are those that the others wait for
+        named = [rank for rank in left if len(rank.steps) == min(len(rank.steps) for rank in left)]
+        text, hint = _delay(named, max(left, key=lambda rank: len(rank.steps)), len(ranks), limit)
+    else:
+        named = []
+        text = Message(
+            "{able} by {first.backend} on {devices}: {seconds:.2f} s in all (torch {first.torch})",
+            able=Message("{ranks} can talk" if ranks[1:] else "{ranks} can start", ranks=_called(ranks)),
+            first=ranks[0],
+            devices=listed(list(dict.fromkeys(rank.device for rank in ranks))),
+            seconds=max(sum(seconds for name, seconds in rank.steps if name in _TOGETHER) for rank in ranks),
+        )
+    states = (FAILED if failed and rank in named else LATE if rank in named else OK if rank.done else WAITED for rank in ranks)
+    return Verdict(not left, text, hint, tuple(states))
 
 
-def _late(ranks: Sequence[EndedRank], least: int, limit: float) -> Verdict:
-    """Nobody failed, and the time is up: the ranks that have come least far are those that the others wait for."""
-    late = [rank for rank in ranks if len(rank.steps) == least]
-    furthest = max((rank for rank in ranks if not rank.done), key=lambda rank: len(rank.steps))
+def _delay(late: Sequence[EndedRank], furthest: EndedRank, size: int, limit: float) -> Tuple[str, str]:
+    """Nobody failed, and the time is up: where the ranks stand that are late, and what to do."""
     said = {"ranks": _called(late), "inside": late[0].place, "limit": limit, "place": furthest.place}
     hint = Message("the calls below say where; the other ranks would have waited for ever")
-    if len(late) < len(ranks):
-        text = Message("{ranks} did not come out of {inside} within {limit:g} s", **said)
-        if furthest not in late:
-            text = Message("{ranks} did not arrive at {place} within {limit:g} s, still in {inside}", **said)
-    elif late[0].inside in _TOGETHER:
-        text = Message("all ranks arrived at {inside}, and none came out of it within {limit:g} s", **said)
-        hint = Message(
-            "what they send does not arrive: name the interface, GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME; see NCCL_DEBUG=INFO"
-        )
-    else:
-        text = Message("no rank came out of {inside} within {limit:g} s", **said)
+    if len(late) < size and furthest in late:
+        return Message("{ranks} did not come out of {inside} within {limit:g} s", **said), hint
+    if len(late) < size:
+        return Message("{ranks} did not arrive at {place} within {limit:g} s, still in {inside}", **said), hint
+    if late[0].inside not in _TOGETHER:
         hint = Message("the calls below say where; more time: --timeout")
-    return Verdict(False, text, hint, _states(ranks, late, LATE))
-
-
-def _states(ranks: Sequence[EndedRank], named: Sequence[EndedRank], state: str) -> Tuple[str, ...]:
-    return tuple(state if rank in named else OK if rank.done else WAITED for rank in ranks)
+        return Message("no rank came out of {inside} within {limit:g} s", **said), hint
+    hint = Message(
+        "what they send does not arrive: name the interface, GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME; see NCCL_DEBUG=INFO"
+    )
+    return Message("all ranks arrived at {inside}, and none came out of it within {limit:g} s", **said), hint
 
 
 def _called(ranks: Sequence[EndedRank]) -> str:
