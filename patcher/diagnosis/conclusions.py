@@ -11,7 +11,7 @@ What DDP refuses differs by the releases of torch (torch/nn/parallel/distributed
 
 from __future__ import annotations
 
-from typing import Callable, Collection, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Collection, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from patcher.diagnosis.report import Report
 from patcher.message import Message, joined
@@ -38,6 +38,8 @@ NOTES = (OTHER, "fsdp", "deepspeed", "colossalai")  # reported for every such wr
 _IMPORT = Message("import the vendor's package (torch_musa, torch_npu, torch_gcu) before the Runner is made")
 _ANY_DEVICE, _ONE_ID = (1, 7), (1, 9)
 
+_Item = TypeVar("_Item")
+_Group = TypeVar("_Group")
 Finding = Tuple[str, str]  # what is wrong, and what to do
 
 
@@ -346,13 +348,10 @@ def _checked(checks: Iterable[_Check], rows: Sequence[Report], refused: Refused 
     """What holds for each of some ranks by itself: a conclusion for each message, with the ranks that it is about."""
     conclusions = []
     for code, wrapper, examine in checks:
-        groups: Dict[Finding, List[Report]] = {}
-        for row in rows:
-            asked = wrapper in (None, family(row)) and (code != "refused" or row.rank in refused or None in refused)
-            finding = examine(row) if asked else None
-            if finding:
-                groups.setdefault(finding, []).append(row)
-        conclusions += [Conclusion(code, _ranks(group), *finding) for finding, group in groups.items()]
+        asked = [row for row in rows if wrapper in (None, family(row))]
+        asked = [row for row in asked if code != "refused" or row.rank in refused or None in refused]
+        groups = groups_by(asked, examine)
+        conclusions += [Conclusion(code, _ranks(group), *finding) for finding, group in groups.items() if finding]
     return conclusions
 
 
@@ -362,14 +361,11 @@ def is_wrong(conclusions: Iterable[Conclusion]) -> bool:
 
 
 # what holds between ranks ---------------------------------------------------------------------------------------------
-def _node(row: Report) -> Tuple[str, Optional[int]]:
-    """What ranks of one machine have in common: its name, and the rank of its first process as far as that is known."""
-    first = row.rank - row.local_rank if row.rank is not None and row.local_rank is not None else None
-    return row.host, first
-
-
 def _card(row: Report) -> Optional[Tuple[object, ...]]:
-    """The one card that a rank's parameters are on, as all ranks of its machine would call it."""
+    """The one card that a rank's parameters are on, as all ranks of its machine would call it.
+
+    A machine has a name and, as far as that is known, a first rank.
+    """
     names = device_names(row.parameters)
     kind, _, index = names[0].partition(":") if len(names) == 1 else ("", "", "")
     if not index.isdigit() or kind in (*NO_DEVICE, *_ONE_FOR_ALL):
@@ -381,25 +377,18 @@ def _card(row: Report) -> Optional[Tuple[object, ...]]:
     for cards in chosen:
         seen = [card.strip() for card in cards.split(",")] if cards else []
         index = seen[int(index)] if index.isdigit() and int(index) < len(seen) else index
-    return (*_node(row), kind, index)
+    first = row.rank - row.local_rank if row.rank is not None and row.local_rank is not None else None
+    return row.host, first, kind, index
 
 
 def _same_device(rows: Sequence[Report]) -> List[Conclusion]:
-    groups: Dict[Tuple[object, ...], List[Report]] = {}
-    for row in rows:
-        card = _card(row)
-        if card is not None:
-            groups.setdefault(card, []).append(row)
-    shared = [group for group in groups.values() if len(group) > 1]
+    shared = [group for card, group in groups_by(rows, _card).items() if card and len(group) > 1]
     hint = Message("each process must choose its own device by LOCAL_RANK before the model is moved")
     if not all(row.host for group in shared for row in group):
         hint = Message("{hint}. Well if each rank sees one card only", hint=hint)
-    named = [(group, device_names(group[0].parameters)[0]) for group in shared]
     text = "{number} ranks of one machine are on {device}"
-    return [
-        Conclusion("same-device", _ranks(group), Message(text, number=len(group), device=device), hint)
-        for group, device in named
-    ]
+    texts = [Message(text, number=len(group), device=device_names(group[0].parameters)[0]) for group in shared]
+    return [Conclusion("same-device", _ranks(group), text, hint) for group, text in zip(shared, texts)]
 
 
 _FACTS: Tuple[Tuple[str, Callable[[Report], str]], ...] = (  # that must be the same for all ranks
@@ -419,11 +408,8 @@ def _differ(rows: Sequence[Report]) -> List[Conclusion]:
     conclusions = []
     hint = Message("every rank must build the same model and wrap it in the same way, or DDP stops or hangs")
     for name, fact in _FACTS:
-        groups: Dict[str, List[Report]] = {}
-        for row in rows:
-            groups.setdefault(fact(row), []).append(row)
-        if len(groups) > 1:
-            ordered = sorted(groups.items(), key=lambda pair: -len(pair[1]))
+        ordered = sorted(groups_by(rows, fact).items(), key=lambda pair: -len(pair[1]))
+        if len(ordered) > 1:
             is_tie = len(ordered[0][1]) == len(ordered[1][1])
             odd = [row for _, group in ordered[0 if is_tie else 1 :] for row in group]
             values = [Message("{value} on {ranks}", value=value, ranks=_called(group)) for value, group in ordered[:4]]
@@ -448,6 +434,14 @@ def _missing(rows: Sequence[Report]) -> List[Conclusion]:
 def _called(rows: Sequence[Report]) -> str:
     numbers = _ranks(rows)
     return ranks(numbers) if numbers else Message("a rank without number")
+
+
+def groups_by(items: Iterable[_Item], key: Callable[[_Item], _Group]) -> Dict[_Group, List[_Item]]:
+    """Items that have the same key, in the order of the first ones."""
+    groups: Dict[_Group, List[_Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def _ranks(rows: Iterable[Report]) -> Tuple[int, ...]:

@@ -88,7 +88,7 @@ class _Open:
     """A traceback that is being read: its best frame so far, and the column of its lines once a frame has shown it."""
 
     def __init__(self, entry: Optional[Tuple[List[Failure], int]] = None) -> None:
-        self.entry, self.column = entry, -1  # the summary in which it is, and the place of its rank there
+        self.entry, self._column = entry, -1  # the summary in which it is, and the place of its rank there
         self.at, self._own = "", False
 
     def add_frame(self, frame: Match[bytes]) -> None:
@@ -96,6 +96,16 @@ class _Open:
         own = not _INSTALLED.search(file)
         if own or not self._own:
             self.at, self._own = f"{file}:{line}" + (f" in {name}" if name else ""), own
+
+    def error_in(self, line: bytes) -> bytes:
+        """The exception in its next line, b"" where it goes on."""
+        frame = _FRAME.search(line)
+        if frame:
+            self._column = max(0, frame.start() - 2)
+            self.add_frame(frame)
+        elif self._column >= 0 and line[self._column : self._column + 1] not in (b"", b" "):
+            return line[self._column :].partition(b'\\n"')[0]  # of a line that docker keeps as a JSON string
+        return b""
 
 
 class FailureReader:
@@ -110,7 +120,6 @@ class FailureReader:
         self._name, self._rank = name, rank
         self.summaries: List[List[Failure]] = []  # of each the last is the one that torchrun saw first
         self.tracebacks: Dict[Optional[int], Traceback] = {}
-        self._ended_now: Optional[Traceback] = None
         self._line = 1
         self._open: Dict[Optional[int], _Open] = {}
         self._until = 0  # the line after which no open traceback is read on
@@ -135,13 +144,11 @@ class FailureReader:
         Returns:
             the traceback that the line ends, of whichever rank, if it does.
         """
-        self._line, self._ended_now = number, None
+        self._line = number
         marks = [mark for mark in MARKS if mark in line]
-        if marks or self.reads_on:
-            self._read(line, min(marks, key=line.find, default=b""))
-        return self._ended_now
+        return self._read(line, min(marks, key=line.find, default=b"")) if marks or self.reads_on else None
 
-    def _read(self, line: bytes, mark: bytes) -> None:
+    def _read(self, line: bytes, mark: bytes) -> Optional[Traceback]:
         named = rank_of_line(line)
         rank = self._rank if named is None else named
         if self._line > self._until:
@@ -155,30 +162,22 @@ class FailureReader:
         elif mark in CHAINED:
             self.tracebacks.pop(rank, None)
         elif mark == _WATCHDOG:
-            self._end(rank, line[line.index(_WATCHDOG) :], _Open())
+            return self._end(rank, line[line.index(_WATCHDOG) :], _Open())
         elif recorded:  # the whole traceback is in the one line of an entry of torch 1.9
             traceback = _Open(entry)
             for frame in _FRAME.finditer(line, recorded.end()):
                 traceback.add_frame(frame)
-            self._end(None, recorded.group(2), traceback)
+            return self._end(None, recorded.group(2), traceback)
         elif mark:
             if rank in self._open or len(self._open) < _KEPT:
                 self._open[rank], self._until = _Open(entry), self._line + _MOST
         elif rank in self._open:
-            self._go_on(rank, self._open[rank], line)
+            error = self._open[rank].error_in(line)
+            return self._end(rank, error, self._open.pop(rank)) if error else None
+        return None
 
-    def _go_on(self, rank: Optional[int], traceback: _Open, line: bytes) -> None:
-        frame = _FRAME.search(line)
-        if frame:
-            traceback.column = max(0, frame.start() - 2)
-            traceback.add_frame(frame)
-        elif traceback.column >= 0 and line[traceback.column : traceback.column + 1] not in (b"", b" "):
-            del self._open[rank]
-            error = line[traceback.column :].partition(b'\\n"')[0]  # of a line that docker keeps as a JSON string
-            self._end(rank, error, traceback)
-
-    def _end(self, rank: Optional[int], error: bytes, traceback: _Open) -> None:
-        self._ended_now = ended = Traceback(self._name, self._line, shown(error), traceback.at)
+    def _end(self, rank: Optional[int], error: bytes, traceback: _Open) -> Traceback:
+        ended = Traceback(self._name, self._line, shown(error), traceback.at)
         known = self.tracebacks.get(rank)
         if traceback.entry:
             summary, at = traceback.entry
@@ -186,6 +185,7 @@ class FailureReader:
         elif not ended.error.startswith(OF_LAUNCHER) and (known or len(self.tracebacks) < _KEPT):
             several = rank is None and known and known[2:] != ended[2:]
             self.tracebacks[rank] = ended._replace(error="", at="") if several else ended
+        return ended
 
     # summaries --------------------------------------------------------------------------------------------------------
     def _begin_entries(self, *, is_first: bool, below: bool) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 from typing import BinaryIO, Callable, List, Sequence, cast
 
@@ -17,8 +17,11 @@ from patcher.text.terminal import printable
 STDIN = "-"
 PIECE = 1 << 20
 _GZIP = b"\x1f\x8b"
-_PACKED = {_GZIP: "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
-_TAR_AT, _TAR = 257, b"ustar"
+_FORMAT = re.compile(  # what a file begins with that is no plain text
+    rb"(?P<gzip>\x1f\x8b)|(?P<bzip2>BZh)|(?P<xz>\xfd7zXZ\0)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<zip>PK\x03\x04)|"
+    rb"(?P<tar>.{257}ustar)|(?P<UTF_16>(?:\xff\xfe|\xfe\xff)[^\0]*\0)",
+    re.DOTALL,
+)
 _DAMAGE = (OSError, EOFError, zlib.error)  # what reading a log raises that is damaged, or on a disk that fails
 
 
@@ -50,10 +53,10 @@ def log_files(words: Sequence[str]) -> List[str]:
     return list(dict.fromkeys(files))
 
 
-def _packing(begin: bytes) -> str:
-    """What has compressed or packed a file that begins like this: `gzip`, `zip`, ...; "" where it is plain."""
-    names = (name for magic, name in _PACKED.items() if begin.startswith(magic))
-    return next(names, "tar" if begin[_TAR_AT:].startswith(_TAR) else "")
+def _format(begin: bytes) -> str:
+    """The format of a file that begins like this: `gzip`, `zip`, `UTF-16`, ...; "" where it is plain text."""
+    found = _FORMAT.match(begin)
+    return (found.lastgroup or "").replace("_", "-") if found else ""
 
 
 def packed_by(path: str) -> str:
@@ -62,7 +65,7 @@ def packed_by(path: str) -> str:
         return ""
     try:
         with Path(path).open("rb") as file:
-            return _packing(file.read(_TAR_AT + len(_TAR)))
+            return _format(file.read(512))
     except OSError:
         return ""
 
@@ -82,13 +85,15 @@ def read_log(
     peek = getattr(stream, "peek", None)
     if peek and bytes(peek(len(_GZIP))).startswith(_GZIP):
         stream = cast(BinaryIO, gzip.GzipFile(mode="rb", fileobj=stream))
-    read, is_first = getattr(stream, "read1", stream.read), True  # a pipe gives what it has: progress is shown as it comes
+    read = getattr(stream, "read1", stream.read)  # a pipe gives what it has: progress is shown as it comes
     try:
-        while piece := read(PIECE):
-            reader.problem = _not_read(piece) if is_first else reader.problem
+        piece = read(PIECE)
+        if how := _format(piece):
+            reader.problem = Message("its format is {how}, which is not read: unpack it into a pipe, as plain text", how=how)
+        while piece:
             reader.feed(piece)
             progress(len(piece))
-            is_first = False
+            piece = read(PIECE)
     except _DAMAGE as error:  # what was read still counts
         reader.problem = _ended_early(error)
     reader.feed(b"", last=True)
@@ -99,39 +104,29 @@ def _ended_early(error: BaseException) -> str:
     return Message("reading ended early: {error}", error=printable(str(error)))
 
 
-def _not_read(first: bytes) -> str:
-    """Why nothing can be found in a log that begins like this, "" where it can."""
-    utf_16 = first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and b"\0" in first
-    how = _packing(first) or ("UTF-16" if utf_16 else "")
-    return Message("its format is {how}, which is not read: unpack it into a pipe, as plain text", how=how) if how else ""
-
-
 class Tail:
     """A file that grows: what was written to it since it was read last. One that was truncated is read from its start."""
 
     def __init__(self, path: str, patterns: Sequence[str]) -> None:
-        self._path = path
-        self._reader = LogReader(path, patterns)
+        self.reader = LogReader(path, patterns)
         self._at, self._inode = 0, -1
 
     def read(self) -> bool:
         """Read what is new; whether there was anything. Why reading ended early is the log's `problem`."""
         try:
-            with Path(self._path).open("rb") as file:
+            with Path(self.reader.name).open("rb") as file:
                 info = os.fstat(file.fileno())
                 if self._inode not in (-1, info.st_ino) or info.st_size < self._at:
                     self._at = 0
-                self._inode = info.st_ino
-                file.seek(self._at)
-                begin = self._at
+                self._inode, begin = info.st_ino, file.seek(self._at)
                 while piece := file.read(PIECE):
-                    self._reader.feed(piece)
+                    self.reader.feed(piece)
                     self._at += len(piece)
                 return self._at > begin
         except OSError as error:
-            self._reader.problem = _ended_early(error)
+            self.reader.problem = _ended_early(error)
             return False
 
     def log(self) -> Log:
         """What was found so far."""
-        return self._reader.log()
+        return self.reader.log()

@@ -1,27 +1,27 @@
-"""A stream of bytes in pieces -> blocks of its lines; and lines put together.
+"""A stream of bytes in pieces -> blocks of its lines; lines -> paragraphs.
 
-What people paste is wrapped by a terminal, quoted, or in a table: a `Paragraph` holds the lines that may be one.
+What people paste is wrapped by a terminal, quoted, or in a table: the lines of a paragraph may be one.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from functools import lru_cache
+from typing import Iterator, NamedTuple, Sequence, Tuple
 
-from patcher.diagnosis.failures import Traceback
+from patcher.diagnosis.words import shape
 
 BLOCK, LONGEST = 1 << 15, 1 << 18  # bytes of a block that is looked at as a whole, and of a line
 _COLOR = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[()][0-9A-Z])")  # CSI of ECMA-48, and what `tput sgr0` writes besides
 _QUOTING = re.compile(rb"^(?:[>|*\s]|\xe2\x94[\x82\x83])+")
-_QUOTES = b">|* \t\n\r\f\v\xe2"  # what that begins with
 _BEGINS = re.compile(  # a line that another one does not run on into
-    rb"\[(?:[A-Za-z]|\d{4})|\(\w+ |\{\"log\"|\d{4}[-/]\d\d|\d\d(?::\d\d|/\d\d )|#|={3}|-{3}|```|[+] |- "
-    rb"|File |Traceback |frame #"
-    rb"|ERROR|INFO|WARN|DEBUG|FATAL|[EWIF]\d{4} |(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Failed)\b"
+    rb"\[(?:[A-Za-z]|\d{4})|\(\w+ |\{\"log\"|\d{4}[-/]\d\d|\d\d(?::\d\d|/\d\d )|[EWIF]\d{4} |"
+    rb"File |Traceback |frame #|ERROR|INFO|WARN|DEBUG|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b"
 )
 _RAGGED = 28  # columns by which the lines of a wrapped text differ: a long word
 _LEAST = 6  # columns that a line has before it is wrapped
-_MOST = 3000  # bytes of a paragraph
+LONGEST_PARAGRAPH = 3000  # bytes
+_BEGIN = 120  # bytes of a line that say whether it begins
 
 
 class Blocks:
@@ -57,44 +57,32 @@ class Blocks:
 
 
 class Line(NamedTuple):
-    """A line of a log: its number, itself without colours, and what of a traceback is in it.
-
-    `ended` is the traceback that it ends, `in_traceback` whether one goes on after it.
-    """
+    """A line of a log, without colours; the lines with its number that `is_written_over` have not ended."""
 
     number: int
     text: bytes
-    ended: Optional[Traceback]
-    in_traceback: bool
+    is_written_over: bool
 
 
-class Paragraph:
-    """The lines up to here that may be one which was wrapped."""
-
-    def __init__(self) -> None:
-        self.lines: List[Line] = []
-        self._narrowest = self._widest = self._size = 0  # columns of its lines, and bytes of all
-
-    def add(self, line: Line) -> None:
-        """Take the next line."""
+def paragraphs(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
+    """The lines of each paragraph: all but the last line of a wrapped text are about as wide."""
+    first, narrowest, widest, size = 0, LONGEST, 0, 0
+    for row, line in enumerate(lines):
         width = len(line.text.rstrip())
-        self._narrowest = min(width, self._narrowest) if self.lines else width
-        self._widest = max(width, self._widest)
-        self._size += width
-        self.lines.append(line)
-
-    def goes_on(self, line: Line) -> bool:
-        """Whether a line can be the rest of those before: all but the last line of a wrapped text are about as wide."""
-        if not self.lines or self._size > _MOST or line.number > self.lines[-1].number + 1 or begins(line.text):
-            return False
-        even = self._narrowest >= max(_LEAST, self._widest - _RAGGED)
-        return even and 0 < len(_unquoted(line.text).rstrip()) <= self._widest + _RAGGED
+        even = narrowest >= max(_LEAST, widest - _RAGGED) and width <= widest + _RAGGED
+        if row and (not even or size > LONGEST_PARAGRAPH or begins(line.text)):
+            yield lines[first:row]
+            first, narrowest, widest, size = row, LONGEST, 0, 0
+        narrowest, widest, size = min(width, narrowest), max(width, widest), size + width
+    yield lines[first:]
 
 
 def begins(line: bytes) -> bool:
     """Whether a line looks as if no other one runs on into it, whatever its digits are."""
-    return not line or bool(_BEGINS.match(_unquoted(line)))
+    return _begins(shape(line[:_BEGIN]))
 
 
-def _unquoted(line: bytes) -> bytes:
-    return _QUOTING.sub(b"", line) if line[:1] in _QUOTES else line
+@lru_cache(maxsize=4096)
+def _begins(line: bytes) -> bool:
+    text = _QUOTING.sub(b"", line)
+    return not text.strip() or bool(_BEGINS.match(text))

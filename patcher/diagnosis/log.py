@@ -8,18 +8,20 @@ pieces, and only what is looked for is kept.
 from __future__ import annotations
 
 import re
-from itertools import zip_longest
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from collections import Counter
+from copy import deepcopy
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
-from patcher.diagnosis.failures import CHAINED, OF_LAUNCHER, TRACEBACK, Failure, FailureReader, Tracebacks, shown
-from patcher.diagnosis.lines import Blocks, Line, Paragraph, begins
+from patcher.diagnosis.failures import CHAINED, MARKS, OF_LAUNCHER, TRACEBACK, Failure, FailureReader, Tracebacks, shown
+from patcher.diagnosis.lines import LONGEST_PARAGRAPH, Blocks, Line, begins, paragraphs
 from patcher.diagnosis.report import OURS, REFUSAL, Report, decode_line, read_report
 from patcher.diagnosis.signs import EXCEPTION, KNOWN, LOGGED, Sign, SignReader, about, devices_in, numberless, was_retried
-from patcher.diagnosis.words import rank_of_file, rank_of_line, shape, wording
+from patcher.diagnosis.words import rank_of_file, rank_of_line, shape
 from patcher.text.terminal import clip, printable_bytes, width
 
-_BEFORE = 2048  # bytes before a block with an error in which that may have begun
-_FEW = 64  # shapes of the lines of a block that are kept
+_TAIL = 64  # lines before a block with an error in which that may have begun
+_FEW, _SHAPES, _LONGEST = 64, 4096, 600  # shapes that are kept of a block, and in all; their bytes
+_MARKS = (OURS, *MARKS)
 _AGAIN = 3  # lines after an error in which it may be told that it was tried again
 _KEPT = 1000  # how many cut lines, refusals, errors and ranks of a sighting are kept; all but these are counted
 _SHOWN = 300  # columns of a line that is shown
@@ -91,20 +93,8 @@ class Log(NamedTuple):
         return bool(self.cut_count or self.problem)
 
 
-class _Tally:
-    """What was seen first, and how often and of which ranks it was seen since."""
-
-    def __init__(self, first: Sighting) -> None:
-        self.first, self.number = first, 0
-        self.ranks: Dict[int, None] = {}
-
-    def count(self, rank: Optional[int]) -> None:
-        self.number += 1
-        if rank is not None and len(self.ranks) < _KEPT:
-            self.ranks[rank] = None
-
-    def sighting(self) -> Sighting:
-        return self.first._replace(number=self.number, ranks=tuple(self.ranks))
+_Kept = TypeVar("_Kept")
+_Key = Tuple[int, str]  # the kind and the key of a sign
 
 
 class LogReader:
@@ -117,17 +107,19 @@ class LogReader:
 
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
-        self._signs = SignReader(patterns)
-        self._rank, self._blocks = rank_of_file(name), Blocks()
-        self._failures, self._paragraph = FailureReader(name, self._rank), Paragraph()
-        self._taken: Set[Sign] = set()  # what of the paragraph was taken before it has ended
-        self._taken_lines = 0
+        self._signs, self._blocks = SignReader(patterns), Blocks()
+        self._settled: Dict[bytes, Tuple[_Key, ...]] = {}  # what is to be counted of lines that are paragraphs, by their shape
+        self._known: Dict[bytes, Sequence[Sign]] = {}  # what paragraphs show, by their shape
+        self._held: Sequence[Line] = ()  # the last paragraph, which may go on
+        self._rank = rank_of_file(name)
+        self._failures = FailureReader(name, self._rank)
         self._is_own = False  # whether the line is of what diagnose has written
         self._reports: List[Report] = []
         self._refusals: List[Refusal] = []
-        self._seen: Dict[Tuple[int, str], _Tally] = {}  # by kind and key
+        self._seen: Dict[_Key, Sighting] = {}
+        self._ranks: Dict[_Key, Counter[Optional[int]]] = {}  # in how many lines of each rank
         self._newest = -_AGAIN  # the last line in which anything was seen first
-        self._mentions: Dict[Tuple[int, str], Sighting] = {}
+        self._mentions: Dict[_Key, Sighting] = {}
         self._devices: Set[str] = set()
         self._cut: List[int] = []
         self._cut_count = 0
@@ -140,83 +132,135 @@ class LogReader:
             self._end_paragraph()
             # what is pasted may end within a traceback
             for rank, at in self._failures.places.items() if not self._seen else ():
-                line = Line(self._blocks.total, b"", None, True)
-                self._count(EXCEPTION, at, line, rank, (shown(TRACEBACK), at, ()))
+                self._note(Sighting(EXCEPTION, at, shown(TRACEBACK), at, self.name, self._blocks.total), rank)
 
     def _reads_on(self, number: int) -> bool:
         """Whether a line is to be read whatever is in it: something has begun that has not ended, or may be withdrawn."""
         return self._failures.reads_on or self._is_own or number <= self._newest + _AGAIN
 
     def _read_block(self, number: int, block: bytes) -> None:
-        """Read the lines of a block, but for those of which all is known, and those of a block without a word of a sign."""
-        lines, shapes = block.split(b"\n"), shape(block).split(b"\n")
-        if not lines[-1]:
-            del lines[-1], shapes[-1]
-        looks = list(map(self._signs.settled.get, shapes))
-        self._signs.look_in(None)
-        if looks.count(()) == len(looks):
+        """Read the lines of a block, but for those in which nothing is, and those of the last paragraph."""
+        texts, shapes = block.split(b"\n"), shape(block).split(b"\n")
+        if not texts[-1]:
+            del texts[-1], shapes[-1]
+        settled = list(map(self._settled.get, shapes))
+        if None not in settled:
             self._end_paragraph()
-            if not self._reads_on(number):  # nothing is in them, and the next block may go on
-                lines, looks, number = lines[-1:], [None], number + len(lines) - 1
-        elif None in looks:
-            unknown = [line for line, look in zip(lines, looks) if look is None]
-            known = {alike for alike, look in zip(shapes, looks) if look}
-            text = wording(b"".join([*(line.text for line in self._paragraph.lines), *unknown, *known]))
-            has_word = self._signs.look_in(text)
-            if not has_word:
-                self._end_paragraph()
-            if not has_word and not self._reads_on(number):
-                self._settle(shapes)
-                end = len(block) - _BEFORE
-                skipped = block.count(b"\n", 0, end) + 1 if end > 0 else 0
-                lines, looks, number = lines[skipped:], [None] * len(lines[skipped:]), number + skipped
-                unknown = lines
-            self._devices |= devices_in(b"\n".join({shape(line): line for line in unknown}.values()))
-        reads_on = self._reads_on(number)
-        for line, look, following in zip_longest(lines, looks, looks[1:]):  # what is not known may go on with what is
-            if look is None or following is None or reads_on or not self._recount(line, look):
-                self._read_line(number, line)
-                reads_on = self._reads_on(number + 1)
-            number += 1
+            if not self._reads_on(number):
+                self._recount(texts[:-1], settled)
+                self._held = [Line(number + len(texts) - 1, texts[-1], False)]
+                return
+        unknown = b"\n".join([text for text, keys in zip(texts, settled) if keys != ()])
+        words, reads_on = self._signs.words_in(_text(self._held) + b"\n" + unknown), self._reads_on(number)
+        if words:
+            self._devices |= devices_in(unknown)
+        elif not reads_on:
+            for alike in set(shapes) if len(set(shapes)) <= _FEW else ():  # else hardly any comes again
+                if begins(alike) and b"\r" not in alike:
+                    _keep(self._settled, alike, ())
+            texts, number = texts[-_TAIL:], number + max(0, len(texts) - _TAIL)
+        lines = [*self._held, *filter(self._is_of_the_log, _lines(number, texts))]
+        *ended, self._held = paragraphs(lines)
+        if len(_text(self._held)) > LONGEST_PARAGRAPH:
+            ended, self._held = [*ended, self._held], ()
+        for paragraph in ended if words or reads_on else ():
+            self._read(paragraph, words)
 
-    def _recount(self, line: bytes, look: Sequence[Sign]) -> bool:
-        """Count once more what a line shows that is like others before; whether all of that is still known."""
-        if self._paragraph.lines:
-            self._end_paragraph()
-        if look:
-            tallies = [self._seen.get(sign[:2]) for sign in look]
-            if None in tallies:
-                return False
-            rank = self._rank_of(line)
-            for tally in filter(None, tallies):
-                tally.count(rank)
-        return True
+    def _end_paragraph(self) -> None:
+        self._read(self._held, self._signs.words_in(_text(self._held)))
+        self._held = ()
 
-    def _settle(self, shapes: Sequence[bytes]) -> None:
-        """Keep the shapes of lines in which nothing is, where they are few: else it is no log of lines that are alike."""
-        different = set(shapes)
-        if len(different) <= _FEW:
-            for alike in filter(begins, different):
-                if b"\r" not in alike:
-                    self._signs.settle(alike)
-
-    def _read_line(self, number: int, text: bytes) -> None:
-        """Read a line; what ends with a carriage return is a line, too, which is written over, as progress bars are."""
-        *written_over, rest = text.rstrip(b"\r").split(b"\r")
-        for part in written_over:
-            self._read(Line(number, part, None, self._failures.reads_on))
-        ended = self._failures.read(number, rest)
-        self._read(Line(number, rest, ended, self._failures.reads_on))
-
-    def _read(self, line: Line) -> None:
-        if OURS in line.text:
-            self._read_reports(line.number, line.text)
+    def _is_of_the_log(self, line: Line) -> bool:
+        """Whether a line is none of those that diagnose has written."""
         self._is_own = line.text.startswith(_OWN_BEGINS) or (self._is_own and line.text[:1] == b" ")
-        if self._is_own:
+        return not self._is_own
+
+    def _recount(self, texts: Sequence[bytes], settled: Sequence[Optional[Tuple[_Key, ...]]]) -> None:
+        """Count once more what is in lines of which all is known."""
+        for text, keys in zip(texts, settled):
+            if keys:
+                rank = self._rank_of(text)
+                for key in keys:
+                    self._count(key, rank)
+
+    def _read(self, lines: Sequence[Line], words: Sequence[bytes]) -> None:
+        """Read a paragraph, in which these words can be."""
+        text = _text(lines)
+        alike, number = shape(text), lines[0].number if lines else 0
+        if alike in self._settled and not self._reads_on(number):
+            self._recount([text], [self._settled[alike]])
             return
-        if not self._paragraph.goes_on(line):
-            self._end_paragraph()
-        self._paragraph.add(line)
+        signs = self._known.get(alike)
+        if signs is None:
+            signs = self._signs.read(text, words)
+            if len(alike) <= _LONGEST and not self._signs.depends_on_digits(alike):
+                _keep(self._known, alike, signs)
+        if signs or words or self._reads_on(number):
+            self._read_lines(lines, signs)
+        keys = tuple(sign[:2] for sign in signs if not sign.is_spoken)
+        more = alike not in self._known or not begins(alike) or any(map(alike.__contains__, _MARKS))
+        if not more and self._seen.keys() >= set(keys) and not was_retried(alike):
+            _keep(self._settled, alike, keys)
+
+    def _read_lines(self, lines: Sequence[Line], signs: Sequence[Sign]) -> None:
+        patterns = tuple(sign.key for sign in signs if sign.kind == KNOWN and sign.key != REFUSAL)
+        for row, (number, text, is_written_over) in enumerate(lines):
+            if OURS in text:
+                self._read_reports(number, text)
+            ended = None if is_written_over else self._failures.read(number, text)
+            if any(mark in text for mark in CHAINED):
+                self._forget_the_last_error()
+            if number <= self._newest + _AGAIN and was_retried(text):
+                self._withdraw(number - _AGAIN)
+            if ended and not ended.error.startswith(OF_LAUNCHER):
+                key = EXCEPTION, numberless(ended.error) + ended.at
+                self._note(Sighting(*key, ended.error, ended.at, self.name, number, patterns=patterns), self._rank_of(text))
+            for sign in signs:
+                if sign.row == row and (sign.kind == KNOWN or not ended):
+                    self._see(sign, lines, patterns)
+
+    def _see(self, sign: Sign, lines: Sequence[Line], patterns: Tuple[str, ...]) -> None:
+        """Note a pattern, or an error that no traceback ends in."""
+        number, line, _ = lines[sign.row]
+        sighting = Sighting(sign.kind, sign.key, shown(line[sign.begin : sign.end]), "", self.name, number)
+        if sign.key == REFUSAL:
+            ranks = [rank for rank in (self._rank_of(line.text) for line in lines) if rank is not None]
+            refusal = Refusal(lines[0].number, ranks[0] if ranks else None, len(self._reports))
+            self._refusals += [refusal] if len(self._refusals) < _KEPT else []
+        elif sign.is_spoken:
+            if len(self._mentions) < _KEPT:
+                self._mentions.setdefault(sign[:2], sighting._replace(text=shown(line.strip())))
+        elif sign.kind == KNOWN:
+            self._note(sighting._replace(text=_shown_from(sign, lines)), self._rank_of(line))
+        elif not (sign.kind >= LOGGED and self._failures.reads_on) and not sign.key.startswith(OF_LAUNCHER):
+            self._note(sighting._replace(patterns=patterns), self._rank_of(line))
+
+    def _note(self, sighting: Sighting, rank: Optional[int]) -> None:
+        """Count what is seen first, or once more."""
+        key = sighting[:2]
+        if key not in self._seen and (sighting.kind == KNOWN or len(self._seen) < _KEPT):
+            self._seen[key], self._ranks[key], self._newest = sighting, Counter(), sighting.line
+        if key in self._seen:
+            self._count(key, rank)
+
+    def _count(self, key: _Key, rank: Optional[int]) -> None:
+        ranks = self._ranks[key]
+        ranks[rank if rank in ranks or len(ranks) < _KEPT else None] += 1
+
+    def _forget_the_last_error(self) -> None:
+        last = next((key for key in reversed(self._seen) if key[0] != KNOWN), None)
+        if last:
+            del self._seen[last]
+            self._settled.clear()
+
+    def _withdraw(self, line: int) -> None:
+        """What was seen from a line on is merely mentioned: it was tried again."""
+        for key, sighting in list(self._seen.items()):
+            if sighting.line >= line and (sighting.kind != KNOWN or sum(self._ranks[key].values()) == 1):
+                self._mentions.setdefault(key, self._seen.pop(key))
+        self._settled.clear()
+        tracebacks = self._failures.tracebacks
+        self._failures.tracebacks = {rank: ended for rank, ended in tracebacks.items() if ended.line < line}
 
     def _rank_of(self, line: bytes) -> Optional[int]:
         rank = rank_of_line(line)
@@ -233,79 +277,14 @@ class LogReader:
                 self._cut_count += 1
                 self._cut += [number] if len(self._cut) < _KEPT else []
 
-    # paragraphs -------------------------------------------------------------------------------------------------------
-    def _end_paragraph(self) -> None:
-        self._take()
-        self._paragraph, self._taken, self._taken_lines = Paragraph(), set(), 0
-
-    def _take(self) -> None:
-        """Note what the paragraph shows, as far as that was not done before."""
-        lines = self._paragraph.lines
-        signs = self._signs.read(b"\n".join([line.text for line in lines])) if lines else ()
-        patterns = tuple(sign.key for sign in signs if sign.kind == KNOWN and sign.key != REFUSAL)
-        for row, line in enumerate(lines):
-            if row >= self._taken_lines:
-                if any(mark in line.text for mark in CHAINED):
-                    self._forget_the_last_error()
-                if line.number <= self._newest + _AGAIN and was_retried(line.text):
-                    self._withdraw(line.number - _AGAIN)
-                if line.ended and not line.ended.error.startswith(OF_LAUNCHER):
-                    error, at = line.ended.error, line.ended.at
-                    self._count(EXCEPTION, numberless(error) + at, line, self._rank_of(line.text), (error, at, patterns))
-            for sign in signs:
-                if sign.row == row and sign not in self._taken:
-                    self._see(sign, lines, patterns)
-        self._taken_lines, self._taken = len(lines), set(signs)
-
-    def _see(self, sign: Sign, lines: Sequence[Line], patterns: Tuple[str, ...]) -> None:
-        """Note a pattern, or an error that no traceback ends in."""
-        line, (kind, key) = lines[sign.row], sign[:2]
-        if key == REFUSAL:
-            ranks = [rank for rank in (self._rank_of(line.text) for line in lines) if rank is not None]
-            refusal = Refusal(lines[0].number, ranks[0] if ranks else None, len(self._reports))
-            self._refusals += [refusal] if len(self._refusals) < _KEPT else []
-        elif kind != KNOWN and line.ended:
-            return
-        elif sign.is_spoken:
-            mention = Sighting(kind, key, shown(line.text.strip()), "", self.name, line.number)
-            if len(self._mentions) < _KEPT:
-                self._mentions.setdefault((kind, key), mention)
-        elif kind == KNOWN:
-            rank = rank_of_line(line.text[: sign.begin])
-            text = "" if (kind, key) in self._seen else _shown_from(sign, lines)
-            self._count(kind, key, line, self._rank_of(lines[-1].text) if rank is None else rank, (text, "", ()))
-        elif not (kind >= LOGGED and line.in_traceback) and not key.startswith(OF_LAUNCHER):
-            text = shown(line.text[sign.begin : sign.end])
-            self._count(kind, key, line, self._rank_of(line.text), (text, "", patterns))
-
-    def _count(
-        self, kind: int, key: str, line: Line, rank: Optional[int], first: Tuple[str, str, Tuple[str, ...]]
-    ) -> None:
-        """Count what is seen once more, or first: then with its text, where its code is, and the patterns around it."""
-        if (kind, key) not in self._seen and (kind == KNOWN or len(self._seen) < _KEPT):
-            text, at, patterns = first
-            sighting = Sighting(kind, key, text, at, self.name, line.number, patterns=patterns)
-            self._seen[kind, key], self._newest = _Tally(sighting), line.number
-        if (kind, key) in self._seen:
-            self._seen[kind, key].count(rank)
-
-    def _forget_the_last_error(self) -> None:
-        last = next((place for place in reversed(self._seen) if place[0] != KNOWN), None)
-        if last:
-            del self._seen[last]
-
-    def _withdraw(self, line: int) -> None:
-        """What was seen from a line on is merely mentioned: it was tried again."""
-        for place, tally in list(self._seen.items()):
-            if tally.first.line >= line and (tally.first.kind != KNOWN or tally.number == 1):
-                self._mentions.setdefault(place, self._seen.pop(place).first)
-        tracebacks = self._failures.tracebacks
-        self._failures.tracebacks = {rank: ended for rank, ended in tracebacks.items() if ended.line < line}
-
     def log(self) -> Log:
-        """What was found so far."""
-        self._take()
-        seen = [tally.sighting() for tally in self._seen.values()]
+        """What was found so far, also in a paragraph that may go on."""
+        reader = deepcopy(self, {id(self._signs): self._signs})
+        reader._end_paragraph()
+        return reader._log()
+
+    def _log(self) -> Log:
+        seen = [_counted(sighting, self._ranks[key]) for key, sighting in self._seen.items()]
         return Log(
             name=self.name,
             reports=tuple(self._reports),
@@ -321,6 +300,31 @@ class LogReader:
             cut_count=self._cut_count,
             problem=self.problem,
         )
+
+
+def _keep(table: Dict[bytes, _Kept], alike: bytes, value: _Kept) -> None:
+    if len(table) >= _SHAPES:
+        table.clear()
+    if len(alike) <= _LONGEST:
+        table[alike] = value
+
+
+def _counted(sighting: Sighting, ranks: Dict[Optional[int], int]) -> Sighting:
+    named = tuple(rank for rank in ranks if rank is not None)
+    return sighting._replace(number=sum(ranks.values()), ranks=named)
+
+
+def _lines(number: int, texts: Sequence[bytes]) -> Iterator[Line]:
+    """The lines of a block from a number on; what ends with a carriage return is one, too, as progress bars write them."""
+    for row, text in enumerate(texts, number):
+        if b"\r" in text:
+            *written_over, text = text.rstrip(b"\r").split(b"\r")
+            yield from (Line(row, part, True) for part in written_over)
+        yield Line(row, text, False)
+
+
+def _text(lines: Sequence[Line]) -> bytes:
+    return b"\n".join([line.text for line in lines])
 
 
 def _shown_from(sign: Sign, lines: Sequence[Line]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import gmtime, strftime
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.diagnosis.conclusions import Conclusion, Refused, conclude, verdict
+from patcher.diagnosis.conclusions import Conclusion, Refused, conclude, groups_by, verdict
 from patcher.diagnosis.log import Log
 from patcher.diagnosis.report import Report
 
@@ -42,21 +42,16 @@ class Run(NamedTuple):
 
 def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
     """The runs of some logs, the oldest first, numbered from 1."""
-    of_port: Dict[str, List[Report]] = {}
     reports = [report for log in logs for report in log.reports]
     whole = {(report.rank, report.pid) for report in reports if report.sequence is not None}
-    for report in reports:
-        if report.sequence is not None or (report.rank, report.pid) not in whole:  # else the process says it twice
-            of_port.setdefault(report.run, []).append(report)
-    groups = [group for some in of_port.values() for group in _by_process(some)]
+    once = [report for report in reports if report.sequence is not None or (report.rank, report.pid) not in whole]
+    groups = [group for some in groups_by(once, lambda report: report.run).values() for group in _by_process(some)]
     groups.sort(key=lambda group: min(report.time or 0 for report in group))
     return tuple(_run(number, *pair) for number, pair in enumerate(zip(groups, _refused(logs, groups)), 1))
 
 
 def _run(number: int, group: Sequence[Report], refused: Refused) -> Run:
-    rows: Dict[int, List[Report]] = {}
-    for report in group:
-        rows.setdefault(report.sequence or 0, []).append(report)
+    rows = groups_by(group, lambda report: report.sequence or 0)
     wraps = tuple(_wrap(count, rows[sequence], refused) for count, sequence in enumerate(sorted(rows), 1))
     times = [report.time for report in group if report.time is not None]
     return Run(number, tuple(dict.fromkeys(report.log for report in group)), min(times, default=None), wraps)

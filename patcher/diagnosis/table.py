@@ -101,19 +101,7 @@ def _wrap_json(wrap: Wrap) -> Dict[str, Any]:
 
 
 def _row_json(row: Report, verdict: str) -> Dict[str, Any]:
-    names = (
-        "rank",
-        "local_rank",
-        "world_size",
-        "host",
-        "pid",
-        "site",
-        "wrapper",
-        "model",
-        "trainable",
-        "get_device",
-        "mmengine",
-    )
-    tensors = {"parameters": dict(row.parameters), "buffers": dict(row.buffers)}
-    told = {"device": _device(row), "device_ids": row.device_ids, "verdict": verdict}
-    return {**{name: getattr(row, name) for name in names}, **tensors, **told}
+    same = row._asdict()
+    names = ("rank", "local_rank", "world_size", "host", "pid", "site", "wrapper", "model", "trainable", "get_device")
+    told = {"mmengine": row.mmengine, "parameters": dict(row.parameters), "buffers": dict(row.buffers), "device": _device(row)}
+    return {**{name: same[name] for name in names}, **told, "device_ids": row.device_ids, "verdict": verdict}

@@ -6,7 +6,7 @@ import sys
 import time
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, cast
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, cast
 
 import click
 
@@ -20,7 +20,7 @@ from patcher.diagnosis.table import DOUBTS, WIDTH, heading, run_json, table, wel
 from patcher.errors import UsageError
 from patcher.message import Message, joined
 from patcher.text.listed import Texts, count, one_or_more, ranks
-from patcher.text.terminal import Styled, width, wrapped
+from patcher.text.terminal import width, wrapped
 from patcher.verbs.console import Console
 from patcher.verbs.findings import DiagnoseOutcome, FoundSymptom, KnownSymptoms
 from patcher.verbs.list import symptom_details
@@ -88,10 +88,10 @@ def follow(logs: Texts = STDIN, *, place: Place = HERE) -> Iterator[DiagnoseOutc
         reader.feed(b"", last=True)
         yield symptoms.outcome([reader.log()])
         return
-    packed = {word: packer for word, packer in zip(words, map(packed_by, words)) if packer}
-    for word, packer in packed.items():
-        hint = Message("it does not grow: leave --follow out")
-        raise UsageError("--follow: found what {how} has compressed: {word}", hint, how=packer, word=word)
+    for word in words:
+        if packer := packed_by(word):
+            hint = Message("it does not grow: leave --follow out")
+            raise UsageError("--follow: found what {how} has compressed: {word}", hint, how=packer, word=word)
     tails: Dict[str, Tail] = {}
     while True:
         for path in log_files(words):  # a directory may have more of them now
@@ -167,7 +167,7 @@ def command(
     outcome = diagnose(logs or STDIN, run=which, place=console.place, events=console)
     console.notes((error.brief for error in outcome.broken), "broken")
     _show_runs(console, outcome)
-    console.rows(_outcome_rows(outcome.failures, outcome.unexplained, outcome.findings))
+    console.rows(list(_outcome_rows(outcome).values()))
     _show_damage(console, outcome.logs)
     _show_cure(console, outcome)
     if outcome.ok:
@@ -178,30 +178,24 @@ def command(
 
 def _report_growing(console: Console, logs: Texts) -> int:
     """Write each finding when it is seen first, the newest run whenever more of its ranks have reported, and how it ended."""
-    seen: Set[Tuple[str, object]] = set()
+    seen: Set[Tuple[object, ...]] = set()
     outcome, reports, ok, has_ended = None, 0, True, False
+    cure: Tuple[str, ...] = ()
     try:
         for outcome in follow(logs, place=console.place):
-            failures = [failure for failure in outcome.failures if (failure.time, failure.rank) not in seen]
-            unexplained = [error for error in outcome.unexplained if (error.text, error.at) not in seen]
-            findings = [finding for finding in outcome.findings if (finding.symptom.name, None) not in seen]
-            seen.update((failure.time, failure.rank) for failure in failures)
-            seen.update((error.text, error.at) for error in unexplained)
-            seen.update((finding.symptom.name, None) for finding in findings)
-            console.rows(_outcome_rows(failures, unexplained, findings))
-            if findings:
+            rows = {key: row for key, row in _outcome_rows(outcome).items() if key not in seen}
+            seen.update(rows)
+            console.rows(list(rows.values()))
+            if outcome.cure != cure:
                 _show_cure(console, outcome)
-            number = sum(len(log.reports) for log in outcome.logs)
-            if number > reports:
+            if sum(len(log.reports) for log in outcome.logs) > reports:
                 _show_runs(console, outcome)
                 ok = ok and not outcome.concluded
-            reports = number
+            cure, reports = outcome.cure, sum(len(log.reports) for log in outcome.logs)
             sys.stdout.flush()
         has_ended = True
-    except KeyboardInterrupt:
+    finally:
         console.rows([_run_row(outcome, has_ended=has_ended)] if outcome else [])
-        raise
-    console.rows([_run_row(outcome, has_ended=has_ended)] if outcome else [])
     return 0 if ok and not seen else 1
 
 
@@ -214,7 +208,7 @@ def _report_trial(console: Console, size: int, backend: str, timeout: float) -> 
     console.notes((error.brief for error in outcome.broken), "broken")
     console.notes(dict.fromkeys(remark for rank in ranks for remark in rank.remarks))
     console.rows(rank_rows(ranks, verdict))
-    console.rows(_finding_rows(outcome.findings))
+    console.rows(list(map(_finding_row, outcome.findings)))
     console.rows([Row("ok" if verdict.ok else "failed", (verdict.text,), tuple(hint_lines(verdict.hint)))])
     if outcome.cure:
         _show_cure(console, outcome)
@@ -233,11 +227,18 @@ _LATE = Message(
 _WAITED = Message("it waited for another rank, and is a victim: look for the one that ended or stood still before")
 
 
-def _outcome_rows(failures: Iterable[Failure], unexplained: Iterable[Sighting], findings: Sequence[FoundSymptom]) -> List[Row]:
-    """A row for each rank that failed first, or each error that nothing explains, between known causes and consequences."""
-    causes, consequences = ([item for item in findings if item.symptom.follows == follows] for follows in (False, True))
-    errors = [*map(_failure_row, failures), *map(_unexplained_row, unexplained)]
-    return [*_finding_rows(causes), *errors, *_finding_rows(consequences)]
+def _outcome_rows(outcome: DiagnoseOutcome) -> Dict[Tuple[object, ...], Row]:
+    """A row for each rank that failed first, or each error that nothing explains, between known causes and consequences.
+
+    The key of a row stays the same while a log grows.
+    """
+    rows: Dict[Tuple[object, ...], Row] = {}
+    causes = (finding for finding in outcome.findings if not finding.symptom.follows)
+    rows.update(((finding.symptom.name,), _finding_row(finding)) for finding in causes)
+    rows.update(((failure.host, failure.time, failure.rank), _failure_row(failure)) for failure in outcome.failures)
+    rows.update(((error.text, error.at), _unexplained_row(error)) for error in outcome.unexplained)
+    rows.update(((finding.symptom.name,), _finding_row(finding)) for finding in outcome.findings)
+    return rows
 
 
 def _unexplained_row(error: Sighting) -> Row:
@@ -250,23 +251,20 @@ def _unexplained_row(error: Sighting) -> Row:
 
 def _failure_row(failure: Failure) -> Row:
     where = f"{failure.log}:{failure.line}"
-    error: List[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
+    details: List[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
     if failure.late:
         template = "torchrun saw rank {failure.rank} fail first, on {failure.host}, {failure.time}: it waited in vain"
         saw = Message(template, failure=failure)
-        return Row("late", (ranks(failure.late), where), (saw, *error, *hint_lines(_LATE)))
-    details = list(error)
+        return Row("late", (ranks(failure.late), where), (saw, *details, *hint_lines(_LATE)))
     if not failure.named:
         details.append(Message("the logs do not say which rank has written this traceback: it is the only one"))
     if failure.victim is not None:
         details += [Message("it was ended by {signal}", signal=failure.signal)] if failure.signal and not failure.error else []
         details.append(Message("torchrun saw rank {rank} fail first, which waited for this one", rank=failure.victim))
-    elif failure.signal:
-        template = "torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}"
-        details.append(Message(template, failure=failure))
     else:
-        template = "torchrun saw it fail first: exit code {failure.exitcode}, on {failure.host}, {failure.time}"
-        details.append(Message(template, failure=failure))
+        code = "torchrun saw it fail first: exit code {failure.exitcode}, on {failure.host}, {failure.time}"
+        signal = "torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}"
+        details.append(Message(signal if failure.signal else code, failure=failure))
     if failure.error_file:
         details.append(Message("its error file: {error_file}", error_file=failure.error_file))
     elif not (failure.error or failure.signal):
@@ -275,12 +273,8 @@ def _failure_row(failure: Failure) -> Row:
     return Row("waited" if failure.waited else "failed", (Message("rank {rank}", rank=failure.rank), where), tuple(details))
 
 
-def _finding_rows(findings: Iterable[FoundSymptom]) -> List[Row]:
-    """A row for each finding; its word is the state of the patchset that cures it, `advice` where none does."""
-    return [_finding_row(finding) for finding in findings]
-
-
 def _finding_row(finding: FoundSymptom) -> Row:
+    """A row for a finding; its word is the state of the patchset that cures it, `advice` where none does."""
     symptom, fit, patchset = finding.symptom, finding.fit, finding.patchset
     rank_words = [ranks(finding.ranks)] if finding.ranks else []
     lines = [count(finding.number, "line")] if finding.number > 1 else []
@@ -324,38 +318,40 @@ def _show_wrap(console: Console, wrap: Wrap) -> None:
     (head, column), *lines = table(wrap)
     console.out(style(f"{head}  {column}", dim=True))
     for cells, verdict in lines:
-        console.out(cells, "  ", _styled(verdict))
+        console.out(cells, "  ", style(verdict, fg=_color(verdict)))
     console.out()
     for conclusion in wrap.conclusions:
-        console.out(_styled(conclusion.code), "  ", _indented(translated(sentence(conclusion)), len(conclusion.code) + 2))
+        _tell(console, conclusion.code, sentence(conclusion), _color(conclusion.code))
         if conclusion.hint:
-            console.out("  " + _indented(translated(Message("hint: {hint}", hint=conclusion.hint)), 2))
+            console.out("  " + _indented(Message("hint: {hint}", hint=conclusion.hint), 2))
     if not wrap.conclusions:
-        console.out(_styled(READY), "  ", well(wrap))
+        console.out(style(READY, fg=_color(READY)), "  ", well(wrap))
     console.out()
 
 
-def _styled(verdict: str) -> Styled:
-    return style(verdict, fg="green" if verdict == READY else "yellow" if verdict in DOUBTS else "red")
+def _color(verdict: str) -> str:
+    return "green" if verdict == READY else "yellow" if verdict in DOUBTS else "red"
 
 
-def _indented(paragraph: str, indent: int) -> str:
+def _tell(console: Console, word: str, text: str, color: str) -> None:
+    console.out(style(word, fg=color), "  ", _indented(text, width(word) + 2))
+
+
+def _indented(text: str, indent: int) -> str:
     """Text in lines of at most 100 columns, all but the first two columns in; the first begins at column `indent`."""
-    return "\n  ".join(wrapped("." * indent + paragraph, WIDTH - 2))[indent:]
+    return "\n  ".join(wrapped("." * indent + translated(text), WIDTH - 2))[indent:]
 
 
 def _show_damage(console: Console, logs: Sequence[Log]) -> None:
     """Write which reports and logs could not be read to their end."""
     number = sum(log.cut_count for log in logs)
     were = Message("reports end too early and were" if number > 1 else "report ends too early and was")
-    damage: List[Tuple[str, str]] = []
     if number:
-        damage.append(
-            ("cut-short", Message("{number} {were} not read: {places}", number=number, were=were, places=_places(logs)))
-        )
-    damage += [("unread", Message("{log.name}: {log.problem}", log=log)) for log in logs if log.problem]
-    for word, description in damage:
-        console.out(style(term(word), fg="red"), "  ", _indented(translated(description), width(term(word)) + 2))
+        text = Message("{number} {were} not read: {places}", number=number, were=were, places=_places(logs))
+        _tell(console, term("cut-short"), text, "red")
+    for log in logs:
+        if log.problem:
+            _tell(console, term("unread"), Message("{log.name}: {log.problem}", log=log), "red")
 
 
 def _places(logs: Sequence[Log]) -> str:
@@ -385,15 +381,14 @@ def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
     return {
         "failures": outcome.failures,
         "unexplained": [
-            {"error": error.text, **{name: getattr(error, name) for name in ("at", "ranks", "log", "line", "about")}}
-            for error in outcome.unexplained
+            {"error": error.text, **_fields(error, "at", "ranks", "log", "line", "about")} for error in outcome.unexplained
         ],
-        "mentions": [{"log": mention.log, "line": mention.line, "text": mention.text} for mention in outcome.mentions],
-        "findings": [_finding_json(finding) for finding in outcome.findings],
+        "mentions": [_fields(mention, "log", "line", "text") for mention in outcome.mentions],
+        "findings": list(map(_finding_json, outcome.findings)),
         "cure": _cure(console, outcome),
         "runs": len(outcome.runs),
-        "shown": [run_json(run) for run in outcome.shown],
-        "logs": [_log_json(log) for log in outcome.logs],
+        "shown": list(map(run_json, outcome.shown)),
+        "logs": list(map(_log_json, outcome.logs)),
         "trial": None,
         "broken": [{"problem": error.message, **error.place} for error in outcome.broken],
     }
@@ -401,13 +396,16 @@ def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
 
 def _finding_json(finding: FoundSymptom) -> Dict[str, Any]:
     symptom, fit, patchset = finding.symptom, finding.fit, finding.patchset
-    advice = with_tools(symptom.advice, finding.devices)
-    head = {"symptom": symptom.name, "meaning": symptom.meaning, "advice": advice, "follows": symptom.follows}
-    seen = {"lines": finding.number, **{name: getattr(finding, name) for name in ("ranks", "log", "line", "text")}}
+    told = {"symptom": symptom.name, "meaning": symptom.meaning, "advice": with_tools(symptom.advice, finding.devices)}
+    seen = {"follows": symptom.follows, "lines": finding.number, **_fields(finding, "ranks", "log", "line", "text")}
     cure = {"fit": fit.word if fit else "", "fit_text": fit.text if fit else "", "settings": fit.settings if fit else ()}
-    return {**head, **seen, "patchset": patchset.name if patchset else "", **cure}
+    return {**told, **seen, "patchset": patchset.name if patchset else "", **cure}
 
 
 def _log_json(log: Log) -> Dict[str, Any]:
     head = {"log": log.name, "lines": log.lines, "reports": len(log.reports), "cut": log.cut_count}
     return {**head, "cut_lines": log.cut, "problem": log.problem}
+
+
+def _fields(item: object, *names: str) -> Dict[str, Any]:
+    return {name: getattr(item, name) for name in names}

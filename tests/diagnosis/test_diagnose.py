@@ -177,9 +177,18 @@ def test_pieces_of_any_size_give_the_same(known, size):
 @pytest.mark.parametrize("noise", ["KeyError: 'LOCAL_RANK'", "RuntimeError: The server socket has failed to ", REFUSED[12:90]])
 def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch, noise):
     """A line without end in which a mark stands everywhere: how many bytes are searched in all."""
-    looked, is_in, place = [], signs.Compiled.is_in, signs.Compiled.place
-    monkeypatch.setattr(signs.Compiled, "is_in", lambda self, text: looked.append(len(text)) or is_in(self, text))
-    monkeypatch.setattr(signs.Compiled, "place", lambda self, text: looked.append(len(text)) or place(self, text))
+    looked, expressions = [], signs._expressions
+
+    class Recorder:
+        def __init__(self, expression):
+            self.expression = expression
+
+        def search(self, text, begin=0, stop=sys.maxsize):
+            found = self.expression.search(text, begin, stop)
+            looked.append((found.end() if found else min(len(text), stop)) - begin)
+            return found
+
+    monkeypatch.setattr(signs, "_expressions", lambda pattern: map(Recorder, expressions(pattern)))
 
     def searched(size):
         looked.clear()
@@ -201,8 +210,8 @@ SHAPES = {
 @pytest.mark.parametrize("line", SHAPES.values(), ids=SHAPES)
 def test_lines_that_differ_in_numbers_alone_are_looked_at_once(known, monkeypatch, line):
     """What is expensive is done for each shape, however many lines have it; what is seen in them is counted all the same."""
-    looked, look = [], signs.SignReader._look
-    monkeypatch.setattr(signs.SignReader, "_look", lambda self, *given: looked.append(given) or look(self, *given))
+    looked, look = [], signs.SignReader.read
+    monkeypatch.setattr(signs.SignReader, "read", lambda self, *given: looked.append(given) or look(self, *given))
     text = "".join(line.format(n=n, rank=n % 8) for n in range(1000, 9000))
     log = read_log("log", io.BytesIO(text.encode()), known.patterns)
     assert len(looked) <= 2 and log.lines == 8000
