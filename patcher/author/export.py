@@ -48,16 +48,8 @@ class PatchedFile(NamedTuple):
         return text
 
 
-class LayerFile(NamedTuple):
-    """One file before and after a patch of a series; `before` is None for a file that it adds."""
-
-    path: str
-    before: Optional[bytes]
-    after: bytes
-
-
-def mail(name: str, head: Patch, number: int, total: int, files: Sequence[LayerFile]) -> bytes:
-    """A patch of a series as a mail for `git am`, which `patch -p1` takes, too.
+def mail(name: str, head: Patch, number: int, total: int, diffs: Sequence[bytes]) -> bytes:
+    """A patch of a series, a diff for each file, as a mail for `git am`, which `patch -p1` takes, too.
 
     What `head` says of it beside its author, its date and its subject are fields (DEP-3) below its prose.
     """
@@ -71,7 +63,6 @@ def mail(name: str, head: Patch, number: int, total: int, files: Sequence[LayerF
     lines += [f"Subject: {_encoded(f'[PATCH {number}/{total}] {head.subject or name}')}", *_MIME, ""]
     lines += [head.prose, ""] if head.prose else []
     lines += [*(f"{key}: {value}" for key, value in fields.items()), "---", ""]
-    diffs = (diff_texts("", file.path, file.before, file.after).text for file in files)
     return b"".join(["\n".join(lines).encode("utf-8", "surrogateescape"), *diffs, b"-- \nsitepatch\n\n"])
 
 

@@ -106,11 +106,9 @@ class SeriesFolder(NamedTuple):
                 variant = choose_variant(variants, version)
                 if variant is None:
                     template = "{name} is for {package} {ranges}, and {version} is installed"
-                    ranges = listed([variant.versions for variant in variants], "or")
-                    problem = Message(template, name=self.folder.name, package=package, ranges=ranges, version=version)
-                    raise SitepatchError(
-                        problem, "sitepatch update {name} --to {version}", name=self.folder.name, version=version
-                    )
+                    name, ranges = self.folder.name, listed([variant.versions for variant in variants], "or")
+                    hint = "sitepatch update {name} --to {version}"
+                    raise SitepatchError(template, hint, name=name, package=package, ranges=ranges, version=version)
             numbers += [number for number, other in enumerate(self.patchset.variants) if other is variant]
         return self._replace(numbers=tuple(numbers))
 

@@ -10,7 +10,7 @@ import urllib.request
 from hashlib import sha256
 from itertools import chain, count
 from pathlib import Path
-from typing import IO, Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set
+from typing import IO, Any, Iterator, List, NamedTuple, Optional, Sequence, Set
 from urllib.parse import urljoin, urlsplit
 
 from patcher.author.diffs.patchfile import Patch, read_patches, read_series
@@ -45,20 +45,13 @@ def given_patches(words: Sequence[str], data: Optional[bytes] = None, digest: st
     """
     if digest and not (re.fullmatch("sha256:[0-9a-fA-F]{64}", digest) and len(words) == 1 and is_url(words[0])):
         raise UsageError("--hash {digest}: expected one URL and its sha256:HEX, 64 digits", digest=digest)
-    if digest:
-        return _named(_of_url(words[0], digest[len("sha256:") :]))
-    found = chain.from_iterable(_of_word(word) if data is None else _of_text(word, word, data) for word in words)
-    return _named(found)
-
-
-def _named(found: Iterable[GivenPatch]) -> List[GivenPatch]:
-    """Patches, each with a name of its own; refused where none can be read."""
     given: List[GivenPatch] = []
     names: Set[str] = set()
-    for patch in found:
+    sources = (_of_word(word, digest[len("sha256:") :]) if data is None else _of_text(word, word, data) for word in words)
+    for patch in chain.from_iterable(sources):
         name = re.sub(r"[^A-Za-z0-9._+-]+", "-", _SUFFIX.sub("", patch.name)).strip("-.") or "patch"
         numbered = (f"{name}-{number}" for number in count(2))
-        name = name if name not in names else next(other for other in numbered if other not in names)
+        name = next(other for other in chain((name,), numbered) if other not in names)
         names.add(name)
         given.append(patch._replace(name=name))
     errors = [patch.error for patch in given if patch.error]
@@ -67,11 +60,11 @@ def _named(found: Iterable[GivenPatch]) -> List[GivenPatch]:
     return given
 
 
-def _of_word(word: str) -> Iterator[GivenPatch]:
+def _of_word(word: str, digest: str) -> Iterator[GivenPatch]:
     """The patches of a file, a `series`, or a directory that has one or patches alone."""
     path = Path(word)
     if is_url(word):
-        yield from _of_url(word, "")
+        yield from _of_url(word, digest)
         return
     if path.is_dir():
         homes = [path / home / SERIES for home in ("", "patches", "debian/patches")]

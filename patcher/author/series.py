@@ -115,18 +115,14 @@ class _Release:
     def tried(self, patches: Sequence[FilePatch]) -> _Trial:
         """The files as patches make them, and why some cannot be applied, "" for none."""
         texts = {**{path: b"" for patch in patches if patch.adds for path in patch.paths}, **self.texts}
-        missing = [patch.paths[0] for patch in patches if not set(patch.paths) & set(texts)]
         results = {path: with_patches(path, text, patches) for path, text in texts.items()}
-        problems = [Message("{path}: there is no such file", path=path) for path in missing]
-        problems += [
-            Message("{path}: {problem}", path=path, problem=result[1]) for path, result in results.items() if result[1]
-        ]
-        release = self.release.located
-        template = "{name} {version}: {problem}"
-        problem = (
-            Message(template, name=release.distribution, version=release.version, problem=problems[0]) if problems else ""
-        )
-        return {path: data for path, (data, _) in results.items()}, problem
+        missing = [patch.paths[0] for patch in patches if not set(patch.paths) & set(texts)]
+        problems: List[Tuple[str, str]] = [(path, Message("there is no such file")) for path in missing]
+        problems += [(path, problem) for path, (_, problem) in results.items() if problem]
+        release, (path, problem) = self.release.located, [*problems, ("", "")][0]
+        template, fields = "{name} {version}: {path}: {problem}", {"name": release.distribution, "version": release.version}
+        said = Message(template, **fields, path=path, problem=problem) if problem else ""
+        return {path: data for path, (data, _) in results.items()}, said
 
     def advance(self, trial: _Trial, matches: Sequence[FileMatch]) -> None:
         """Go on with the files as a trial has made them."""
@@ -217,13 +213,10 @@ class Importer:
 
         A patch that does not fit each release that was given for the variant is noted, and so is one that they all have.
         """
-        variants = series.patchset.variants
-        lists = series._replace(numbers=tuple(range(len(variants)))).lists
-        packages = {home.package for home in self.homes}
-        for number, there in list(lists.items()):
-            if number in series.numbers or variants[number].package not in packages:
-                del lists[number]
-                continue
+        variants, packages = series.patchset.variants, {home.package for home in self.homes}
+        others = (number for number in range(len(variants)) if number not in series.numbers)
+        lists = series._replace(numbers=tuple(number for number in others if variants[number].package in packages)).lists
+        for number, there in lists.items():
             releases = self.others.get(number, [])
             for name in in_order(there, [name for name in self.patches if name in there or name not in series.patches]):
                 patches = parse_spatch({**series.patchset.files, **self.patches}[name], name)[1]
@@ -236,13 +229,11 @@ class Importer:
                     elif all(before == after for before, after, _ in held):
                         why = why or Message("its releases have it")
                     if why:
-                        template = "{name}: not in the variant for {versions}: {why}"
-                        note = Message(template, name=patch_name(name), versions=variants[number].versions, why=why)
-                        self.notes[note] = None
+                        template = "not in the variant for {versions}: {why}"
+                        self._noted(patch_name(name), [Message(template, versions=variants[number].versions, why=why)])
                         continue
-                    lists[number] = in_order(
-                        lists[number], [other for other in self.patches if other in {*lists[number], name}]
-                    )
+                    names = {*lists[number], name}
+                    lists[number] = in_order(lists[number], [other for other in self.patches if other in names])
                 for release, trial in zip(releases, trials):
                     release.advance(trial, ())
         return lists
@@ -265,21 +256,20 @@ class Importer:
     def _kept(self, name: str, given: Optional[GivenPatch]) -> PatchResult:
         """A patch that the folder has already: it stays as it is."""
         assert self.series
-        text, patches = self.series.patchset.files[name + _SUFFIX], self.series.patches[name + _SUFFIX]
+        file = name + _SUFFIX
+        text, patches = self.series.patchset.files[file], self.series.patches[file]
         problem = self._hunks_applied(patches)
         if problem:
-            template, file = "{file}: does not fit after the patches before it: {problem}", name + _SUFFIX
-            hint = Message(
-                "remove {path} from the folder and the manifest, and import it again", path=self.series.folder / file
-            )
-            raise SitepatchError(template, hint, file=file, problem=problem)
-        self.patches[name + _SUFFIX] = text
+            template, where = "{path.name}: does not fit after the patches before it: {problem}", self.series.folder / file
+            hint = "remove {path} from the folder and the manifest, and import it again"
+            raise SitepatchError(template, hint, path=where, problem=problem)
+        self.patches[file] = text
         before = dict(self.sources.patched)
         taken = self._found(given) if given and not given.error else []
         differing = self._differing(Draft(()), {match.path: match.after for match in taken if match.located})
         if any(match.problem for match in taken) or differing or not taken:  # it was written or changed by hand
             self.sources.patched = before
-            for path in self._paths_of(patches):
+            for path in (path for patch in patches for path in patch.paths if path in self.pristine):
                 self.sources.patched[path] = self.pristine[path][0], self.texts[path]
         for release in self.releases:
             release.advance(release.tried(patches), [match for match in taken if match.located and not match.problem])
@@ -361,10 +351,6 @@ class Importer:
 
         return settled(self.sources.env, look)
 
-    def _paths_of(self, patches: Sequence[FilePatch]) -> List[str]:
-        """The installed files of patches."""
-        return list(dict.fromkeys(path for patch in patches for path in patch.paths if path in self.pristine))
-
     def _hunks_applied(self, patches: Sequence[FilePatch]) -> str:
         """Apply hunks to the files as the hunks before have made them; gives why they cannot be applied, "" where they can."""
         texts: Dict[str, bytes] = {}
@@ -391,11 +377,9 @@ class Importer:
 
     def _shipped(self, path: str, *, adds: bool) -> Optional[Tuple[Located, bytes]]:
         """The package of a file, and its text without the patches of the series: none of one that a patch adds."""
-        if adds and path in self.sources.patched:
-            return self.sources.patched[path][0], b""
         if adds:
-            located = home_of(self.sources.env, path)
-            return located, b""
+            there = self.sources.patched.get(path)
+            return there[0] if there else home_of(self.sources.env, path), b""
         patched, self.sources.patched = self.sources.patched, {}
         try:
             return self.sources.text(path)

@@ -19,22 +19,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import (
-    IO,
-    Any,
-    Callable,
-    Dict,
-    FrozenSet,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-    Type,
-)
+from typing import IO, AbstractSet, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
@@ -117,13 +102,10 @@ def start_session() -> Session:
         raise SitepatchError(
             "pip refuses its settings: {line}", "see: pip config list", line=lines[-1] if lines else ""
         ) from None
-    except ModuleNotFoundError as error:
-        if error.name != "pip":
-            raise NoPip(Message("this pip cannot fetch releases: {error}", error=error), _OTHER_PIP) from None
-        template = "releases are fetched with pip: {executable} -m ensurepip, or in a uv environment: uv pip install pip"
-        hint = Message(template, executable=sys.executable)
-        raise NoPip(Message("{executable} has no pip", executable=sys.executable), hint) from None
     except (ImportError, AttributeError, TypeError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "pip":
+            hint = "releases are fetched with pip: {executable} -m ensurepip, or in a uv environment: uv pip install pip"
+            raise NoPip("{executable} has no pip", hint, executable=sys.executable) from None
         raise NoPip(Message("this pip cannot fetch releases: {error}", error=error), _OTHER_PIP) from None
 
 
@@ -168,7 +150,7 @@ class WheelLink(NamedTuple):
     metadata: str = ""
 
     @property
-    def tags(self) -> Set[str]:
+    def tags(self) -> AbstractSet[str]:
         """`PYTHON-ABI-PLATFORM` that it is made for."""
         pythons, abis, platforms = (part.split(".") for part in self.name[: -len(".whl")].split("-")[-3:])
         return {f"{python}-{abi}-{platform}" for python in pythons for abi in abis for platform in platforms}
@@ -180,8 +162,8 @@ class Listing(NamedTuple):
     `wheels` are by version: of each release those for `_PLATFORMS`, in that order.
     """
 
-    versions: FrozenSet[str] = frozenset()
-    yanked: FrozenSet[str] = frozenset()
+    versions: AbstractSet[str] = frozenset()
+    yanked: AbstractSet[str] = frozenset()
     wheels: Mapping[str, Sequence[WheelLink]] = {}
 
 

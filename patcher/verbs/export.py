@@ -12,7 +12,7 @@ import click
 
 from patcher.author.diffs.patchfile import read_head
 from patcher.author.draft import package_of
-from patcher.author.export import LayerFile, OpenWheel, PatchedFile, mail, new_name, open_wheel, patch, recorded, repack
+from patcher.author.export import OpenWheel, PatchedFile, mail, new_name, open_wheel, patch, recorded, repack
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
@@ -31,6 +31,7 @@ from patcher.planner.survey import REWRITER, make_plan, read_facts
 from patcher.project.selection import choose
 from patcher.store.retry import settled
 from patcher.system.output import open_output, write_output
+from patcher.text.diffs import diff_texts
 from patcher.text.listed import Texts, listed, normalized, one_or_more
 from patcher.verbs.console import Console, decoded, requirement
 from patcher.verbs.options import common_options, complete_names, settings_option
@@ -177,21 +178,21 @@ def _series(plan: Plan, env: Environment, requested: Requested, output: Optional
     """
     assignments = read_facts(env, Wanted((requested,), fresh=True)).assignments
     hunks = sorted((hunk for (assignment,) in assignments.values() for hunk in assignment.hunks), key=lambda hunk: hunk.layer)
-    changed: Dict[str, List[LayerFile]] = {patch_name(hunk.origin): [] for hunk in hunks}
+    diffs: Dict[str, List[bytes]] = {patch_name(hunk.origin): [] for hunk in hunks}
     pristine = {(file.site, file.path): file.before for file in plan.files}
     for (site, path), (assignment,) in assignments.items():
         source = pristine[site, path]
         for layer in layers_of(assignment.hunks):
             after = REWRITER.rewrite(source, assignment._replace(hunks=layer)).data
             before = None if layer[0].scope == ADDED else source
-            changed[patch_name(layer[0].origin)] += [LayerFile(path, before, after)] if after != source else []
+            diffs[patch_name(layer[0].origin)] += [diff_texts("", path, before, after).text] if after != source else []
             source = after
     texts = {name: spatch for name, spatch in requested.patchset.files.items() if name.endswith(".spatch")}
     heads = {patch_name(name): read_head(parse_spatch(spatch, name)[0]) for name, spatch in texts.items()}
-    names = [name for name, files in changed.items() if files]
-    idle = [Message("{name} changes nothing there and is left out", name=name) for name in changed if name not in names]
+    names = [name for name, texts_changed in diffs.items() if texts_changed]
+    idle = [Message("{name} changes nothing there and is left out", name=name) for name in diffs if name not in names]
     plan = plan._replace(notes=(*plan.notes, *idle))
-    mails = {name: mail(name, heads[name], number, len(names), changed[name]) for number, name in enumerate(names, 1)}
+    mails = {name: mail(name, heads[name], number, len(names), diffs[name]) for number, name in enumerate(names, 1)}
     if not output:
         return ExportOutcome(plan, b"".join(mails.values()))
     folder = Path(output)

@@ -132,13 +132,8 @@ def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Ho
     for fields in applied:
         if fields["state"] != APPLIED:
             states.append(fields["state"])
-            problems.append(
-                Message(
-                    "{name}: {reason}",
-                    name=fields["name"],
-                    reason=joined("; ", (*fields["problems"], fields["advice"])) or fields["state"],
-                )
-            )
+            reason = joined("; ", (*fields["problems"], fields["advice"])) or fields["state"]
+            problems.append(Message("{name}: {reason}", name=fields["name"], reason=reason))
     differences = _differences(answer, lock) if lock else []
     states += [DIFFERS] if differences else []
     state = states[0] if states else APPLIED if applied else NOTHING
@@ -180,16 +175,10 @@ def show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
         alike.setdefault((host.state, names_and_options, host.releases, host.problems, host.differences), []).append(host.host)
     rows = []
     for (state, patchsets, releases, problems, differences), names in alike.items():
-        few = (
-            names
-            if console.verbose or len(names) <= _FEW
-            else [*names[: _FEW - 1], Message("{number} more", number=len(names) - _FEW + 1)]
-        )
-        cells = (
-            Message("{hosts}: {few}", hosts=count(len(names), "host"), few=joined(", ", few)),
-            ", ".join(patchsets),
-            ", ".join(releases),
-        )
-        rows.append(Row(state, cells, (*problems, *differences)))
+        number = count(len(names), "host")
+        if len(names) > _FEW and not console.verbose:
+            names = [*names[: _FEW - 1], Message("{number} more", number=len(names) - _FEW + 1)]
+        hosts_of = Message("{hosts}: {few}", hosts=number, few=joined(", ", names))
+        rows.append(Row(state, (hosts_of, ", ".join(patchsets), ", ".join(releases)), (*problems, *differences)))
     console.rows(rows)
     return console.answer(all(host.ok for host in hosts), {"hosts": hosts})

@@ -256,7 +256,8 @@ def series_states(applied: AppliedPatchset, files: Sequence[FileState]) -> Dict[
 
     A patch that changed nothing when the series was applied is `upstream` or `not needed`, as it was then.
     """
-    from patcher.patchset.sources import matching_variants, pick_variants  # they cost more than the rest of `status`
+    from patcher.patchset.layers import patch_name  # these cost more than the rest of `status`
+    from patcher.patchset.sources import matching_variants, pick_variants
     from patcher.planner.survey import stored_patchset
 
     paths_of: Dict[str, Dict[str, List[str]]] = {}  # patch -> state -> files
@@ -265,22 +266,14 @@ def series_states(applied: AppliedPatchset, files: Sequence[FileState]) -> Dict[
         if (item.site, step.patchset, step.digest) != (applied.site, applied.name, applied.digest):
             continue
         try:
-            patchset = stored_patchset(item.site, step)
+            variants = pick_variants(stored_patchset(item.site, step)).get(item.receipt.package, ())
         except SitepatchError:  # `damaged` says so
             return {}
-        path = item.receipt.path
-        hunks = [
-            hunk
-            for variant in matching_variants(pick_variants(patchset).get(item.receipt.package, ()), item.receipt.version)
-            if variant.series
-            for patch in variant.patches
-            if path in patch.paths
-            for hunk in patch.hunks
-        ]
-        for hunk, recorded in zip(hunks, step.states):
+        path, variants = item.receipt.path, matching_variants(variants, item.receipt.version)
+        patches = (patch for variant in variants if variant.series for patch in variant.patches if path in patch.paths)
+        for hunk, recorded in zip((hunk for patch in patches for hunk in patch.hunks), step.states):
             word = state if recorded == State.APPLICABLE.value else recorded
-            name = hunk.origin.replace("\\", "/").rpartition("/")[2].rpartition(".")[0]
-            paths_of.setdefault(name, {}).setdefault(word, []).append(path)
+            paths_of.setdefault(patch_name(hunk.origin), {}).setdefault(word, []).append(path)
     words = {name: min(states, key=_severity) for name, states in paths_of.items()}
     return {name: (words[name], tuple(dict.fromkeys(paths_of[name][words[name]]))) for name in paths_of}
 

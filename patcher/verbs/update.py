@@ -22,7 +22,7 @@ from patcher.author.folder import (
     variant_text,
     write_folder,
 )
-from patcher.author.manifest import with_patch_files, with_variant, with_versions
+from patcher.author.manifest import patch_files, with_patch_files, with_variant, with_versions
 from patcher.author.ranges import ended, fitting_range, overlapping, widened
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
@@ -211,18 +211,14 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
     if not all(names & set(listed_names) for listed_names in lists):
         hint = Message("remove {folder}, or the [[variant]] for them", folder=outcome.folder)
         raise SitepatchError("these releases have every patch of it", hint)
-    targets = {
-        number: PackageRange(old.variants[number].package, "", fitting_range(held)) for number, held in versions.items()
-    }
+    packages = [variant.package for variant in old.variants]
+    targets = {number: PackageRange(packages[number], "", fitting_range(held)) for number, held in versions.items()}
     texts = more_series_files(series, {name: text for name, text in old.files.items() if name in names}, (), targets)
     patchset = write_folder(outcome.folder, texts, replace=True)
     remove_files(outcome.folder, set(old.files) - set(patchset.files))
-    ranges = [
-        (variant.package, variant.versions, patchset.variants[number].versions) for number, variant in enumerate(old.variants)
-    ]
-    return outcome._replace(
-        patchset=patchset, ranges=tuple(ranges[number] for number in sorted(versions)), dropped=dropped, written=True
-    )
+    pairs = ((old.variants[number], patchset.variants[number].versions) for number in sorted(versions))
+    ranges = tuple((variant.package, variant.versions, now) for variant, now in pairs)
+    return outcome._replace(patchset=patchset, ranges=ranges, dropped=dropped, written=True)
 
 
 def _all_tried(versions: str, fitting: Sequence[str], to: Sequence[str]) -> bool:
@@ -358,7 +354,8 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
     notes = [Message(differing, paths=file.paths[0], difference=file.difference) for file in outcome.draft.unlike]
     notes += [Message("the values of options are written out in the new hunks")] if patchset.options else []
     outcome = outcome._replace(added=spatch, notes=tuple(notes))
-    names = [spatch if patch_name(name) == drifted else name for name in _spatches(nearest, outcome.folder)]
+    files = patch_files(patchset.files[MANIFEST])[tried.variant]
+    names = [spatch if patch_name(name) == drifted else name for name in files]
     if drifted and nearest.versions == f"=={release}":  # the variant that is being made
         manifest = with_patch_files(patchset.files[MANIFEST], tried.variant, names)
         patchset = write_folder(outcome.folder, {spatch: text, MANIFEST: manifest}, replace=True)
@@ -369,12 +366,6 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
     if tried.inside:
         variants[tried.variant] = nearest._replace(versions=_ended(outcome, tried, to, place))
     return _written(outcome, variants, {spatch: text}, entry)
-
-
-def _spatches(variant: Variant, folder: Path) -> List[str]:
-    """The `.spatch` files of a variant, in their order."""
-    hunks = sorted((hunk for patch in variant.patches for hunk in patch.hunks), key=lambda hunk: hunk.layer)
-    return list(dict.fromkeys(Path(hunk.origin).relative_to(folder).as_posix() for hunk in hunks))
 
 
 def _ended(outcome: UpdateOutcome, tried: TriedRelease, to: Sequence[str], place: Place) -> str:

@@ -9,7 +9,7 @@ from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.message import Message
-from patcher.model import TEXT, HunkText, State, apply_splices
+from patcher.model import TEXT, HunkText
 from patcher.text.lines import LineEdit, grouped, line_edits
 
 _NEAR = 3  # lines between two changes, up to which they are one hunk
@@ -23,15 +23,15 @@ def line_file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFil
     hunks: List[DraftHunk] = []
     left_out: List[LeftOut] = []
     for group in grouped(line_edits(old, new), _NEAR):
-        line, expected = group[0][2] + 1, _applied(old, new, group)
-        forms = [form for form in _forms(edit.path, old, new, group) if _made(edit.before, form[1]) == expected]
-        best = next(
-            (text for text, hunk in forms if all(_holds(other, hunk) for other in texts)), forms[0][0] if forms else ""
-        )
-        if best:
-            hunks.append(DraftHunk(best, line, Message("lines of text")))
+        first, last = group[0], group[-1]
+        line, changed = first[2] + 1, new[first[2] : last[3]]
+        expected = b"".join([*old[: first[0]], *changed, *old[last[1] :]])
+        forms = [form for form in _forms(edit.path, old, new, group) if rewrite(edit.before, [form[1]], {}).data == expected]
+        fit = (text for text, hunk in forms if not any(rewrite(other, [hunk], {}).answers[0].state.failed for other in texts))
+        if forms:
+            hunks.append(DraftHunk(next(fit, forms[0][0]), line, Message("lines of text")))
         else:
-            text = "".join(f"+{_decoded(row)}\n" for row in new[group[0][2] : group[-1][3]])
+            text = "".join(f"+{_decoded(row)}\n" for row in changed)
             left_out.append(LeftOut(edit.path, line, text, Message("no lines around it make the place the only one")))
     return DraftFile((edit.path,), tuple(hunks), tuple(left_out))
 
@@ -56,19 +56,3 @@ def _forms(path: str, old: Sequence[bytes], new: Sequence[bytes], group: Sequenc
 
 def _decoded(row: bytes) -> str:
     return row.decode("utf-8", "replace").rstrip("\r\n")
-
-
-def _applied(old: Sequence[bytes], new: Sequence[bytes], group: Sequence[LineEdit]) -> bytes:
-    rows, at = [], 0
-    for start, end, begin, stop in group:
-        rows += [*old[at:start], *new[begin:stop]]
-        at = end
-    return b"".join([*rows, *old[at:]])
-
-
-def _made(before: bytes, hunk: HunkText) -> bytes:
-    return apply_splices(before, rewrite(before, [hunk], {}).splices)
-
-
-def _holds(text: bytes, hunk: HunkText) -> bool:
-    return rewrite(text, [hunk], {}).answers[0].state in (State.APPLICABLE, State.UPSTREAM)

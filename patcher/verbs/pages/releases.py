@@ -142,11 +142,9 @@ def _series(checked: Checked) -> Iterator[Html]:
     rows = []
     for name, patches in patches_by_name(checked.patchset, columns).items():
         title = Message("upstream since {since}", since=since[name]) if name in since else ""
-        cells = [
-            tag("th", name, scope="row", title=title),
-            *(_patch_cell(patch) if patch else tag("td", "") for patch in patches),
-        ]
-        rows.append((tag("tr", *cells), all(patch is None or patch.word in _MARKS for patch in patches)))
+        cells = (_patch_cell(patch) if patch else tag("td", "") for patch in patches)
+        row = tag("tr", tag("th", name, scope="row", title=title), *cells)
+        rows.append((row, all(patch is None or patch.word in _MARKS for patch in patches)))
     yield tag("p", Message("A row is a patch of the series, a column is a release, or several with the same answers."))
     yield from _tables("", head, rows, "patch")
 

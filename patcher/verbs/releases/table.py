@@ -6,6 +6,7 @@ that does not fit; with `--verbose` a line for each release, as in `compatibilit
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from patcher.message import Message, joined, one_line
@@ -86,31 +87,19 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
         console.out(("\n" if number else "") + checked_heading(checked))
         console.rows(checked_rows(checked, in_full=console.verbose))
         console.rows(series_rows(checked, verbose=console.verbose))
-        since = upstream_since(checked).items()
-        console.info_rows(
-            [
-                Row(State.UPSTREAM.value, (name, Message("since {release}: it can go", release=release)))
-                for name, release in since
-            ]
-        )
+        since = {name: Message("since {release}: it can go", release=first) for name, first in upstream_since(checked).items()}
+        console.info_rows([Row(State.UPSTREAM.value, cells) for cells in since.items()])
     console.hints(outcome.hint for checked in releases for outcome in checked.outcomes)
 
 
 # a series -------------------------------------------------------------------------------------------------------------
 def series_columns(checked: Checked) -> List[_Releases]:
     """The releases of which the patches of a series are known; neighbours in which all are the same together."""
-    columns: List[_Releases] = []
-    for release in (outcome for outcome in checked.outcomes if outcome.patches):
-        left = columns[-1][-1] if columns else None
-        if left and left.distribution == release.distribution and _words(left) == _words(release):
-            columns[-1] = (*columns[-1], release)
-        else:
-            columns.append((release,))
-    return columns
 
+    def answers(outcome: ReleaseOutcome) -> Tuple[object, ...]:
+        return outcome.distribution, [(patch.name, patch.word, patch.problem) for patch in outcome.patches]
 
-def _words(outcome: ReleaseOutcome) -> List[Tuple[str, str, str]]:
-    return [(patch.name, patch.word, patch.problem) for patch in outcome.patches]
+    return [tuple(group) for _, group in groupby((outcome for outcome in checked.outcomes if outcome.patches), answers)]
 
 
 def patches_by_name(patchset: Patchset, columns: Sequence[_Releases]) -> Dict[str, List[Optional[PatchState]]]:
@@ -122,11 +111,8 @@ def patches_by_name(patchset: Patchset, columns: Sequence[_Releases]) -> Dict[st
 
 def column_name(releases: _Releases) -> str:
     """The release of a column, or the first and the last one."""
-    return (
-        releases[0].version
-        if len(releases) == 1
-        else Message("{version} to {last}", version=releases[0].version, last=releases[-1].version)
-    )
+    first, last = releases[0].version, releases[-1].version
+    return first if len(releases) == 1 else Message("{version} to {last}", version=first, last=last)
 
 
 def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
