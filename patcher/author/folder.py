@@ -134,9 +134,8 @@ def find_series(name: str, output: Optional[AnyPath] = None) -> Optional[SeriesF
     if not (folder / MANIFEST).is_file():
         return None
     patchset = load_patchset(folder, PatchsetSource(str(folder)))
-    if not all(variant.series for variant in patchset.variants):
-        return None
-    return SeriesFolder(folder, patchset, tuple(range(len(patchset.variants))))
+    series = SeriesFolder(folder, patchset, tuple(range(len(patchset.variants))))
+    return series if all(variant.series for variant in patchset.variants) else None
 
 
 def _check_free(folder: Path) -> None:
@@ -187,9 +186,8 @@ def more_series_files(
     every = {name for names in lists.values() for name in names}
     for number, names in lists.items():
         kept = [name for name in names if name in patches]
-        manifest = with_patch_files(
-            manifest, number, in_order(kept, [name for name in patches if name in kept or name not in every])
-        )
+        order = in_order(kept, [name for name in patches if name in kept or name not in every])
+        manifest = with_patch_files(manifest, number, order)
     for number, target in targets.items():
         if number in lists:
             manifest = with_versions(manifest, number, target.versions)

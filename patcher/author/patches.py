@@ -85,8 +85,7 @@ def _of_word(word: str, digest: str) -> Iterator[GivenPatch]:
 def _of_url(url: str, digest: str) -> Iterator[GivenPatch]:
     """The patches at a URL; their origin says which one it is, what was there, and when."""
     data = download(url, digest)
-    today = time.strftime("%Y-%m-%d", time.gmtime())
-    source = f"{url} (sha256:{sha256(data).hexdigest()}, fetched {today})"
+    source = f"{url} (sha256:{sha256(data).hexdigest()}, fetched {time.strftime('%Y-%m-%d', time.gmtime())})"
     for given in _of_text(url, urlsplit(url).path.rstrip("/").rpartition("/")[2], data):
         origin = ", ".join(filter(None, (given.patch.provenance.get("origin", ""), source)))
         yield given._replace(patch=given.patch._replace(provenance={**given.patch.provenance, "origin": origin}))
@@ -185,9 +184,8 @@ def download(url: str, digest: str = "") -> bytes:
     if len(data) > _MOST:
         raise SitepatchError("{url}: found more than {limit:,} bytes, expected a diff", url=url, limit=_MOST)
     if expected and expected.isdigit() and len(data) != int(expected):
-        raise SitepatchError(
-            "{url}: found {number:,} bytes, expected {int:,}", "run it again", url=url, number=len(data), int=int(expected)
-        )
+        template = "{url}: found {number:,} bytes, expected {length:,}"
+        raise SitepatchError(template, "run it again", url=url, number=len(data), length=int(expected))
     fetched = sha256(data).hexdigest()
     if digest and fetched != digest.lower():
         template = "{url}: found sha256:{there}, expected sha256:{digest}"

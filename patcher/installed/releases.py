@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import zipfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Dict, Iterable, List, Mapping, Optional, Sequence
 from urllib.parse import unquote
@@ -119,18 +119,14 @@ def _read(wheel: WheelLink, file: IO[bytes], paths: Sequence[str]) -> Dict[str, 
 
 def _keep(pip: Pip, home: Path, name: str, members: Mapping[str, bytes], yanked: bool) -> Path:
     """Write files of a wheel to a folder below `home`, and return it; nothing is written once `pip` is stopped."""
-    with pip.writing:
+    with pip.writing, ExitStack() as stack:
         if pip.stopped:
             raise SitepatchError("interrupted")
-        return _written(home, name, members, yanked)
-
-
-def _written(home: Path, name: str, members: Mapping[str, bytes], yanked: bool) -> Path:
-    home.mkdir(parents=True, exist_ok=True)
-    if yanked:
-        (home / _YANKED).touch()
-    stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(home)))
-    try:
+        home.mkdir(parents=True, exist_ok=True)
+        if yanked:
+            (home / _YANKED).touch()
+        stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(home)))
+        stack.callback(shutil.rmtree, stage, ignore_errors=True)
         for path, data in members.items():
             (stage / path).parent.mkdir(parents=True, exist_ok=True)
             if path.endswith("/"):  # a package that has none of the files
@@ -147,8 +143,6 @@ def _written(home: Path, name: str, members: Mapping[str, bytes], yanked: bool) 
             if not key.is_dir():  # another process was faster: there are the same bytes
                 raise
         return key
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
 
 
 def fetch_wheel(pip: Pip, distribution: str, version: str, dist_info: Path) -> Path:

@@ -16,7 +16,8 @@ def compose(size: int, first_splices: Sequence[Splice], second_splices: Sequence
     """The splices that lead from a text of `size` bytes through `first_splices` and then `second_splices`."""
     between = list(_pieces(size, first_splices))
     pieces: List[_Piece] = []
-    for start, end, new in _pieces(sum(map(_length, between)), second_splices):
+    length = sum(end - start + len(new) for start, end, new in between)
+    for start, end, new in _pieces(length, second_splices):
         pieces += [(start, start, new)] if new else _cut(between, start, end)
     splices: List[Splice] = []
     position, inserted = 0, b""
@@ -37,19 +38,15 @@ def _pieces(size: int, splices: Sequence[Splice]) -> Iterator[_Piece]:
         position = end
 
 
-def _length(piece: _Piece) -> int:
-    return piece[1] - piece[0] + len(piece[2])
-
-
 def _cut(pieces: Sequence[_Piece], start: int, end: int) -> Iterator[_Piece]:
     """The pieces of the bytes `[start, end)` of the text that pieces make."""
     at = 0
-    for piece in pieces:
-        low, high = max(start, at) - at, min(end, at + _length(piece)) - at
+    for begin, stop, new in pieces:
+        length = stop - begin + len(new)
+        low, high = max(start - at, 0), min(end - at, length)
         if low < high:
-            begin, _, new = piece
             yield (begin, begin, new[low:high]) if new else (begin + low, begin + high, b"")
-        at += _length(piece)
+        at += length
 
 
 def layers_of(hunks: Sequence[HunkText]) -> List[Tuple[HunkText, ...]]:

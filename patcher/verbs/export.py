@@ -156,14 +156,13 @@ def _released(requested: Sequence[Requested], against: str, events: Events) -> T
     (wanted,) = requested
     packages = list(pick_variants(wanted.patchset))
     if len(packages) > 1:
-        template = "--against: found patches of {packages}, expected one package"
-        raise UsageError(Message(template, packages=listed(packages)), "install the releases")
+        problem = "--against: found patches of {packages}, expected one package"
+        raise UsageError(problem, "install the releases", packages=listed(packages))
     releases, problems = fetched_releases(wanted.patchset, [against], events)
     if len(releases) != 1:
         names = ", ".join(f"{release.distribution} {release.version}" for release in releases)
-        choice = Message("found {folders}", folders=names or Message("none"))
-        problem = joined("\n", problems) if problems and not releases else choice
-        raise SitepatchError("--against {against}: {problem}", "name one release", against=against, problem=problem)
+        why = joined("\n", () if releases else problems) or Message("found {folders}", folders=names or Message("none"))
+        raise SitepatchError("--against {against}: {problem}", "name one release", against=against, problem=why)
     variants, version = wanted.patchset.variants, releases[0].version
     variant = choose_variant(variants, version) or variants[-1]
     patchset = wanted.patchset._replace(variants=(variant._replace(versions=""),))

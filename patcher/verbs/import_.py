@@ -313,12 +313,9 @@ def _show_end(console: Console, outcome: ImportOutcome) -> None:
     """What was written and how it is applied; else what is missing and how to go on."""
     if outcome.patchset:
         good = sum(result.state in ("imported", "in place") for result in outcome.patches)
-        number = (
-            number_of_hunks(outcome.draft)
-            if outcome.single
-            else Message("{good} of {number} patches", good=good, number=len(outcome.patches))
-        )
-        summary = Message("{hunks} in {folder}", hunks=number, folder=outcome.folder)
+        patches = Message("{good} of {number} patches", good=good, number=len(outcome.patches))
+        content = number_of_hunks(outcome.draft) if outcome.single else patches
+        summary = Message("{hunks} in {folder}", hunks=content, folder=outcome.folder)
         show_written(console, "imported", summary, outcome.patchset)
         show_how_to_apply(console, outcome.patchset.name, outcome.folder)
     if outcome.patches and not outcome.ok:

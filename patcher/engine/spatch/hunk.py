@@ -278,7 +278,7 @@ def _check_text(hunk: HunkText, lines: _Lines) -> None:
         if tag == "+" and line.strip() == "...":
             reject(hunk.origin, number, Message("`...` is a run of lines, which cannot be inserted"))
     for tag in "-+":
-        side = [(line.strip() == "...", number) for kind, line, number in hunk.lines if kind in (" ", tag)]
-        for run, number in side[:1] + side[-1:]:
-            if run:
+        side = [(line.strip(), number) for kind, line, number in hunk.lines if kind in (" ", tag)]
+        for line, number in side[:1] + side[-1:]:
+            if line == "...":
                 reject(hunk.origin, number, Message("`...` stands between two lines, of both sides"))

@@ -367,8 +367,7 @@ def _patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[P
     states = []
     for name in patch_names(requested.patchset):
         states_found = {answer.state for answer in answers.get(name, ())}
-        state = next((state for state in _ORDER if state in states_found), State.NOT_NEEDED)
-        word = state.value
+        word = next((state for state in _ORDER if state in states_found), State.NOT_NEEDED).value
         hunks = tuple(hunk for hunk in explained if patch_name(hunk.answer.written[0]) == name)
         failed = [answer for answer in answers.get(name, ()) if answer.state.failed]
         problem = f"{failed[0].path}: {failed[0].scope}: {failed[0].problem}" if failed else ""

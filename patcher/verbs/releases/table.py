@@ -121,10 +121,8 @@ def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
     if not columns:
         return []
     rows = [Row("patch", tuple(map(column_name, columns)))]
-    rows += [
-        Row(name, tuple(patch.word if patch else "-" for patch in patches))
-        for name, patches in patches_by_name(checked.patchset, columns).items()
-    ]
+    states = patches_by_name(checked.patchset, columns).items()
+    rows += [Row(name, tuple(patch.word if patch else "-" for patch in patches)) for name, patches in states]
     good = (*HOLDS, State.NOT_NEEDED.value)
     fits = [(sum(patch.word in good for patch in column[0].patches), len(column[0].patches)) for column in columns]
     rows += [Row("total", tuple(Message("{number} of {patches}", number=number, patches=most) for number, most in fits))]
