@@ -359,6 +359,16 @@ WHAT = "Subject: Say what\n\n" + diff(EDIT, EDIT.replace('"empty"', 'f"empty: {m
 VALUED = diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py")
 
 
+def test_a_patch_of_a_file_that_was_edited_by_hand_is_in_conflict(world):
+    quilt(world, one=ONE, value=diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py"))
+    run(world, world.cwd)
+    (world.path / "demo/n.py").write_text("VALUE = 1\nMINE = 2\n")
+    answer = json.loads(done(world("check", "vendor", "--against", world.path, "--json"), 1).out)
+    ((release,),) = (checked["releases"] for checked in answer["releases"])
+    assert [(patch["name"], patch["state"]) for patch in release["patches"]] == [("one", "applicable"), ("value", "conflict")]
+    assert "somebody edited it" in release["patches"][1]["problem"]
+
+
 def test_a_patch_is_tried_in_every_variant_of_a_series(world):
     """It comes into those whose oldest and newest release it fits; of the others is said why."""
     quilt(world, one=ONE)

@@ -360,9 +360,11 @@ def _of_wheel(message: str, site: str) -> str:
 def _patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[PatchState, ...]:
     """What each patch is, by the plan of the series for a release; those that fail are explained."""
     answers: Dict[str, List[Answer]] = {}
+    patches = [patch for variant in requested.patchset.variants for patch in variant.patches]
     for answer in plan.answers:
-        if answer.written[0]:
-            answers.setdefault(patch_name(answer.written[0]), []).append(answer)
+        origins = {patch.hunks[0].origin for patch in patches if answer.path in patch.paths}  # of a whole file that is refused
+        for origin in {answer.written[0]} if answer.written[0] else origins:
+            answers.setdefault(patch_name(origin), []).append(answer)
     explained = _explained(requested, release, plan)
     states = []
     for name in patch_names(requested.patchset):
