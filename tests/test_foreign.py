@@ -460,6 +460,7 @@ def test_a_release_that_ships_our_very_bytes_is_not_restored_to_the_old_ones(sho
     told = done(shop("status")).out
     dropped = "hint: shop 2.0 has the change itself; drop it: sitepatch restore shop-abs, and no project has to ask for it any more"
     assert (dropped in told and "upstream  shop-abs" in told) == (version == "2.0"), told
+    assert ("shop-abs can go" in shop("doctor").out) == (version == "2.0")
     forgets(shop)
     assert "abs(" in shop.file.read_text()
     assert "fixed upstream" in done(shop("apply", "shop-abs")).out

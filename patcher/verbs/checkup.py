@@ -20,7 +20,7 @@ from patcher.installed.environment import blocker, find_file, locate
 from patcher.installed.interpreter import Environment
 from patcher.installed.record import recorded_hash
 from patcher.message import Message, joined
-from patcher.model import Located, Progress
+from patcher.model import Located, Progress, State
 from patcher.patchset.places import patchset_folders
 from patcher.patchset.sources import find_patchsets
 from patcher.project.selection import OTHERS_HINT, others_change
@@ -33,6 +33,7 @@ from patcher.system import cache, mounts
 from patcher.system.reading import read_file
 from patcher.text.listed import count, normalized
 from patcher.verbs.hook import installed_hooks
+from patcher.verbs.status import applied_states
 
 _LOCKS = Path("/proc/locks")
 _ROOM = 16 << 20  # bytes: many times what the largest commit needs
@@ -319,6 +320,9 @@ def _applied(case: Examination) -> Found:
     broken = [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]
     if stopped or broken or any(item.condition is not Condition.APPLIED for item in case.statuses):
         yield PROBLEM, Message("not all is as it was applied"), Message("see: sitepatch status")
+    states = {} if broken else applied_states(case.env, case.statuses, case.patch_dirs)
+    for name in (name for name, state in states.items() if state == State.UPSTREAM.value):
+        yield NOTE, Message("{name} can go: what is installed now has the change itself", name=name), f"sitepatch restore {name}"
 
 
 def _set_aside(case: Examination) -> Found:
