@@ -146,11 +146,8 @@ def _differences(answer: Mapping[str, Any], lock: Lock) -> List[str]:
     pinned = (Pinned(*itemgetter("name", "version", "digest", "options")(fields)) for fields in answer["patchsets"])
     applied = {patchset.name: patchset for patchset in pinned}
     locked = {pinned.name: pinned for pinned in lock.patchsets}
-    differences: List[str] = [
-        Message("{name} is in the lock, and not applied", name=name)
-        for name in locked
-        if name not in applied and not locked[name].optional
-    ]
+    missing = (name for name, pinned in locked.items() if name not in applied and not pinned.optional)
+    differences: List[str] = [Message("{name} is in the lock, and not applied", name=name) for name in missing]
     differences += [Message("{name} is applied, and not in the lock", name=name) for name in applied if name not in locked]
     for name in sorted({*applied} & {*locked}):
         differences += changed(locked[name], applied[name])
@@ -169,10 +166,8 @@ def show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
     hosts = fleet(Path(folder), load_lock(Path(lock)) if lock else None)
     alike: Dict[Tuple[Any, ...], List[str]] = {}
     for host in hosts:
-        names_and_options = tuple(
-            f"{applied.name} {applied.version} {options_text(applied.options)}".rstrip() for applied in host.patchsets
-        )
-        alike.setdefault((host.state, names_and_options, host.releases, host.problems, host.differences), []).append(host.host)
+        patchsets = tuple(f"{item.name} {item.version} {options_text(item.options)}".rstrip() for item in host.patchsets)
+        alike.setdefault((host.state, patchsets, host.releases, host.problems, host.differences), []).append(host.host)
     rows = []
     for (state, patchsets, releases, problems, differences), names in alike.items():
         number = count(len(names), "host")
