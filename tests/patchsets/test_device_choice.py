@@ -370,6 +370,19 @@ def test_a_rank_that_leaves_its_card_for_the_cpu_warns_and_one_that_is_told_to_d
         assert (line["idle"], line["env"]) == (idle, {"LOCAL_RANK": "0", "GCU_VISIBLE_DEVICES": "1"})
 
 
+@pytest.mark.parametrize("unread", ["closed", "full"])
+def test_training_goes_on_where_nobody_reads_stdout(module, monkeypatch, unread):
+    stdout = open("/dev/full" if unread == "full" else os.devnull, "w")
+    if unread == "closed":
+        stdout.close()
+    monkeypatch.setattr(sys, "stdout", stdout)
+    there = model(("cpu",))
+    there.parameters = lambda: [parameter for _, parameter in there.named_parameters()]
+    module().tell(there, [], "Here")
+    with contextlib.suppress(OSError):
+        stdout.close()
+
+
 @pytest.mark.parametrize(("movable", "meta", "moved"), [(False, False, True), (True, False, False), (False, True, False)])
 def test_fsdp_is_given_the_model_on_the_card_that_it_cannot_move_it_to(module, monkeypatch, movable, meta, moved):
     monkeypatch.setenv("LOCAL_RANK", "1")

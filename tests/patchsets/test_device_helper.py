@@ -157,6 +157,14 @@ def test_a_rank_that_trains_beside_its_card_says_so(version, code, tmp_path):
     assert device_ids(tmp_path, LEAVES.format(code=code, more=OF_ANOTHER), "cpu", "cpu", after="") == " | []", "it says it itself"
 
 
+@pytest.mark.parametrize(("version", "code"), PLACES[:1])
+@pytest.mark.parametrize("unread", ["io.StringIO()", "open('/dev/full', 'w')"])
+def test_training_goes_on_where_nobody_reads_stdout(version, code, unread, tmp_path):
+    patched(version, tmp_path, DEVICE)
+    code = f"import io, sys\nsys.stdout = {unread}\nsys.stdout.closed or 'full' in str(sys.stdout) or sys.stdout.close()\n{code}"
+    assert device_ids(tmp_path, f"{code}\nsys.stdout = sys.__stdout__\nprint('goes on')", "cpu", "cpu", after="") == "goes on"
+
+
 LAUNCHERS = {
     "pytorch": {},
     "mpi": {"OMPI_COMM_WORLD_LOCAL_RANK": "1"},

@@ -10,7 +10,7 @@ from tests.command import DDP, done, environ, sitepatch
 
 pty = pytest.importorskip("pty")
 pytestmark = pytest.mark.once
-RUNNING = "processes that are running keep the code"
+RUNNING = "running processes keep the old code"
 
 
 def on_terminal(site, *words, columns=200):

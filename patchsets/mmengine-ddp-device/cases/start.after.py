@@ -42,6 +42,7 @@ def _sitepatch_takes_device_ids(model):  # sitepatch: mmengine-ddp-device
 
 def _sitepatch_tell(model, before, site):  # sitepatch: mmengine-ddp-device
     """Say for programs where this rank trains; warn where that is the CPU, and an accelerator was left or stands idle."""
+    import contextlib
     import json
     import warnings
     from collections import Counter
@@ -58,4 +59,5 @@ def _sitepatch_tell(model, before, site):  # sitepatch: mmengine-ddp-device
     env = {name: text for name, text in os.environ.items() if name.endswith(("RANK", "WORLD_SIZE", "_VISIBLE_DEVICES"))}
     facts = dict(schema=7, event="trains", site=site, patchsets=["mmengine-ddp-device"], idle=idle, before=Counter(before),
                  parameters=places, env=env, host=os.uname().nodename, pid=os.getpid())
-    print("sitepatch-ddp %s\n" % json.dumps(facts), end="", flush=True)
+    with contextlib.suppress(OSError, ValueError):  # where nobody reads stdout any more, training goes on
+        print("sitepatch-ddp %s\n" % json.dumps(facts), end="", flush=True)
