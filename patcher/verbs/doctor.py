@@ -1,26 +1,553 @@
-"""`doctor`: known problems of an environment, and what to do."""
+"""`doctor`: known problems of an environment, and what to do; every check runs, whatever the others find."""
 
 from __future__ import annotations
 
+import os
+import re
+import stat
+import sys
+from functools import cached_property
+from importlib import import_module
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple
+from pathlib import Path
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import click
 
-from patcher.message import Message
+from patcher.diagnosis.conclusions import DEVICE, GET_DEVICE_KNOWS, VENDORS, version_numbers
+from patcher.errors import AbsentError, SitepatchError, StoreError
+from patcher.facts import Condition, FileStatus, sha256
+from patcher.installed.backups import is_backup, proven_backups
+from patcher.installed.distribution import edited_message
+from patcher.installed.environment import blocker, find_file, locate
+from patcher.installed.interpreter import Environment
+from patcher.installed.record import recorded_hash
+from patcher.message import Message, joined
+from patcher.model import Located, Progress, State
+from patcher.patchset.places import patchset_folders
+from patcher.patchset.sources import find_patchsets
+from patcher.project.selection import OTHERS_HINT, others_change
+from patcher.store.folder import HOME, JOURNAL
+from patcher.store.journal import backup, temporary
+from patcher.store.lock import holders
 from patcher.store.retry import settled
-from patcher.system import cache
-from patcher.text.listed import count
+from patcher.store.status import UNDER_WAY, applied_names, damaged, leftovers, orphans, statuses, unclaimed, unfinished
+from patcher.store.store import Store
+from patcher.system import cache, mounts
+from patcher.system.reading import TEXT, read_file
+from patcher.text.listed import count, normalized
 from patcher.verbs.console import Console
+from patcher.verbs.fit import APPLICABLE, fit_of
+from patcher.verbs.hook import installed_hooks
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
+from patcher.verbs.status import applied_states
 from patcher.verbs.styles import Row, hint_lines
 from patcher.verbs.translation import term, translated_lines
 from patcher.verbs.usage import Number
 
-if TYPE_CHECKING:
-    from patcher.installed.interpreter import Environment
-    from patcher.verbs.checkup import Finding
+_LOCKS = Path("/proc/locks")
+_ROOM = 16 << 20  # bytes: many times what the largest commit needs
+OK, NOTE, PROBLEM = "ok", "note", "problem"
+Found = Iterator[Tuple[str, str, str]]
+"""What a check finds: (severity, what, hint) for each thing."""
+
+
+class Finding(NamedTuple):
+    """One thing that was found: how bad it is (OK, NOTE, PROBLEM), by which check, what, and what to do ("" for nothing)."""
+
+    severity: str
+    check: str
+    what: str
+    hint: str = ""
+
+
+class Check(NamedTuple):
+    """A check: its name, the text where nothing is found, and what finds: (severity, what, hint) for each thing."""
+
+    name: str
+    fine: str
+    look: Callable[[Examination], Iterable[Tuple[str, str, str]]]
+
+
+def examine(case: Examination, checks: Sequence[Check], progress: Progress = lambda done, total, work: None) -> List[Finding]:
+    """Run every check; one that cannot run is a finding itself."""
+    findings: List[Finding] = []
+    for number, check in enumerate(checks, 1):
+        of_check: List[Finding] = []
+        try:
+            for severity, message, hint in check.look(case):  # one by one: what was found before it failed is kept
+                of_check.append(Finding(severity, check.name, message, hint))
+        except SitepatchError as error:
+            template = "this could not be looked at: {message}"
+            of_check.append(Finding(PROBLEM, check.name, Message(template, message=error.message), error.hint))
+        except Exception as error:  # whatever it is, it is reported, and the other checks are run
+            problem = "this could not be looked at: {name}: {error}"
+            of_check.append(Finding(PROBLEM, check.name, Message(problem, name=type(error).__name__, error=error)))
+        findings += list(dict.fromkeys(of_check)) or [Finding(OK, check.name, check.fine)]
+        progress(number, len(checks), Message("checks done"))
+    return findings
+
+
+class Examination:
+    """An environment and what of it is looked at: the target files of the patchsets at hand, and what is applied.
+
+    Args:
+        env: the environment.
+        patch_dirs: the values of `--patch-dir`.
+
+    Raises:
+        UsageError: one of `patch_dirs` is no directory.
+    """
+
+    def __init__(self, env: Environment, patch_dirs: Sequence[str]) -> None:
+        self.env = env
+        self.patch_dirs = tuple(patch_dirs)
+        sources, broken = find_patchsets(self.patch_dirs, Path.cwd())
+        self.patchsets, self.broken = [source.patchset for source in sources], broken
+
+    @cached_property
+    def places(self) -> Tuple[str, ...]:
+        """Every directory that a package may have been patched in."""
+        return tuple(dict.fromkeys([*self.env.sites, *self.env.search]))
+
+    @cached_property
+    def homes(self) -> Tuple[str, ...]:
+        """The site directories that have a store."""
+        return tuple(place for place in self.places if (Path(place) / HOME).is_dir())
+
+    @cached_property
+    def packages(self) -> Tuple[Tuple[str, Tuple[str, ...]], ...]:
+        """The import packages of each patchset at hand and of what is applied, with target files of one distribution of it."""
+        paths: Dict[Tuple[str, ...], List[str]] = {}
+        for patchset in self.patchsets:
+            for variant in patchset.variants:
+                of = paths.setdefault((variant.package, patchset.name), [])
+                of += [path for patch in variant.patches for path in patch.paths]
+        for item in self.statuses:
+            paths.setdefault((item.receipt.package, "", item.receipt.distribution), []).append(item.receipt.path)
+        return tuple((package, tuple(dict.fromkeys(of_package))) for (package, *_), of_package in paths.items())
+
+    @cached_property
+    def ghosts(self) -> Dict[str, str]:
+        """Packages of which a directory without any module is left, and that directory."""
+        folder_of = {}
+        for package in dict(self.packages):
+            folders_ = [Path(place) / package for place in self.places if (Path(place) / package).is_dir()]
+            if folders_ and not any(_has_code(folder) for folder in folders_):
+                folder_of[package] = str(folders_[0])
+        return folder_of
+
+    @cached_property
+    def _located(self) -> Tuple[Dict[Located, List[str]], Dict[str, SitepatchError]]:
+        good: Dict[Located, List[str]] = {}
+        bad: Dict[str, SitepatchError] = {}
+        for package, paths in self.packages:
+            try:
+                if package not in self.ghosts:
+                    located = locate(self.env, package, paths)
+                    good.setdefault(located, []).extend(find_file(located, paths))
+            except AbsentError:
+                pass
+            except SitepatchError as error:
+                bad.setdefault(package, error)
+        return good, bad
+
+    @property
+    def located(self) -> List[Located]:
+        """The packages that are installed here."""
+        return list(self._located[0])
+
+    @property
+    def unpatchable(self) -> List[SitepatchError]:
+        """Why packages that are here in some way cannot be patched."""
+        return list(self._located[1].values())
+
+    @cached_property
+    def targets(self) -> List[Tuple[Located, str, Path]]:
+        """The target files that are there: of each the package, the path in the site directory, and where it lies."""
+        pairs = ((located, path) for located, paths in self._located[0].items() for path in dict.fromkeys(paths))
+        return [(located, path, Path(located.site, path)) for located, path in pairs]
+
+    @cached_property
+    def sites(self) -> Dict[str, List[str]]:
+        """The site directories that would be written into, with the target files in each."""
+        paths_of: Dict[str, List[str]] = {site: [] for site in self.homes}
+        for located, path, _ in self.targets:
+            paths_of.setdefault(located.site, []).append(path)
+        for item in self.statuses:
+            if (Path(item.site) / item.receipt.path).is_file():
+                paths_of[item.site].append(item.receipt.path)
+        paths_of = paths_of or {site: [] for site in self.env.sites[:1]}
+        return {site: list(dict.fromkeys(paths)) for site, paths in paths_of.items()}
+
+    @cached_property
+    def _read(self) -> Tuple[List[FileStatus], List[StoreError]]:
+        bad: List[StoreError] = []
+        return statuses(self.env._replace(sites=self.homes, search=(), outer=()), bad), bad
+
+    @property
+    def damaged(self) -> List[StoreError]:
+        """The receipts that are invalid."""
+        return self._read[1]
+
+    @property
+    def statuses(self) -> List[FileStatus]:
+        """The files that stand patched, as far as their receipts can be read."""
+        return self._read[0]
+
+
+def _has_code(folder: Path) -> bool:
+    return any(name.endswith((".py", ".so", ".pyd")) for _, _, names in os.walk(folder) for name in names)
+
+
+# the directories and files --------------------------------------------------------------------------------------------
+def _writable(case: Examination) -> Found:
+    for site, paths in case.sites.items():
+        for problem in Store(site).check_writable(paths):
+            yield PROBLEM, problem, ""
+
+
+def _space(case: Examination) -> Found:
+    for site in case.sites:
+        disk = os.statvfs(site)
+        if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM:
+            left = disk.f_bavail * disk.f_frsize >> 10
+            template = "{site}: {left} KiB are left on its disk"
+            yield (PROBLEM, Message(template, site=site, left=left), Message("free some space; a restore works without"))
+        if disk.f_files and not disk.f_favail:
+            yield PROBLEM, Message("{site}: its disk can take no more files (inodes)", site=site), Message("remove some files")
+
+
+def _links(case: Examination) -> Found:
+    infos = [(path, file, file.lstat()) for _, path, file in case.targets]
+    hint = Message("nothing to do: sitepatch puts a file of its own there; an edit in place would change the cache too")
+    links = [f"{path} -> {os.readlink(file)}" for path, file, info in infos if stat.S_ISLNK(info.st_mode)]
+    hard = [
+        path
+        for path, file, info in infos  # in an interrupted run the second name is ours
+        if stat.S_ISREG(info.st_mode) and info.st_nlink > 1 + os.path.lexists(file.parent / backup(path))
+    ]
+    for kind, paths in (
+        (Message("symbolic links"), links),
+        (Message("hard links to files with other names, as uv makes them"), hard),
+    ):
+        if paths:
+            yield NOTE, Message("{what}: {paths}", what=kind, paths=joined(", ", paths)), hint
+
+
+def _backups(case: Examination) -> Found:
+    backups = proven_backups(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
+    for kept in backups:
+        back = Message("put it back: sitepatch restore --from-backup {path}", path=kept.path)
+        template = "{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt"
+        yield (NOTE, kept.message, Message(template, back=back, one=kept))
+    proven = {(kept.site, kept.path, kept.name) for kept in backups}
+    for site, paths in case.sites.items():
+        for path in paths:
+            file = Path(site) / path
+            for name in sorted(entry.name for entry in file.parent.iterdir()):
+                if is_backup(name, file.name) and (site, path, name) not in proven:
+                    hint = Message(
+                        "move it out of the package: it stays after an uninstall, and then the package imports as empty"
+                    )
+                    yield NOTE, Message("{parent} looks like a backup made by hand", parent=file.parent / name), hint
+
+
+# the packages ---------------------------------------------------------------------------------------------------------
+def _installed(case: Examination) -> Found:
+    for error in case.unpatchable:
+        yield PROBLEM, error.message, error.hint
+    for package, folder in case.ghosts.items():
+        template = "{folder} holds no module: {package} is uninstalled, and `import {package}` still succeeds"
+        message = Message(template, folder=folder, package=package)
+        yield PROBLEM, message, Message("remove that directory, or install the package again")
+    for located in case.located:
+        for note in located.notes:
+            yield NOTE, note, ""
+
+
+def _twice(case: Examination) -> Found:
+    for located in case.located:
+        records: Dict[str, List[str]] = {}
+        for path in sorted(Path(located.site).glob("*.dist-info")):
+            records.setdefault(normalized(path.name.split("-")[0]), []).append(path.name)
+        name = normalized(located.distribution)
+        if len(records.get(name, [])) > 1:
+            template = "{one.distribution} is recorded {number} times in {one.site}: {records}"
+            message = Message(template, one=located, number=len(records[name]), records=", ".join(records[name]))
+            yield PROBLEM, message, Message("an install was interrupted: install it again, with --force-reinstall")
+
+
+def _outside(case: Examination) -> Found:
+    prefix = Path(case.env.python).parent.parent
+    if (prefix / "pyvenv.cfg").is_file() and case.env.search != case.env.sites:  # no --target
+        for located in case.located:
+            if located.site in case.env.sites and prefix.resolve() not in Path(located.site).resolve().parents:
+                template = "{one.package} is not of the virtual environment: it would be patched in {one.site}, for everybody"
+                message = Message(template, one=located)
+                problem = "to patch it for this environment alone, install it here: {python} -m pip install"
+                yield (NOTE, message, Message(problem, python=case.env.python))
+
+
+def _imported(case: Examination) -> Found:
+    hint = Message("a change of it would have no effect: install the package without compiled modules")
+    for located, path, _ in case.targets:
+        problem = blocker(located, path, case.env)
+        if problem:
+            yield PROBLEM, problem, hint
+
+
+def _recorded(case: Examination) -> Found:
+    patched = {(item.site, item.receipt.path) for item in case.statuses}
+    for located, path, file in case.targets:
+        if (located.site, path) not in patched and recorded_hash(located, path) not in (None, sha256(read_file(file))):
+            template = "{path} is not what {name} {version} installed: it was edited by hand"
+            message = Message(template, path=path, name=located.distribution, version=located.version)
+            yield PROBLEM, message, edited_message(located, path)[1]
+
+
+# what is applied --------------------------------------------------------------------------------------------------
+def _applied(case: Examination) -> Found:
+    """Whether `status` has more to say than that all is applied."""
+    stopped = [site for word, site, _ in unfinished(case.env) if word != UNDER_WAY]
+    broken = [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]
+    if stopped or broken or any(item.condition is not Condition.APPLIED for item in case.statuses):
+        yield PROBLEM, Message("not all is as it was applied"), Message("see: sitepatch status")
+    states = {} if broken else applied_states(case.env, case.statuses, case.patch_dirs)
+    for name in (name for name, state in states.items() if state == State.UPSTREAM.value):
+        yield NOTE, Message("{name} can go: what is installed now has the change itself", name=name), f"sitepatch restore {name}"
+
+
+def _set_aside(case: Examination) -> Found:
+    for site in case.homes:
+        paths = [Path(path) for path in Store(site).edited_copies()]
+        if paths:
+            size = sum(path.stat().st_size for path in paths)
+            template = "{folder} keeps {texts} set aside, {size:,} bytes"
+            message = Message(template, folder=paths[0].parent, texts=count(len(paths), "edited text"), size=size)
+            yield NOTE, message, Message("when they are no longer needed: rm -r {parent}", parent=paths[0].parent)
+
+
+def _lock_holders(case: Examination) -> Found:
+    if not _LOCKS.exists():
+        yield NOTE, Message("there is no {locks} that shows who is at work here", locks=_LOCKS), ""
+        return
+    for site in case.sites:
+        for who in holders(site):
+            yield NOTE, who, Message("apply and restore wait until it has ended")
+
+
+def _mounts(case: Examination) -> Found:
+    table = mounts.read_table()
+    for site in case.sites:
+        message, kind = mounts.own_locks(site, table), mounts.untried(site, table)
+        if not message and kind:
+            template = "{site} is on {kind}, where it is untested whether locks hold for other machines"
+            message = Message(template, site=site, kind=kind)
+        if message:
+            yield NOTE, message, mounts.ONE_WRITER
+
+
+def _left(case: Examination) -> Found:
+    changed = [copy for copy, _, _ in orphans(case.env, case.statuses)]
+    for site in case.homes if not case.damaged else ():  # else it is unknown whose they are
+        for path in leftovers(site, [item.receipt for item in case.statuses if item.site == site]):
+            if path not in changed:
+                yield NOTE, Message("{path} belongs to nothing that is applied", path=path), Message("it can be removed")
+    for site, paths in case.sites.items():
+        for target in paths if not (Path(site) / HOME / JOURNAL).exists() else ():
+            for name in (temporary(target), backup(target)):
+                left = (Path(site) / target).parent / name
+                if os.path.lexists(left):
+                    template = "{left} was left by a run that ended too early"
+                    yield (NOTE, Message(template, left=left), Message("it can be removed"))
+
+
+def _bytecode(case: Examination) -> Found:
+    prefix = os.environ.get("PYTHONPYCACHEPREFIX")
+    if prefix:
+        message = Message(
+            "PYTHONPYCACHEPREFIX is set to {prefix}: bytecode of the old source is looked for there too", prefix=prefix
+        )
+        yield NOTE, message, Message("apply and restore under the same value as the programs that run")
+    paths = [str(Path(item.site) / item.receipt.path) for item in case.statuses if item.condition is Condition.APPLIED]
+    if not paths:
+        return
+    import json  # with subprocess: not for the help
+    import subprocess
+
+    if case.env.root and case.env.version != sys.version_info[:2]:
+        message = Message("{name}: another release than runs sitepatch, which cannot read its bytecode", name=case.env.name)
+        yield NOTE, message, Message("nothing to do: what was compiled of the old source was removed by apply")
+    prefix_options = ["-X", f"pycache_prefix={prefix}"] if prefix else []
+    command = [case.env.python, "-I", "-B", *prefix_options, str(Path(__file__).with_name("bytecode.py"))]
+    quiet = {**os.environ, "SITEPATCH_HOOK": "off"}
+    child = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
+    for path, pyc in json.loads(child.stdout.splitlines()[-1]):
+        template = "{pyc} is not of the {path} that stands there, and is what runs"
+        yield (PROBLEM, Message(template, pyc=pyc, path=path), Message("remove that file"))
+
+
+def _hooks(case: Examination) -> Found:
+    for status in installed_hooks(case.env):
+        for message in status.messages if not status.good else ():
+            where = joined(": ", (status.hook.name, message)) if status.hook else message
+            yield PROBLEM, where, status.hint or Message("see: sitepatch hook status")
+
+
+def _cache(case: Examination) -> Found:
+    try:
+        entries = cache.cache_entries()
+    except PermissionError:  # of another user, whose HOME is still set
+        return
+    if entries:
+        template = "{size} of overlays, fetched releases and known results in {parent}"
+        message = Message(template, size=cache.size(entries), parent=cache.cache_dir().parent)
+        yield OK, Message("{what}; sitepatch doctor --clean-cache DAYS removes what was not used since", what=message), ""
+
+
+# who runs it ----------------------------------------------------------------------------------------------------------
+def _sources(case: Examination) -> Found:
+    for error in case.broken.values():
+        yield PROBLEM, error.brief, error.hint
+    import_module("patcher.engine.syntax")  # raises SitepatchError, which says what to install, where libcst is broken
+    for places in patchset_folders(case.patch_dirs, Path.cwd()).values():
+        for message in others_change(places[:1]):
+            yield PROBLEM, message, OTHERS_HINT
+
+
+CHECKS = (
+    Check("permissions", Message("everything that would be changed can be"), _writable),
+    Check("space", Message("there is room"), _space),
+    Check("packages", Message("every package can be patched"), _installed),
+    Check("duplicates", Message("no package is recorded twice"), _twice),
+    Check("environment", Message("every package is of this environment"), _outside),
+    Check("loader", Message("every target file is what is imported"), _imported),
+    Check(Message("shared files"), Message("no target file is shared with a cache"), _links),
+    Check(
+        Message("hand edits"),
+        Message("every target file is as its distribution recorded it, or patched by sitepatch"),
+        _recorded,
+    ),
+    Check("backups", Message("no backups beside target files"), _backups),
+    Check("applied", Message("all is as it was applied, and so is what is kept"), _applied),
+    Check("bytecode", Message("no bytecode of an older source would run"), _bytecode),
+    Check("leftovers", Message("none"), _left),
+    Check(Message("kept edits"), Message("none"), _set_aside),
+    Check("hooks", Message("every installed hook finds its files patched, or there is no hook"), _hooks),
+    Check("locks", Message("no other process is changing this environment"), _lock_holders),
+    Check("filesystem", Message("locks hold for every machine that can write here"), _mounts),
+    Check("cache", "empty", _cache),
+    Check("patchsets", Message("every patchset can be read, and only you can change it"), _sources),
+)
+
+
+_DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
+
+
+def _asked_for(case: Examination) -> Found:
+    """Code that only a trouble has: patchsets all of whose hunks are `when-present`."""
+    for patchset in case.patchsets:
+        hunks = [hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks]
+        if patchset.symptoms and all(hunk.when_present for hunk in hunks):
+            fit = fit_of(case.env, case.statuses, patchset, patchset.symptoms[0])
+            if fit.word == APPLICABLE:
+                cure = Message("sitepatch apply {name}: {text}", name=patchset.name, text=fit.text)
+                yield PROBLEM, patchset.symptoms[0].meaning, cure
+
+
+def _libcuda(case: Examination) -> Found:
+    listed = _listed("libcuda.so") if _located(case, "triton") else []
+    if listed and not any(Path(path).exists() for path in listed):
+        template = "ldconfig lists {listed}, and there is no such file: triton does not find the driver's library"
+        message = Message(template, listed=", ".join(listed))
+        yield PROBLEM, message, _apply(case, "triton-libcuda-path") or Message("it is applied; is the driver there at all?")
+
+
+def _accelerators(case: Examination) -> Found:
+    engine = _located(case, "mmengine")
+    for package, (kind, _) in _vendors(case).items() if engine and _apply(case, DEVICE) else ():
+        since: Optional[str] = dict(GET_DEVICE_KNOWS).get(kind)
+        if since is None or (since and engine and version_numbers(engine.version) < version_numbers(since)):
+            version = engine.version if engine else ""
+            message = Message(
+                "{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU",
+                package=package,
+                version=version,
+                kind=kind,
+            )
+            yield PROBLEM, message, _apply(case, DEVICE)
+
+
+def _driver(case: Examination) -> Found:
+    torch = _located(case, "torch")
+    if torch and _built_for(torch, "cuda") and not _has_driver():
+        message = Message("torch {version} is a build for CUDA, and this machine has no driver for it", version=torch.version)
+        yield NOTE, message, Message("to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all")
+
+
+def _backend(case: Examination) -> Found:
+    torch, engine = _located(case, "torch"), _located(case, "mmengine")
+    if not (torch and engine and _apply(case, DEVICE)) or _built_for(torch, "cuda") is not False or _built_for(torch, "hip"):
+        return
+    names = [f"cpu:gloo,{kind}:{backend}" for kind, backend in _vendors(case).values()] or ["gloo"]
+    template = "torch {version} has no NCCL, the backend that MMEngine takes unless the config names another one"
+    message = Message(template, version=torch.version)
+    yield NOTE, message, Message("in the config: env_cfg = dict(dist_cfg=dict(backend='{names}'))", names=names[0])
+
+
+# what of them is there ------------------------------------------------------------------------------------------------------
+def _located(case: Examination, package: str) -> Optional[Located]:
+    return next((located for located in case.located if located.package == package), None)
+
+
+def _vendors(case: Examination) -> Dict[str, Tuple[str, str]]:
+    """The vendors' packages that are installed."""
+    return {name: kind for name, kind in VENDORS.items() if any((Path(site) / name).is_dir() for site in case.places)}
+
+
+def _apply(case: Examination, name: str) -> str:
+    """The command that applies a patchset, "" where it is applied."""
+    applied = applied_names(item for item in case.statuses if item.live)
+    return "" if name in applied else f"sitepatch apply {name}"
+
+
+def _built_for(torch: Located, kind: str) -> Optional[bool]:
+    """Whether a build of PyTorch is for a kind of device, None where that is not recorded."""
+    try:
+        source = read_file(Path(torch.site) / "torch" / "version.py", TEXT).decode("utf-8", "replace")
+    except OSError:
+        return None
+    match = re.search(rf"^{kind}\b[^=\n]*= *(\S+)", source, re.MULTILINE)
+    return match.group(1) != "None" if match else None
+
+
+def _has_driver() -> bool:
+    return any(Path(path).exists() for path in _DRIVER) or any(Path(path).exists() for path in _listed("libcuda.so"))
+
+
+def _listed(name: str) -> List[str]:
+    """The files of a library that ldconfig lists."""
+    import subprocess  # as above
+
+    try:
+        child = subprocess.run(["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return []  # a system without glibc's
+    lines = child.stdout.decode("utf-8", "replace").splitlines()
+    return [line.rpartition("=> ")[2].strip() for line in lines if name in line and "=> " in line]
+
+
+_OF_MACHINE = ("libcuda", "driver")
+"""The checks that hold packages against this machine, which says nothing of an image."""
+TROUBLES = (
+    Check("code", Message("no installed code uses an attribute that nothing defines"), _asked_for),
+    Check("libcuda", Message("what ldconfig lists is there"), _libcuda),
+    Check("accelerators", Message("MMEngine knows the accelerators whose packages are installed"), _accelerators),
+    Check("driver", Message("the build of torch fits this machine"), _driver),
+    Check("backend", Message("torch has the backend that MMEngine takes"), _backend),
+)
 
 
 class DoctorOutcome(NamedTuple):
@@ -32,7 +559,7 @@ class DoctorOutcome(NamedTuple):
     @property
     def problems(self) -> int:
         """How many of the findings are problems."""
-        return sum(finding.severity == "problem" for finding in self.findings)
+        return sum(finding.severity == PROBLEM for finding in self.findings)
 
 
 def doctor(*, place: Place = HERE, events: Events = SILENT) -> DoctorOutcome:
@@ -41,12 +568,9 @@ def doctor(*, place: Place = HERE, events: Events = SILENT) -> DoctorOutcome:
     Raises:
         UsageError: there is no such environment, or no such directory of patchsets.
     """
-    from patcher.verbs.checkup import CHECKS, Examination, examine  # with subprocess
-    from patcher.verbs.troubles import OF_MACHINE, TROUBLES
-
     env = place.environment()
     events.started(env)
-    checks = [check for check in (*CHECKS, *TROUBLES) if not (env.root and check.name in OF_MACHINE)]
+    checks = [check for check in (*CHECKS, *TROUBLES) if not (env.root and check.name in _OF_MACHINE)]
     findings = settled(env, lambda: examine(Examination(env, place.patch_dirs), checks, events.progress))
     return DoctorOutcome(env, tuple(findings))
 
@@ -74,7 +598,7 @@ def command(console: Console, clean_cache: Optional[float]) -> int:
     outcome = doctor(place=console.place, events=console)
     rows = []
     for (severity, check), group in groupby(outcome.findings, key=lambda finding: (finding.severity, finding.check)):
-        findings = [] if severity == "ok" and not console.verbose else list(group)
+        findings = [] if severity == OK and not console.verbose else list(group)
         shown = findings if console.verbose else findings[:_SHOWN]
         for finding in shown:
             headline, *details = translated_lines(finding.what)

@@ -18,10 +18,9 @@ from patcher.errors import SitepatchError
 from patcher.installed.interpreter import Environment, discover
 from patcher.store import journal
 from patcher.store.receipt import encode_fields
-from patcher.verbs.checkup import CHECKS, NOTE, OK, PROBLEM, Check, Examination, examine
 from patcher.verbs.demo import lay_out
+from patcher.verbs.doctor import CHECKS, NOTE, OK, PROBLEM, TROUBLES, Check, Examination, examine
 from patcher.verbs.hook import installed_hooks
-from patcher.verbs.troubles import TROUBLES
 from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
 from tests.test_races import held, site_of, told, venv_of
 

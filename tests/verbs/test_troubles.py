@@ -1,13 +1,13 @@
 """The checks of `doctor` for known troubles: each is made in a directory of stand-ins and found, and with its cure it is gone."""
 
 import json
+import subprocess
 
 import pytest
 
 from patcher.installed.interpreter import discover
-from patcher.verbs import troubles
-from patcher.verbs.checkup import NOTE, OK, PROBLEM, Examination, examine
-from patcher.verbs.troubles import TROUBLES
+from patcher.verbs import doctor
+from patcher.verbs.doctor import NOTE, OK, PROBLEM, TROUBLES, Examination, examine
 from tests.command import GUARD, Site
 
 pytestmark = pytest.mark.once
@@ -19,8 +19,8 @@ DEVICE = "mmengine-device"
 def machine(tmp_path, monkeypatch):
     """A machine without a driver; `listed` is what ldconfig lists there."""
     listed = []
-    monkeypatch.setattr(troubles, "_listed", lambda name: listed)
-    monkeypatch.setattr(troubles, "_DRIVER", (str(tmp_path / "driver"),))
+    monkeypatch.setattr(doctor, "_listed", lambda name: listed)
+    monkeypatch.setattr(doctor, "_DRIVER", (str(tmp_path / "driver"),))
     return listed
 
 
@@ -95,11 +95,11 @@ def test_ldconfig_is_read(monkeypatch):
     class Done:
         stdout = b"\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n\tlibc.so.6 (libc6) => /lib/libc.so.6\n\xff libcuda.so\n"
 
-    monkeypatch.setattr(troubles.subprocess, "run", lambda *words, **more: Done)
-    assert troubles._listed("libcuda.so") == ["/usr/lib/libcuda.so.1"]
+    monkeypatch.setattr(subprocess, "run", lambda *words, **more: Done)
+    assert doctor._listed("libcuda.so") == ["/usr/lib/libcuda.so.1"]
 
     def fails(*words, **more):
         raise FileNotFoundError("/sbin/ldconfig")
 
-    monkeypatch.setattr(troubles.subprocess, "run", fails)
-    assert troubles._listed("libcuda.so") == []
+    monkeypatch.setattr(subprocess, "run", fails)
+    assert doctor._listed("libcuda.so") == []
