@@ -31,11 +31,12 @@ from patcher.verbs.change import carry_out, note_interrupted, verify_settings
 from patcher.verbs.console import Console
 from patcher.verbs.differences import show_diffs
 from patcher.verbs.drafts import (
-    draft_options,
+    also_option,
     hunks_json,
     left_json,
     left_rows,
     number_of_hunks,
+    output_option,
     release_json,
     release_rows,
     show_how_to_apply,
@@ -111,7 +112,6 @@ def capture(
     pristine: AnyPath = "",
     copy: AnyPath = "",
     partial: bool = False,
-    summary: str = "",
     also: Texts = (),
     events: Events = SILENT,
 ) -> CaptureOutcome:
@@ -125,7 +125,6 @@ def capture(
         pristine: a file, a wheel or a directory that has the original text, "" to find it.
         copy: a directory with edited copies of installed files (`edit`), "" where the installed files were edited.
         partial: make it also where parts of the edit cannot be put into it.
-        summary: that of the patchset, "" for one that names the files.
         also: releases (`1.2`, `NAME==1.2`) and directories of packages that it should hold for as well.
         events: takes what is done.
 
@@ -156,7 +155,7 @@ def capture(
     outcome = CaptureOutcome(name, env, every, tuple(notes), os.fspath(copy))
     releases, unread = further_releases(one_or_more(also), outcome.packages, events)
     outcome = outcome._replace(notes=(*outcome.notes, *unread))
-    outcome, texts = _revised(outcome, old, releases) if old else _drafted(outcome, folder, releases, summary)
+    outcome, texts = _revised(outcome, old, releases) if old else _drafted(outcome, folder, releases)
     if not (texts or old) or not (outcome.draft.complete or partial):
         return outcome
     patchset = load_patchset(folder, PatchsetSource(str(folder)), {**old.files, **texts} if old else texts)
@@ -172,9 +171,7 @@ def capture(
     return outcome._replace(notes=(*outcome.notes, *_remarks(outcome, folder))) if old and texts else outcome
 
 
-def _drafted(
-    outcome: CaptureOutcome, folder: Path, releases: Sequence[Release], summary: str
-) -> Tuple[CaptureOutcome, Dict[str, str]]:
+def _drafted(outcome: CaptureOutcome, folder: Path, releases: Sequence[Release]) -> Tuple[CaptureOutcome, Dict[str, str]]:
     """The outcome with its hunks and what they do to the further releases; and the texts of the folder, {} without a hunk."""
     from patcher.author.hunks.generalise import generalise  # with the engine
     from patcher.verbs.proving import prove
@@ -187,7 +184,7 @@ def _drafted(
         return outcome, {}
     named = shortened([edited.file.path for edited in kept.files], 2)
     origin = Message("Captured from {releases}.", releases=", ".join(dict.fromkeys(item.file.release for item in kept.files)))
-    head = Head(outcome.name, summary or Message("Edits made by hand in {named}", named=named), origin)
+    head = Head(outcome.name, Message("Edits made by hand in {named}", named=named), origin)
     proof = prove(
         folder,
         lambda targets: patchset_files(head, draft, targets),
@@ -334,7 +331,10 @@ def _check_unchanged(outcome: CaptureOutcome) -> None:
     "  sitepatch capture mmengine/runner/runner.py --name runner-debug --pristine mmengine-0.10.7-py3-none-any.whl",
 )
 @click.argument("words", metavar="[PACKAGE|FILE]...", nargs=-1)
-@draft_options()
+@click.option("--name", metavar="NAME", required=True, help="The name of the patchset.")
+@output_option
+@also_option
+@click.option("--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset.")
 @click.option("--pristine", metavar="FILE|WHEEL|DIR", default="", help="What was installed, where nothing else gives it.")
 @click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that edit --no-editor made.")
 @click.option("--adopt", "adopting", is_flag=True, help="Put the files back and apply the patchset in the place of the edit.")

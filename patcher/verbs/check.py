@@ -21,11 +21,12 @@ from patcher.store.retry import settled
 from patcher.text.listed import Texts, count, one_or_more
 from patcher.verbs.console import Console
 from patcher.verbs.list import broken_json, broken_rows
-from patcher.verbs.options import common_options, complete_names, format_option, settings_option
+from patcher.verbs.options import common_options, complete_names, settings_option
 from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.releases.outcome import is_absent
 from patcher.verbs.rows import answer_json, answer_rows
 from patcher.verbs.styles import Row, hint_lines
+from patcher.verbs.usage import Choice
 
 if TYPE_CHECKING:
     from patcher.author.cases import CaseResult
@@ -201,8 +202,8 @@ _KINDS = {"error": "error", "advice": "warning", "note": "notice"}
 @click.option("--strict", is_flag=True, help="Exit with 1 on advice too.")
 @click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', all or newest; repeatable.")
 @click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
+@click.option("--format", "form", type=Choice(("text", "github")), default="text", help="Form of the answer.")
 @common_options()
-@format_option("text", "github")
 def command(
     console: Console,
     names: Tuple[str, ...],
@@ -232,11 +233,17 @@ def command(
         raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
     if not names:
         console.on_fetching = _confirm_fetching
-    outcome = check(names, settings, place=console.place, against=against, strict=strict, explain=explain, events=console)
-    if form == "text":
-        _show(console, outcome)
-    else:
-        _show_annotations(console, outcome)
+    if console.as_json and form == "github":
+        raise UsageError("--format {form} and --json: found both, expected one", form=form)
+    try:
+        outcome = check(names, settings, place=console.place, against=against, strict=strict, explain=explain, events=console)
+    except SitepatchError as error:
+        if form == "github":
+            from patcher.verbs.annotations import of_error
+
+            console.out(of_error("sitepatch check", error))
+        raise
+    (_show_annotations if form == "github" else _show)(console, outcome)
     if html:
         from patcher.verbs.pages.releases import releases_page  # with diff-match-patch
 

@@ -47,25 +47,23 @@ _HUNK = f"""\
 _EDIT = "# edited by hand"
 
 
-@click.command("demo", epilog="\b\nExample:\n  sitepatch demo --offline")
-@click.option("--offline", is_flag=True, help="Use the small stand-in instead of the real mmengine.")
+@click.command("demo", epilog="\b\nExample:\n  sitepatch demo")
 @common_options(environment=False, sources=False)
-def command(console: Console, offline: bool) -> int:
+def command(console: Console) -> int:
     """Show the whole story on a throw-away copy.
 
-    It fetches two releases of MMEngine, patches both with one small hunk, edits one by hand, restores them, and proves that
-    nothing but that edit is left.
+    It fetches two releases of MMEngine (a small stand-in where pip cannot), patches both with one small hunk, edits one by
+    hand, restores them, and proves that nothing but that edit is left.
     """
-    return Demo(console, offline=offline).show()
+    return Demo(console).show()
 
 
 class Demo:
-    """Runs the demo step by step; `offline` takes the stand-in, and asks no network."""
+    """Runs the demo step by step."""
 
-    def __init__(self, console: Console, *, offline: bool) -> None:
+    def __init__(self, console: Console) -> None:
         self.console = console
-        self.offline = offline
-        self.source = "stand-in" if offline else "pip"
+        self.source = "pip"
         self.proofs: List[Dict[str, Any]] = []
 
     def show(self) -> int:
@@ -77,7 +75,7 @@ class Demo:
                 stack.enter_context(redirect_stdout(TextIOWrapper(BytesIO(), encoding="utf-8")))
             try:
                 os.chdir(folder)
-                self._tell(self._fetch(VERSION), self._fetch(OLDER))
+                self._tell()
             finally:
                 os.chdir(cwd)
                 os.environ.pop("PAGER")
@@ -85,7 +83,9 @@ class Demo:
         good = all(proof["ok"] for proof in self.proofs)
         return self.console.answer(good, {"source": self.source, "proofs": self.proofs})
 
-    def _tell(self, new: Path, old: Path) -> None:
+    def _tell(self) -> None:
+        self._title(Message("MMEngine {version} and {older}, each in a directory of its own.", version=VERSION, older=OLDER))
+        new, old = self._fetch(VERSION), self._fetch(OLDER)
         folder = Path("patchsets", SMALL)
         folder.mkdir(parents=True)
         (folder / "patchset.toml").write_text(_MANIFEST, encoding="utf-8")
@@ -116,21 +116,16 @@ class Demo:
     def _fetch(self, version: str) -> Path:
         """Put a release of mmengine into a directory, whose path is returned."""
         site = Path(f"mmengine-{version}")
-        if version == VERSION:
-            self._title(
-                Message("MMEngine {version} and {older}, each in a directory of its own.", version=VERSION, older=OLDER)
-            )
         options = ["--no-deps", "--no-compile", "--only-binary", ":all:", "--disable-pip-version-check"]
         options += ["--retries", "1", "--timeout", "15"]
         words = ["-m", "pip", "install", *options, "--target", str(site), f"mmengine=={version}"]
-        if not self.offline:
-            self._command(" ".join(["python", *words]))
-            none, shown = subprocess.DEVNULL, None if self.console.verbose else subprocess.DEVNULL
-            code = subprocess.run([sys.executable, *words], stdin=none, stdout=none, stderr=shown, check=False).returncode
-            if code == 0 and (site / RUNNER).is_file():
-                return site
-            self.console.note(Message("pip could not fetch it (exit code {code}); a small stand-in is used", code=code))
-            self.source = "stand-in"
+        self._command(" ".join(["python", *words]))
+        none, shown = subprocess.DEVNULL, None if self.console.verbose else subprocess.DEVNULL
+        code = subprocess.run([sys.executable, *words], stdin=none, stdout=none, stderr=shown, check=False).returncode
+        if code == 0 and (site / RUNNER).is_file():
+            return site
+        self.console.note(Message("pip could not fetch it (exit code {code}); a small stand-in is used", code=code))
+        self.source = "stand-in"
         shutil.rmtree(site, ignore_errors=True)  # what pip may have left
         self._command(Message("mkdir {site}  # a small stand-in", site=site))
         lay_out(f"mmengine-{version}", site)
@@ -193,14 +188,12 @@ def lay_out(name: str, dest: Path) -> None:
     files = {path: data for path, data in files.items() if "__pycache__" not in path}
     files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode()
     files[f"{info}/INSTALLER"] = b"pip\n"
-    record = [f"{path},{_record_hash(data)},{len(data)}\n" for path, data in sorted(files.items())]
+    record = []
+    for path, data in sorted(files.items()):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()  # as PEP 376 has it
+        record.append(f"{path},sha256={digest},{len(data)}\n")
     files[f"{info}/RECORD"] = "".join([*record, f"{info}/RECORD,,\n"]).encode()
     (dest / info).mkdir(parents=True)
     for path, data in files.items():
         (dest / path).parent.mkdir(parents=True, exist_ok=True)
         (dest / path).write_bytes(data)
-
-
-def _record_hash(data: bytes) -> str:
-    """A hash as RECORD writes it: urlsafe base64 without padding (PEP 376, PEP 427)."""
-    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

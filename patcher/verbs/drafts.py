@@ -23,28 +23,10 @@ from patcher.verbs.list import release_ranges
 from patcher.verbs.releases.outcome import APPLICABLE, ReleaseOutcome
 from patcher.verbs.styles import Row, color_diff, style
 
-_REQUIRED: Dict[str, Any] = {"required": True}
-_OPTIONAL: Dict[str, Any] = {"default": ""}
-
-
-def draft_options(*, named: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command `--name`, which it needs if `named`, `--output`, `--summary`, `--also` and `--partial`."""
-
-    def decorate(function: Callable[..., int]) -> Callable[..., int]:
-        for option in (
-            click.option("--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset."),
-            also_option,
-            click.option("--summary", metavar="TEXT", default="", help="The summary of the patchset, in a line."),
-            click.option("--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets)."),
-            # a default counts as a value, also None, from click 8.3 on
-            click.option("--name", metavar="NAME", help="The name of the patchset.", **_REQUIRED if named else _OPTIONAL),
-        ):
-            function = option(function)
-        return function
-
-    return decorate
-
-
+output_option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
+    "--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets)."
+)
+"""Gives a command its `--output`."""
 also_option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
     "--also",
     metavar="RELEASE|DIR",

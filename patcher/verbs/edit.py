@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Optional, Sequence
+from typing import Optional, Sequence
 
 import click
 
@@ -17,7 +17,7 @@ from patcher.patchset.sources import resolve_options
 from patcher.planner.survey import make_plan, read_facts
 from patcher.verbs.capture import capture, report_copies
 from patcher.verbs.console import Console
-from patcher.verbs.drafts import draft_options, edit_copies
+from patcher.verbs.drafts import edit_copies, output_option
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
 
@@ -79,12 +79,11 @@ def _own_folder(name: str, patch_dirs: Sequence[str]) -> Path:
 )
 @click.argument("package", metavar="PACKAGE|NAME")
 @click.argument("file", required=False, default="")
-@draft_options(named=False)
+@click.option("--name", metavar="NAME", default="", help="The name of the patchset.")
+@output_option
 @click.option("--no-editor", is_flag=True, help="Make the copies and print where they are; capture --from goes on from there.")
 @common_options()
-def command(
-    console: Console, package: str, file: str, name: str, output: Optional[str], no_editor: bool, **options: Any
-) -> int:
+def command(console: Console, package: str, file: str, name: str, output: Optional[str], no_editor: bool) -> int:
     """Edit a copy of installed files, and make a patchset of that.
 
     Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
@@ -102,14 +101,13 @@ def command(
         name, output = package, str(_own_folder(package, console.place.patch_dirs))
         copies = edit_patchset(package, place=console.place, events=console)
     more = ["--output", output] if output else []
-    more += [word for release in options["also"] for word in ("--also", release)]
     go_on = console.command("capture", "--from", str(copies.folder), "--name", name, *more)
     if no_editor:
         console.out(Message("edit what is in {folder}, then: {go_on}", folder=copies.folder, go_on=go_on))
         return console.answer(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
 
     def run() -> int:
-        outcome = capture(name=name, place=console.place, output=output, copy=copies.folder, events=console, **options)
+        outcome = capture(name=name, place=console.place, output=output, copy=copies.folder, events=console)
         return report_copies(console, outcome)
 
     return edit_copies(console, copies.folder, copies.paths[0] if file or len(copies.paths) == 1 else "", go_on, run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 import click
 
@@ -19,7 +19,7 @@ from patcher.system.reading import read_file
 from patcher.text.listed import count, release_name
 from patcher.verbs.change import note_interrupted
 from patcher.verbs.console import Console
-from patcher.verbs.options import common_options, format_option, project_options
+from patcher.verbs.options import common_options, project_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.rows import answer_json, answer_rows
 from patcher.verbs.styles import Row
@@ -100,8 +100,7 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
 @project_options
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1, and what differs, where the lock would be another.")
 @common_options()
-@format_option("text", "github")
-def command(console: Console, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool, form: str) -> int:
+def command(console: Console, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool) -> int:
     """Write down what the project asks for, and what it makes.
 
     The version and the sha256 of each patchset, and for each release that is installed the sha256 of every file before
@@ -112,14 +111,8 @@ def command(console: Console, project: str, requirements: Tuple[str, ...], lock_
     path, plan, locked = outcome.path, outcome.plan, outcome.lock
     console.rows(answer_rows(plan.failed))
     console.suggest_explain(plan.answers, outcome.place.patch_dirs)
-    lines: List[str] = [Message("{path}: {problem}", path=path, problem=problem) for problem in outcome.differences]
-    if form == "github":
-        from patcher.verbs.annotations import ERROR, annotation  # `sync` has no use for it
-
-        message = Message("{name} differs", name=path.name)
-        lines = [annotation(ERROR, message, problem, path) for problem in outcome.differences]
-    for line in lines:
-        console.out(line)
+    for problem in outcome.differences:
+        console.out(Message("{path}: {problem}", path=path, problem=problem))
     if plan.failed:
         console.note("{path} was not written: {hunks} failed", "stopped", path=path, hunks=count(len(plan.failed), "hunk"))
     elif check and not outcome.differences:

@@ -78,28 +78,6 @@ def common_options(
     return decorate
 
 
-def format_option(*forms: str) -> Callable[[CommandFunction], CommandFunction]:
-    """Give a command `--format`, which takes these; the first is the default, and the only one beside `--json`."""
-
-    def decorate(function: CommandFunction) -> CommandFunction:
-        @wraps(function)
-        def run(console: Console, form: str, **parameters: Any) -> int:
-            if console.as_json and form != forms[0]:
-                raise UsageError("--format {form} and --json: found both, expected one", form=form)
-            try:
-                return function(console, form=form, **parameters)
-            except SitepatchError as error:
-                if form == "github":
-                    from patcher.verbs.annotations import of_error
-
-                    console.out(of_error(f"sitepatch {console.name}", error))
-                raise
-
-        return click.option("--format", "form", type=Choice(forms), default=forms[0], help="Form of the answer.")(run)
-
-    return decorate
-
-
 def verify_option(default: str = "import") -> Callable[[CommandFunction], CommandFunction]:
     """Give a command `--verify HOW`, its parameter `verify`; each process that verifies has two minutes."""
 

@@ -1,6 +1,5 @@
 """`--format github`: what is told beside the text of a file of the repository."""
 
-import shutil
 
 import pytest
 
@@ -10,7 +9,6 @@ from patcher.verbs.annotations import ERROR, annotation, of_error
 from patcher.verbs.releases.outcome import Checked, ReleaseOutcome
 from patcher.verbs.releases.table import github
 from tests.command import Site, done
-from tests.verbs.test_sync import asks
 
 pytestmark = pytest.mark.once
 MANIFEST = """schema = 1
@@ -80,16 +78,6 @@ def test_what_does_not_fit_is_reported_in_the_line_of_the_hunk(site):
     (site.cwd / "patchsets/ask/deep/a,b.spatch").write_text(SPATCH.replace("@@ f @@", "@@ f"))
     for words, code in ((["check"], 1), (["check", "ask"], 2)):
         assert placed(done(site(*words, "--format", "github", GITHUB_WORKSPACE=""), code)) == ["error deep/a%2Cb.spatch,line=11"], "broken"
-
-
-def test_lock_reports_it_too(site):
-    asks(site)
-    done(site("lock"))
-    shutil.rmtree(site.cwd / "patchsets")
-    asks(site, "mmengine-ddp-debug")
-    told = done(site("lock", "--check", "--format", "github", GITHUB_WORKSPACE=""), 1)
-    line = "::error file=sitepatch.lock,title=sitepatch.lock differs::mmengine-ddp-debug is asked for, and not in the lock"
-    assert line in told.out.splitlines()
 
 
 def test_an_annotation_is_escaped_and_names_no_file_outside_of_the_repository(tmp_path, monkeypatch):

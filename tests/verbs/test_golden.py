@@ -127,7 +127,7 @@ class World:
         self.write("patchsets/two/probe.py", 'import demo.m\n\nprint("VALUE is", demo.m.VALUE)\n')
 
     def variables(self):
-        more = self.index.variables(self.cache) if self.index else {"SITEPATCH_CACHE": str(self.cache)}
+        more = self.index.variables(self.cache) if self.index else {"SITEPATCH_CACHE": str(self.cache), "PIP_NO_INDEX": "1"}
         path = os.pathsep.join([str(self.python.parent), os.environ["PATH"]])
         mine = {"VIRTUAL_ENV": str(self.cwd / "env"), "HOME": str(self.cwd), "PATH": path, "PYTHONDONTWRITEBYTECODE": ""}
         mine.update(TMPDIR=str(self.cwd), VISUAL="", EDITOR="false")
@@ -353,7 +353,7 @@ SCENARIOS = {
         "diagnose 2.log 3.log", "diagnose 1.log --run 2",
     ],
     "diagnose-talk": ["diagnose --ranks 2", add_torch, "diagnose --ranks 2", "diagnose --ranks 2 1.log", "diagnose 1.log --backend gloo"],
-    "demo": ["demo --offline"],
+    "demo": ["demo"],
     "status-fleet": [
         {"pyproject.toml": PROJECT}, "lock", "sync", keep("n1"), keep("n2"), "status --fleet fleet --lock sitepatch.lock",
         "apply two --set value=6", {"demo/n.py": EDITED, "fleet/n4.json": "no JSON"}, keep("n3"), "status --fleet fleet --lock sitepatch.lock",
