@@ -104,6 +104,11 @@ def _split(data: bytes) -> Tuple[Tuple[str, ...], bytes]:
         return (), text
 
 
+def run_cases(patchset: Patchset, folder: Path) -> Tuple[CaseResult, ...]:
+    """Try the cases in a patchset's folder; raises what `find_cases` and `read_case` do."""
+    return tuple(run_case(patchset, read_case(path)) for path in find_cases(folder))
+
+
 def run_case(patchset: Patchset, case: Case) -> CaseResult:
     """Apply a patchset to the text of a case, as `apply` would to the file of a release, without known results."""
     path, *words = case.head

@@ -228,7 +228,7 @@ def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
 
 def _remarks(outcome: CaptureOutcome, folder: Path) -> Iterator[str]:
     """What is to be known of a patchset that was revised: its ranges, and its cases that are not as expected any more."""
-    from patcher.verbs.check import run_cases  # with the engine
+    from patcher.author.cases import run_cases  # with the engine
 
     patchset = outcome.requested.patchset if outcome.requested else None
     for variant in patchset.variants if patchset else ():

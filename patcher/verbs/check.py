@@ -12,7 +12,7 @@ import click
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.message import Message, joined
-from patcher.model import Answer, Patchset, Requested
+from patcher.model import Answer, Requested
 from patcher.patchset.places import MANIFEST, patchset_folders
 from patcher.patchset.sources import find_patchsets
 from patcher.planner.survey import make_plan
@@ -135,30 +135,20 @@ def check(
 
 def _inspect(place: Place, requested: Sequence[Requested], broken: Mapping[str, SitepatchError]) -> CheckOutcome:
     """What is found without an environment."""
-    from patcher.author.lint import lint  # with the engine
+    from patcher.author.cases import run_cases  # with the engine
+    from patcher.author.lint import lint
 
     places = patchset_folders(place.patch_dirs, Path.cwd())
     folders = {wanted.patchset.name: Path(places[wanted.patchset.name][0][0]) for wanted in requested}
     findings, cases, errors = {}, {}, dict(broken)
-    for name, patchset in ((wanted.patchset.name, wanted.patchset) for wanted in requested):
+    for patchset in (wanted.patchset for wanted in requested):
+        name = patchset.name
         findings[name] = tuple(lint(patchset, folders[name]))
         try:
             cases[name] = run_cases(patchset, folders[name])
         except (SitepatchError, OSError) as error:
             errors[name] = error if isinstance(error, SitepatchError) else SitepatchError(str(error))
     return CheckOutcome(tuple(requested), folders, findings, cases, broken=errors)
-
-
-def run_cases(patchset: Patchset, folder: Path) -> Tuple[CaseResult, ...]:
-    """Try the cases of a patchset in its folder.
-
-    Raises:
-        SitepatchError: a case cannot be read.
-        OSError: likewise.
-    """
-    from patcher.author.cases import find_cases, read_case, run_case  # with the engine
-
-    return tuple(run_case(patchset, read_case(path)) for path in find_cases(folder))
 
 
 def _explain(outcome: CheckOutcome, env: Environment) -> CheckOutcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import click
 
@@ -32,9 +32,6 @@ from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.rows import answer_json, answer_rows, diff_json
 from patcher.verbs.show import compatibility_table
 from patcher.verbs.styles import titled
-
-if TYPE_CHECKING:
-    from patcher.text.diffs import FileDiff
 
 
 def diff(
@@ -68,7 +65,7 @@ def diff(
     if edited:
         outcome = outcome._replace(applied=(), notes=())
     if edited or not words:
-        packages = words or _packages_here(env, outcome.items, place)
+        packages = words or _packages(env, outcome.items, place)
         if packages:
             outcome = _edited(outcome, packages, events, named=bool(words), fetch=fetch)
     return outcome._replace(notes=(*describe_unfinished(env), *outcome.notes))
@@ -133,8 +130,8 @@ def _edited(outcome: DiffOutcome, words: Sequence[str], events: Events, *, named
     return outcome._replace(edits=tuple(edits), notes=tuple(notes))
 
 
-def _packages(items: Sequence[FileStatus], place: Place) -> Set[str]:
-    """The import packages that are looked at without being named.
+def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> List[str]:
+    """The installed import packages that are looked at without being named.
 
     Those that something is applied in, and those of the project's patchsets: where there is neither, those of all that are
     known.
@@ -144,7 +141,11 @@ def _packages(items: Sequence[FileStatus], place: Place) -> Set[str]:
     if not packages:
         sources, _ = find_patchsets(place.patch_dirs, Path.cwd())
         packages = {variant.package for source in sources for variant in source.patchset.variants}
-    return packages
+
+    def is_here(package: str) -> bool:
+        return any(Path(site, name).exists() for site in env.own for name in (package, f"{package}.py"))
+
+    return list(filter(is_here, sorted(packages)))
 
 
 def _of_project(place: Place) -> List[Patchset]:
@@ -163,15 +164,6 @@ def _of_project(place: Place) -> List[Patchset]:
         with suppress(SitepatchError):
             patchsets.append(find(name, dirs)[0])
     return patchsets
-
-
-def _packages_here(env: Environment, items: Sequence[FileStatus], place: Place) -> Tuple[str, ...]:
-    """Those of them that are installed."""
-
-    def is_here(package: str) -> bool:
-        return any(Path(site, name).exists() for site in env.own for name in (package, f"{package}.py"))
-
-    return tuple(filter(is_here, sorted(_packages(items, place))))
 
 
 def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
@@ -228,9 +220,14 @@ def command(
     for edit in outcome.edits if apart or html else [edit for edit in outcome.edits if not edit.diff]:
         console.note(_named(console, edit, fetched=fetch))
     if html:
-        _write_page(console, names, outcome, html, edited=edited)
+        from patcher.verbs.pages.review import review_page  # with diff-match-patch
+
+        title = " ".join(["sitepatch diff", *(["--edited"] if edited else []), *names])
+        console.file(html, review_page(title, outcome, reasons(outcome, console.place.patch_dirs)))
     elif stat:
-        console.page(_stat(outcome))
+        heading_by_hand = [titled(Message("edited by hand"))] if by_hand else []
+        edits = [edit.diff for edit in by_hand if edit.diff]
+        console.page([*stat_table([*outcome.applied, *outcome.planned]), *heading_by_hand, *stat_table(edits)])
     else:
         heading = Message("changed by patchsets") if by_hand else ""
         parts: List[Tuple[str, Sequence[FileDiff]]] = [(heading, [*outcome.applied, *outcome.planned])]
@@ -266,19 +263,13 @@ def _heading(edit: HandEditDiff) -> str:
     return Message("edited by hand: {edit.path} ({edit.release}), against {edit.compared}{doubt}", edit=edit, doubt=doubt)
 
 
-def _stat(outcome: DiffOutcome) -> List[str]:
-    lines = stat_table([*outcome.applied, *outcome.planned]).split("\n")[:-1]
-    by_hand = stat_table([edit.diff for edit in outcome.edits if edit.diff]).split("\n")[:-1]
-    return [*lines, *([titled(Message("edited by hand")), *by_hand] if by_hand else [])]
-
-
-def stat_table(diffs: Sequence[FileDiff]) -> str:
-    """The table of `git diff --stat`, "" where nothing differs."""
+def stat_table(diffs: Sequence[FileDiff]) -> List[str]:
+    """The lines of `git diff --stat`, none where nothing differs."""
     if not diffs:
-        return ""
+        return []
     column, most = max(width(printable(diff.path)) for diff in diffs), max(diff.added + diff.removed for diff in diffs)
     digits, scale = len(str(most)), min(1.0, 40 / most)
-    lines = []
+    lines: List[str] = []
     for diff in diffs:
         plus, minus = (-(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed))
         bar = "+" * plus + "-" * minus
@@ -287,25 +278,21 @@ def stat_table(diffs: Sequence[FileDiff]) -> str:
     parts: List[str] = [Message("{files} changed", files=count(len(diffs), "file"))]
     parts += [Message("{insertions}(+)", insertions=count(added, "insertion"))] if added else []
     parts += [Message("{deletions}(-)", deletions=count(removed, "deletion"))] if removed else []
-    return joined("\n", [*lines, Message(" {parts}", parts=joined(", ", parts))]) + "\n"
-
-
-def _write_page(console: Console, names: Sequence[str], outcome: DiffOutcome, path: str, *, edited: bool) -> None:
-    from patcher.verbs.pages.review import review_page  # with diff-match-patch
-
-    title = " ".join(["sitepatch diff", *(["--edited"] if edited else []), *names])
-    console.file(path, review_page(title, outcome, reasons(outcome, console.place.patch_dirs)))
+    return [*lines, Message(" {parts}", parts=joined(", ", parts))]
 
 
 def _json(outcome: DiffOutcome) -> Dict[str, Any]:
     return {
         "files": [diff_json(diff) for diff in (*outcome.applied, *outcome.planned)],
-        "edited": [_edit_json(edit) for edit in outcome.edits],
+        "edited": [
+            {
+                **edit._asdict(),
+                "added": edit.diff.added if edit.diff else 0,
+                "removed": edit.diff.removed if edit.diff else 0,
+                "diff": edit.diff.text if edit.diff else "",
+            }
+            for edit in outcome.edits
+        ],
         "answers": [answer_json(answer) for answer in outcome.answers],
         "notes": outcome.notes,
     }
-
-
-def _edit_json(edit: HandEditDiff) -> Dict[str, Any]:
-    lines = {"added": edit.diff.added, "removed": edit.diff.removed} if edit.diff else {"added": 0, "removed": 0}
-    return {**edit._asdict(), **lines, "diff": edit.diff.text if edit.diff else ""}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from patcher.installed.interpreter import Environment
     from patcher.model import Answer, OptionValue, Patchset, Requested
     from patcher.text.diffs import FileDiff
-    from patcher.text.view import DiffLine, Piece
+    from patcher.text.view import Piece
 
 _KINDS: Dict[str, Dict[str, Any]] = {
     "keyword": {"fg": "magenta"},
@@ -113,21 +113,15 @@ def highlighted_diff(diff: FileDiff) -> Iterator[Styled]:
     yield from (style(f"--- {before}", bold=True), style(f"+++ b/{diff.path}", bold=True))
     for hunk in View(diff).hunks:
         yield style(f"{hunk.range} {hunk.scope}".rstrip(), fg="cyan")
-        yield from map(_line, hunk.lines)
+        for line in hunk.lines:
+            color = _TAGS.get(line.tag)
+            runs = groupby(line.pieces, lambda piece: _look(color, piece))  # noqa: B023 - it is used up at once
+            parts = [style("".join(piece.text for piece in run), **look) for look, run in runs]
+            yield join_styled(style(line.tag, fg=color), *parts)
 
 
-def _line(line: DiffLine) -> Styled:
-    return join_styled(style(line.tag, fg=_TAGS.get(line.tag)), *_pieces(line))
-
-
-def _pieces(line: DiffLine) -> Iterator[Styled]:
-    for look, run in groupby(line.pieces, lambda piece: _look(line, piece)):
-        yield style("".join(piece.text for piece in run), **look)
-
-
-def _look(line: DiffLine, piece: Piece) -> Dict[str, Any]:
+def _look(color: Optional[str], piece: Piece) -> Dict[str, Any]:
     """The colour of a deleted or inserted line; in unchanged lines that of the kind of each piece."""
-    color = _TAGS.get(line.tag)
     if color is None:
         return _KINDS.get(piece.kind, {})
     return {**_CHANGED.get(piece.kind, {}), "fg": color, **({"reverse": True} if piece.changed else {})}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from patcher.author.changed import python_files
 from patcher.engine.engine import definitions, explain
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, TargetFile, Wanted
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
-from patcher.model import Answer, Requested, Splice, State, Step, apply_splices
+from patcher.model import Answer, Requested, Splice, State, apply_splices
 from patcher.patchset.layers import layers_of
 from patcher.planner.plan import application_order, reconciled, refused_answers, resolve
 from patcher.planner.survey import REWRITER, read_facts
@@ -26,7 +25,7 @@ from patcher.verbs.translation import translated
 
 if TYPE_CHECKING:
     from patcher.engine.closest import Closest, Mark
-    from patcher.engine.explain import Explanation, MatchedPlace
+    from patcher.engine.explain import Explanation
 
 
 _MOST_FILES = 20_000  # of a package that are read to find a scope again
@@ -114,13 +113,9 @@ def _now(file: TargetFile, name: str, splices: Sequence[Splice]) -> Tuple[int, .
     for splice in splices:
         at = splice.start
         for step in file.steps[index:]:
-            at = _moved(step, at)
+            at += sum(len(change.new) - (change.end - change.start) for change in step.splices if change.start < at)
         lines.append(len(re.findall(rb"\r\n|\r|\n", file.now[:at])) + 1)
     return tuple(dict.fromkeys(lines))
-
-
-def _moved(step: Step, at: int) -> int:
-    return at + sum(len(splice.new) - (splice.end - splice.start) for splice in step.splices if splice.start < at)
 
 
 # moved files ----------------------------------------------------------------------------------------------------------
@@ -159,16 +154,9 @@ def scope_elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
     return tuple(places[:_MOST])
 
 
-def _sources(site: str, path: str) -> Iterator[str]:
-    """The Python files of a file's package but that file, `/`-separated and relative to the site directory, sorted."""
-    count = 0
-    for folder, inner, names in os.walk(str(Path(site) / path.split("/")[0])):
-        inner.sort()
-        for name in sorted(names):
-            other_path = (Path(folder) / name).relative_to(site).as_posix()
-            if name.endswith(".py") and other_path != path and count < _MOST_FILES:
-                count += 1
-                yield other_path
+def _sources(site: str, path: str) -> List[str]:
+    """The Python files of a file's package but that file."""
+    return [other for other in python_files(site, path.split("/")[0])[:_MOST_FILES] if other != path]
 
 
 # rows of a table -------------------------------------------------------------------------------------------------------
@@ -199,7 +187,10 @@ def _about(explained: HunkExplanation, diff_lines: int) -> List[str]:
         if explained.answer.state is State.APPLIED:
             lines += _wrapped(Message("recorded in the receipt of this file; its code before the change:"))
         lines += _scope(explanation) if explanation.state in (State.NOT_FOUND, State.NOT_NEEDED) else []
-        lines += [line for place in explanation.matches for line in _place_lines(place, code=explained.diff == b"")]
+        for match in explanation.matches:
+            place_text = Message("line {line}: {text}", line=match.line, text=clip(match.text, _LONGEST))
+            lines += [] if explained.diff else [place_text]
+            lines += [join_styled(f"  {name} = {clip(code, _LONGEST)}") for name, code in match.names]
         scope = "" if explanation.scopes or not explanation.near else explanation.near[0]
         lines += _closest(explanation.closest, scope) if explanation.closest is not None else []
         for place in explanation.elsewhere:
@@ -239,11 +230,6 @@ def _scope(explanation: Explanation) -> List[str]:
         return _wrapped(Message("searched: {ranges}", ranges=ranges))
     near = joined(", ", (f"`{name}`" for name in explanation.near))
     return _wrapped(Message("the file has {near}", near=near)) if near else []
-
-
-def _place_lines(place: MatchedPlace, *, code: bool) -> List[str]:
-    lines = [Message("line {line}: {text}", line=place.line, text=clip(place.text, _LONGEST))] if code else []
-    return lines + [join_styled(f"  {name} = {clip(code_of_name, _LONGEST)}") for name, code_of_name in place.names]
 
 
 def _closest(best: Closest, scope: str) -> List[str]:
@@ -289,18 +275,18 @@ def hunk_json(explained: HunkExplanation) -> Dict[str, Any]:
     if explanation is not None:
         nearby = [{"path": answer.path, "line": place.line, "scope": place.scope} for place in explanation.elsewhere]
         elsewhere = nearby + elsewhere
+    forms = [
+        {"scope": form.hunk.scope, "state": form.state, "problem": form.problem, "hint": form.hint, **_match_json(form)}
+        for form in (explanation.forms if explanation is not None else ())
+    ]
     return {
         **head,
         "origin": explanation.hunk.origin if explanation is not None else "",
         **_match_json(explanation),
-        "forms": [{**_state_json(form), **_match_json(form)} for form in explanation.forms] if explanation is not None else [],
+        "forms": forms,
         "elsewhere": elsewhere,
         "diff": explained.diff,
     }
-
-
-def _state_json(form: Explanation) -> Dict[str, Any]:
-    return {"scope": form.hunk.scope, "state": form.state, "problem": form.problem, "hint": form.hint}
 
 
 def _match_json(explanation: Optional[Explanation]) -> Dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from patcher.author.cases import AFTER, CaseResult
+from patcher.author.cases import AFTER, CaseResult, run_cases
 from patcher.author.changed import python_files
 from patcher.author.folder import PackageRange
 from patcher.author.hunks.trial import readable, replaces_more, same_code
@@ -27,7 +27,6 @@ from patcher.planner.survey import make_plan
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.diffs import FileDiff, plan_diffs
-from patcher.verbs.check import run_cases
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.place import Events, Place
 from patcher.verbs.releases.against import NoRelease, distributions, named_releases, try_release
@@ -294,39 +293,37 @@ def try_on_releases(
     newest_versions = newest(release.version for release in releases) if NEWEST in to else ()
     named = {release.version for release in releases if not to or _named(release.version, to)}.union(newest_versions)
     tried = [_try(patchset, release, release.version in named) for release in releases]
-    tried = list(map(_Comparison(place, folder, patchset).compared, tried))
+    tried = _compared_with_home(place, folder, patchset, tried)
     unfit = [release for release in tried if release.outcome.failed][-_MOST_EXPLAINED:]
     return [_explained(patchset, release, events) if release in unfit else release for release in tried], problems
 
 
-class _Comparison:
-    """Compares what a patchset makes of releases with what it makes of the installed one, and with its cases."""
+def _compared_with_home(place: Place, folder: Path, patchset: Patchset, tried: Sequence[TriedRelease]) -> List[TriedRelease]:
+    """The releases, each compared with what the patchset makes of the installed one, and with its cases."""
+    proofs: Dict[int, Tuple[Sequence[FileDiff], Sequence[CaseResult]]] = {}  # by variant
+    releases: List[TriedRelease] = []
+    for release in tried:
+        if release.holds and release.variant not in proofs:
+            requested = _requested(patchset, release.variant)
+            home = _made_here(place, requested, patchset.variants[release.variant])
+            proofs[release.variant] = home, run_cases(requested.patchset, folder)
+        if release.holds:
+            home, cases = proofs[release.variant]
+            passed = (result for result in cases if result.case.expected == AFTER and not result.problem)
+            sure = {result.path for result in passed if _named(release.located.version, result.case.head[1:])}
+            release = release._replace(outcome=compared(release.outcome, home, sure))
+        releases.append(release)
+    return releases
 
-    def __init__(self, place: Place, folder: Path, patchset: Patchset) -> None:
-        self.place, self.folder, self.patchset = place, folder, patchset
-        self.homes: Dict[int, Sequence[FileDiff]] = {}  # by variant, as are the cases
-        self.cases: Dict[int, Sequence[CaseResult]] = {}
 
-    def compared(self, tried: TriedRelease) -> TriedRelease:
-        number = tried.variant
-        if not tried.holds:
-            return tried
-        if number not in self.homes:
-            requested = _requested(self.patchset, number)
-            self.homes[number] = self.made_here(requested, self.patchset.variants[number])
-            self.cases[number] = run_cases(requested.patchset, self.folder)
-        passed = (result for result in self.cases[number] if result.case.expected == AFTER and not result.problem)
-        sure = {result.path for result in passed if _named(tried.located.version, result.case.head[1:])}
-        return tried._replace(outcome=compared(tried.outcome, self.homes[number], sure))
-
-    def made_here(self, requested: Requested, variant: Variant) -> Sequence[FileDiff]:
-        """What a variant makes of what is installed; nothing where it is not for that."""
-        try:
-            env = self.place.environment()
-            version = locate(env, variant.package, paths_of([variant])).version
-        except SitepatchError:
-            return ()
-        return plan_diffs(make_plan(env, Wanted((requested,), fresh=True))) if accepts(variant.versions, version) else ()
+def _made_here(place: Place, requested: Requested, variant: Variant) -> Sequence[FileDiff]:
+    """What a variant makes of what is installed; nothing where it is not for that."""
+    try:
+        env = place.environment()
+        version = locate(env, variant.package, paths_of([variant])).version
+    except SitepatchError:
+        return ()
+    return plan_diffs(make_plan(env, Wanted((requested,), fresh=True))) if accepts(variant.versions, version) else ()
 
 
 def _installed(place: Place, patchset: Patchset, events: Events) -> List[Located]:

@@ -158,9 +158,7 @@ def _show_restored(console: Console, outcome: Outcome) -> None:
     if console.verbose and not all(file.change and file.change.forget for file in outcome.changed):
         console.note(RUNNING)
     for hook in outcome.hooks:
-        console.note(
-            "the next start of Python applies them again, as {hook} asks for: uninstall {hook} first", hook=hook
-        )
+        console.note("the next start of Python applies them again, as {hook} asks for: uninstall {hook} first", hook=hook)
 
 
 def _restored_row(file: FilePlan) -> Row:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from patcher.author.cases import REFUSED, UPSTREAM, find_cases, read_case, run_case
+from patcher.author.cases import REFUSED, UPSTREAM, find_cases, read_case, run_case, run_cases
 from patcher.errors import PatchError, UsageError
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
-from patcher.verbs.check import check, run_cases
+from patcher.verbs.check import check
 from patcher.verbs.place import Place
 from tests.command import Site
 

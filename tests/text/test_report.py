@@ -89,17 +89,17 @@ def test_a_change_far_from_another_is_a_hunk_of_its_own():
 
 def test_the_table_of_changes_adds_up():
     diffs = [diff_texts("", "long/name.py", b"a\n" * 200, b"b\n" * 100), diff_texts("", "m.py", b"", b"x\n")]
-    lines = stat_table(diffs).splitlines()
+    lines = stat_table(diffs)
     assert lines[0].startswith(" long/name.py | 300 +")
     assert lines[1] == " m.py         |   1 +"
     assert lines[2] == " 2 files changed, 101 insertions(+), 200 deletions(-)"
     assert max(map(len, lines)) < 80
-    assert stat_table([]) == ""
+    assert stat_table([]) == []
 
 
 def test_the_table_of_changes_is_aligned_by_the_columns_of_a_path():
     wide = [diff_texts("", path, b"", b"x\n") for path in ("设备/🚀.py", "abcdef.py", "a\u202e.py")]
-    assert stat_table(wide).splitlines()[:3] == [" 设备/🚀.py   | 1 +", " abcdef.py    | 1 +", " a<U+202E>.py | 1 +"]
+    assert stat_table(wide)[:3] == [" 设备/🚀.py   | 1 +", " abcdef.py    | 1 +", " a<U+202E>.py | 1 +"]
 
 
 def test_json_keeps_every_byte():
