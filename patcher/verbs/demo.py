@@ -119,13 +119,14 @@ class Demo:
         options = ["--no-deps", "--no-compile", "--only-binary", ":all:", "--disable-pip-version-check"]
         options += ["--retries", "1", "--timeout", "15"]
         words = ["-m", "pip", "install", *options, "--target", str(site), f"mmengine=={version}"]
-        self._command(" ".join(["python", *words]))
-        none, shown = subprocess.DEVNULL, None if self.console.verbose else subprocess.DEVNULL
-        code = subprocess.run([sys.executable, *words], stdin=none, stdout=none, stderr=shown, check=False).returncode
-        if code == 0 and (site / RUNNER).is_file():
-            return site
-        self.console.note(Message("pip could not fetch it (exit code {code}); a small stand-in is used", code=code))
-        self.source = "stand-in"
+        if self.source == "pip":  # not once more where it has failed
+            self._command(" ".join(["python", *words]))
+            none, shown = subprocess.DEVNULL, None if self.console.verbose else subprocess.DEVNULL
+            code = subprocess.run([sys.executable, *words], stdin=none, stdout=none, stderr=shown, check=False).returncode
+            if code == 0 and (site / RUNNER).is_file():
+                return site
+            self.console.note(Message("pip could not fetch it (exit code {code}); a small stand-in is used", code=code))
+            self.source = "stand-in"
         shutil.rmtree(site, ignore_errors=True)  # what pip may have left
         self._command(Message("mkdir {site}  # a small stand-in", site=site))
         lay_out(f"mmengine-{version}", site)

@@ -316,7 +316,8 @@ def _applied(case: Examination) -> Found:
         yield PROBLEM, Message("not all is as it was applied"), Message("see: sitepatch status")
     states = {} if broken else applied_states(case.env, case.statuses, case.patch_dirs)
     for name in (name for name, state in states.items() if state == State.UPSTREAM.value):
-        yield NOTE, Message("{name} can go: what is installed now has the change itself", name=name), f"sitepatch restore {name}"
+        message = Message("{name} can go: what is installed now has the change itself", name=name)
+        yield NOTE, message, f"sitepatch restore {name}"
 
 
 def _set_aside(case: Examination) -> Found:

@@ -183,14 +183,19 @@ def command(console: Console, text: Tuple[str, ...]) -> int:
     """
     outcome = list_patchsets(" ".join(text), place=console.place)
     console.about(outcome.env)
-    console.rows([*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *_symptom_rows(outcome.symptoms)])
+    cures = ((symptom, Message("cured by {name}", name=name) if name else "") for symptom, name in outcome.symptoms)
+    symptoms = [Row("symptom", (symptom.name,), tuple(symptom_details(symptom, cure))) for symptom, cure in cures]
+    console.rows([*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *symptoms])
     nothing = text and not (outcome.patchsets or outcome.symptoms)
     if nothing:
         template = 'no patchset and no known error is about "{text}"; all patchsets: sitepatch list'
         console.info(template, text=" ".join(text))
     console.notes(outcome.notes)
     ok = not (outcome.broken or nothing)
-    listed = [{**patchset_json(patchset), **_availability_json(standing)} for patchset, standing in outcome.patchsets]
+    listed = []
+    for patchset, standing in outcome.patchsets:
+        homes = [{name: getattr(home, name) for name in ("package", "distribution", "version")} for home in standing.installed]
+        listed.append({**patchset_json(patchset), "state": standing.state, "installed": homes})
     about = {"patchsets": listed, "symptoms": symptoms_json(outcome.symptoms)}
     return console.answer(ok, {**about, "broken": broken_json(outcome.broken), "notes": outcome.notes})
 
@@ -208,21 +213,6 @@ def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
     return rows
 
 
-def _symptom_rows(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Row]:
-    """One row for each symptom and the name of the patchset that cures it, "" for none."""
-    cures = ((symptom, Message("cured by {name}", name=name) if name else "") for symptom, name in symptoms)
-    return [Row("symptom", (symptom.name,), tuple(symptom_details(symptom, cure))) for symptom, cure in cures]
-
-
-def _availability_json(standing: Availability) -> Dict[str, Any]:
-    """What a patchset is to an environment, as JSON."""
-    installed = [
-        {"package": located.package, "distribution": located.distribution, "version": located.version}
-        for located in standing.installed
-    ]
-    return {"state": standing.state, "installed": installed}
-
-
 def patchset_json(patchset: Patchset) -> Dict[str, Any]:
     """A patchset as `list --json` has it."""
     ranges = [{"package": variant.package, "versions": variant.versions} for variant in patchset.variants]
@@ -232,14 +222,11 @@ def patchset_json(patchset: Patchset) -> Dict[str, Any]:
 
 def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
     """Symptoms and the names of the patchsets that cure them, as JSON."""
-    return [
-        {"symptom": symptom.name, "patchset": name, "patterns": symptom.patterns, **_meaning(symptom)}
-        for symptom, name in symptoms
-    ]
-
-
-def _meaning(symptom: Symptom) -> Dict[str, str]:
-    return {"meaning": symptom.meaning, "advice": with_tools(symptom.advice)}
+    answers = []
+    for symptom, name in symptoms:
+        head = {"symptom": symptom.name, "patchset": name, "patterns": symptom.patterns}
+        answers.append({**head, "meaning": symptom.meaning, "advice": with_tools(symptom.advice)})
+    return answers
 
 
 def release_range(variant: Variant) -> str:

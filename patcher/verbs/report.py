@@ -112,15 +112,18 @@ def _why(plan: Plan, name: str) -> str:
 
 
 # verifying ------------------------------------------------------------------------------------------------------------
+_KINDS = (COMPILE, IMPORT, PROBE)
+
+
 def verified_rows(console: Console, verified: Verified) -> List[Row]:
     """What is good in one line with the seconds of each step, what is not with its last lines; if quiet failures alone.
 
     Modules that were broken before share a line where their problem is the same; the last lines come with -v.
     """
     parts = []
-    for kind in (COMPILE, IMPORT, PROBE):
-        good = [check for check in verified.checks if check.what == kind and not check.problem]
-        seconds = sum(check.seconds for check in good)
+    for kind in _KINDS:
+        good = [check.seconds for check in verified.checks if check.what == kind and not check.problem]
+        seconds = sum(good)
         summaries = {
             COMPILE: Message("{files} compiled in {seconds:.2f} s", files=count(len(good), "file"), seconds=seconds),
             IMPORT: Message("{modules} imported in {seconds:.2f} s", modules=count(len(good), "module"), seconds=seconds),
@@ -134,7 +137,7 @@ def verified_rows(console: Console, verified: Verified) -> List[Row]:
     for check in verified.checks:
         alike.setdefault((check.what, check.problem, "" if check.before else check.name), []).append(check)
     for check, *others in (checks for (_, problem, _), checks in alike.items() if problem):
-        names = ", ".join(each.name for each in (check, *others))
+        names = ", ".join(similar.name for similar in (check, *others))
         shown = check.output if console.verbose or not check.before else ""
         output = tuple(map(Verbatim, shown.split("\n"))) if shown else ()
         template = "{state} {names}: {check.problem}"
@@ -151,12 +154,9 @@ def verified_rows(console: Console, verified: Verified) -> List[Row]:
 
 def verified_json(verified: Verified) -> Dict[str, Any]:
     """The field `verify` of `apply` and `verify`."""
-    kinds = (COMPILE, IMPORT, PROBE)
-    steps = {kind: sum(check.seconds for check in verified.checks if check.what == kind) for kind in kinds}
-    checks = [
-        {"what": check.what, "name": check.name, "state": check.state, "problem": check.problem, "output": check.output}
-        for check in verified.checks
-    ]
+    steps = {kind: sum(check.seconds for check in verified.checks if check.what == kind) for kind in _KINDS}
+    fields = ("what", "name", "state", "problem", "output")
+    checks = [{name: getattr(check, name) for name in fields} for check in verified.checks]
     seconds = {name: round(value, 3) for name, value in (*steps.items(), ("total", verified.seconds))}
     return {
         "ok": not verified.failed,

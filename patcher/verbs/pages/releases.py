@@ -15,7 +15,7 @@ from patcher.text.listed import count
 from patcher.text.view import View
 from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.verbs.pages.html import Html, coded, html_document, join, lines, localized, tag
-from patcher.verbs.releases.outcome import APPLICABLE, OUT_OF_RANGE, Checked, PatchState, ReleaseOutcome
+from patcher.verbs.releases.outcome import APPLICABLE, OUT_OF_RANGE, Checked, ReleaseOutcome
 from patcher.verbs.releases.table import checked_heading, column_name, patches_by_name, series_columns, upstream_since, version
 from patcher.verbs.translation import term, translated
 
@@ -31,8 +31,6 @@ _LEGEND = (APPLICABLE, State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANG
 
 _Hunk = Tuple[str, str, int]
 """A column: the path and the scope of a hunk, and which of those in the same scope it is."""
-
-
 _FEW = 6  # hunks that are listed above the table at once
 
 
@@ -142,7 +140,7 @@ def _series(checked: Checked) -> Iterator[Html]:
     rows = []
     for name, patches in patches_by_name(checked.patchset, columns).items():
         title = Message("upstream since {since}", since=since[name]) if name in since else ""
-        cells = (_patch_cell(patch) if patch else tag("td", "") for patch in patches)
+        cells = (_cell(patch.word, title=patch.problem) if patch else tag("td", "") for patch in patches)
         row = tag("tr", tag("th", name, scope="row", title=title), *cells)
         rows.append((row, all(patch is None or patch.word in _MARKS for patch in patches)))
     yield tag("p", Message("A row is a patch of the series, a column is a release, or several with the same answers."))
@@ -164,9 +162,9 @@ def _tables(caption: str, head: Sequence[Html], rows: Sequence[Tuple[Html, bool]
         yield tag("details", tag("summary", join(f"{caption}: " if caption else "", localized(summary))), table(good))
 
 
-def _patch_cell(patch: PatchState) -> Html:
-    kind, mark = _MARKS.get(patch.word, _FAILED)
-    return tag("td", mark, tag("span", f" {term(patch.word)}", class_="word"), class_=kind, title=patch.problem)
+def _cell(word: str, why: str = "", **attributes: str) -> Html:
+    kind, mark = _MARKS.get(word, _FAILED)
+    return tag("td", mark, tag("span", f" {term(word)}", class_="word"), why, class_=kind, **attributes)
 
 
 # the table ------------------------------------------------------------------------------------------------------------
@@ -188,17 +186,11 @@ def _row(outcome: ReleaseOutcome, columns: Sequence[_Hunk], named: _Named) -> Ht
     yanked = join(" ", localized("yanked")) if outcome.yanked else ""
     cells = [tag("th", version, yanked, scope="row")]
     answers = _hunks(outcome)
-    if not answers:
-        kind, mark = _MARKS.get(outcome.word, _FAILED)
-        cells.append(_cell(kind, mark, outcome.word, _reason(outcome), named, str(max(1, len(columns)))))
-    for column in columns if answers else ():
-        answer = answers.get(column)
-        if answer:
-            kind, mark = _MARKS.get(answer.state.value, _FAILED)
-            word = answer.state.value
-            cells.append(_cell(kind, mark, word, _reason(answer), named))
-        else:
-            cells.append(tag("td", ""))
+    if answers:
+        row = map(answers.get, columns)
+        cells += [_cell(answer.state.value, _why(answer, named)) if answer else tag("td", "") for answer in row]
+    else:
+        cells.append(_cell(outcome.word, _why(outcome, named), colspan=str(len(columns)) if columns[1:] else ""))
     if named.changes:
         groups = [named.changes[_change(diff)] for diff in outcome.diffs]
         links = [link(group.anchor, str(group.number)) for group in groups]
@@ -206,15 +198,13 @@ def _row(outcome: ReleaseOutcome, columns: Sequence[_Hunk], named: _Named) -> Ht
     return tag("tr", *cells, id=named.given.name(f"{named.patchset}:{outcome.distribution}-{outcome.version}"))
 
 
-def _cell(kind: str, mark: str, word: str, reason: str, named: _Named, span: str = "") -> Html:
-    group = named.reasons.get(reason)
-    why: Html = join("")
-    if group:
-        why = join(
-            " ",
-            link(group.anchor, translated(Message("reason {number}", number=group.number)), title=reason.split("\n")[0][:200]),
-        )
-    return tag("td", mark, tag("span", f" {term(word)}", class_="word"), why, class_=kind, colspan=span if span != "1" else "")
+def _why(answer: Union[Answer, ReleaseOutcome], named: _Named) -> Html:
+    """A link to the reason of a state, if there is one."""
+    reason = _reason(answer)
+    if reason not in named.reasons:
+        return join("")
+    number, anchor, _ = named.reasons[reason]
+    return join(" ", link(anchor, translated(Message("reason {number}", number=number)), title=reason.split("\n")[0][:200]))
 
 
 # below it -------------------------------------------------------------------------------------------------------------
@@ -231,11 +221,8 @@ def _versions(group: _Group, checked: Checked) -> Html:
             else:
                 runs.append([outcome])
         parts.append(f"{name} " + ", ".join(_range(run) for run in runs))
-    return tag(
-        "span",
-        translated(Message("{releases}: {parts}", releases=count(len(group.outcomes), "release"), parts=joined("; ", parts))),
-        class_="soft",
-    )
+    number = count(len(group.outcomes), "release")
+    return tag("span", translated(Message("{releases}: {parts}", releases=number, parts=joined("; ", parts))), class_="soft")
 
 
 def _range(run: Sequence[ReleaseOutcome]) -> str:
