@@ -368,16 +368,13 @@ def command(
     if copy:
         return report_copies(console, outcome)
     _show(console, outcome)
-    if outcome.ok and (adopting or _agreed(console)):
+    question = Message("put the files back and apply the patchset in the place of the edit?")
+    if outcome.ok and (adopting or (console.asks and console.confirm(question))):
         applied = adopt(outcome, place=console.place, verify=verify, events=console)
         return report_outcome(console, applied, show_applied, **_json(outcome))
     if outcome.ok:
-        chosen = [
-            word
-            for name, value in (("--output", options["output"]), ("--pristine", pristine))
-            if value
-            for word in (name, value)
-        ]
+        chosen = ["--output", options["output"]] if options["output"] else []
+        chosen += ["--pristine", pristine] if pristine else []
         chosen += ["--partial"] if options["partial"] else []
         line = console.command("capture", *words, "--name", outcome.name, *chosen, "--adopt")
         console.info("put it in the place of the edit with: {how}", how=line)
@@ -390,12 +387,6 @@ def report_copies(console: Console, outcome: CaptureOutcome) -> int:
     if outcome.folder:
         show_how_to_apply(console, outcome.name, outcome.folder)
     return console.answer(outcome.ok, {"written": False, **_json(outcome)})
-
-
-def _agreed(console: Console) -> bool:
-    """Ask on a terminal whether the patchset is to take the place of the edit."""
-    question = Message("put the files back and apply the patchset in the place of the edit?")
-    return console.asks and console.confirm(question)
 
 
 def _show(console: Console, outcome: CaptureOutcome) -> None:

@@ -80,7 +80,7 @@ def restore_backups(words: Texts = (), *, place: Place = HERE, dry_run: bool = F
     def look() -> Outcome:
         patched = {(item.site, item.receipt.path) for item in statuses(env)}
         files = _meant(proven_backups(env.own, patched), one_or_more(words))
-        plan = Plan(tuple(map(_plan, files)), (), tuple(backup.message for backup in files))
+        plan = Plan(tuple(map(_file_plan, files)), (), tuple(backup.message for backup in files))
         return Outcome(place, env, plan, (), (), dry_run)
 
     return carry_out(look, env, None, events, dry_run=dry_run)
@@ -103,7 +103,7 @@ def _above(word: Path, backup: Backup) -> bool:
     return any(path in (meant, *meant.parents) for path, meant in ((word, Path(backup.path)), (Path.cwd() / word, file)))
 
 
-def _plan(backup: Backup) -> FilePlan:
+def _file_plan(backup: Backup) -> FilePlan:
     change = Change(backup.path, sha256(backup.edited).hexdigest(), backup.data, None, mtime_ns=backup.mtime_ns)
     return FilePlan(backup.site, backup.path, backup.edited, backup.data, change, (), backup.edited)
 

@@ -213,14 +213,9 @@ def _versions(group: _Group, checked: Checked) -> Html:
     order = {(outcome.distribution, outcome.version): at for at, outcome in enumerate(checked.outcomes)}
     parts = []
     for name, outcomes in groupby(group.outcomes, lambda outcome: outcome.distribution):
-        runs: List[List[ReleaseOutcome]] = []
-        for outcome in outcomes:
-            previous = runs[-1][-1] if runs else None
-            if previous and order[outcome.distribution, outcome.version] == order[previous.distribution, previous.version] + 1:
-                runs[-1].append(outcome)
-            else:
-                runs.append([outcome])
-        parts.append(f"{name} " + ", ".join(_range(run) for run in runs))
+        places = enumerate(outcomes)  # in a run the distance between the two numbers of a release stays
+        runs = groupby(places, lambda place: order[place[1].distribution, place[1].version] - place[0])
+        parts.append(f"{name} " + ", ".join(_range([outcome for _, outcome in run]) for _, run in runs))
     number = count(len(group.outcomes), "release")
     return tag("span", translated(Message("{releases}: {parts}", releases=number, parts=joined("; ", parts))), class_="soft")
 

@@ -44,7 +44,9 @@ def checked_rows(checked: Checked, *, in_full: bool) -> List[Row]:
     for releases_alike in [(release,) for release in checked.outcomes] if in_full else folded(checked.outcomes):
         release, last_release = releases_alike[0], releases_alike[-1]
         if release is last_release:
-            rows.append(Row(release.word, (release.distribution, version(release), _places_and_problem(release))))
+            places = [f"{path}:{','.join(map(str, lines))}" for path, lines in release.places]
+            cells = release.distribution, version(release), joined("  ", [*places, release.problem])
+            rows.append(Row(release.word, cells))
             continue
         paths = dict.fromkeys(path for outcome in releases_alike for path, _ in outcome.places)
         yanked = sum(outcome.yanked for outcome in releases_alike)
@@ -57,28 +59,16 @@ def checked_rows(checked: Checked, *, in_full: bool) -> List[Row]:
 
 def folded(outcomes: Iterable[ReleaseOutcome]) -> List[_Releases]:
     """Neighbours with one answer together; each that failed by itself."""
-    groups: List[_Releases] = []
-    for outcome in outcomes:
-        before = groups[-1][-1] if groups else None
-        if before and not outcome.failed and _answer(before) == _answer(outcome):
-            groups[-1] = (*groups[-1], outcome)
-        else:
-            groups.append((outcome,))
-    return groups
 
+    def answer(outcome: ReleaseOutcome) -> Tuple[str, ...]:
+        return outcome.distribution, outcome.word, outcome.problem, outcome.version if outcome.failed else ""
 
-def _answer(outcome: ReleaseOutcome) -> Tuple[str, str, str]:
-    return outcome.distribution, outcome.word, outcome.problem
+    return [tuple(group) for _, group in groupby(outcomes, answer)]
 
 
 def version(outcome: ReleaseOutcome) -> str:
     """The version, and whether it was yanked."""
     return Message("{version} (yanked)", version=outcome.version) if outcome.yanked else outcome.version
-
-
-def _places_and_problem(outcome: ReleaseOutcome) -> str:
-    places = [f"{path}:{','.join(map(str, lines))}" for path, lines in outcome.places]
-    return joined("  ", [*places, outcome.problem])
 
 
 def show_releases(console: Console, releases: Sequence[Checked]) -> None:
