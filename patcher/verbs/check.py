@@ -130,7 +130,13 @@ def check(
         return outcome._replace(releases=tuple(check_releases(requested, releases, patchsets, events)))
     env = place.environment()
     events.started(env)
-    return _explain(outcome, env) if explain else _check_here(outcome, env, events, together=bool(named))
+    if not explain:
+        return _check_here(outcome, env, events, together=bool(named))
+    from patcher.verbs.explanations import explanations  # with the engine
+
+    hunks, remarks = settled(env, lambda: explanations(env, requested[0]))
+    answers = tuple(hunk.answer for hunk in hunks)
+    return outcome._replace(answers=answers, hunks=tuple(hunks), notes=(*notes, *remarks))
 
 
 def _inspect(place: Place, requested: Sequence[Requested], broken: Mapping[str, SitepatchError]) -> CheckOutcome:
@@ -149,14 +155,6 @@ def _inspect(place: Place, requested: Sequence[Requested], broken: Mapping[str, 
         except (SitepatchError, OSError) as error:
             errors[name] = error if isinstance(error, SitepatchError) else SitepatchError(str(error))
     return CheckOutcome(tuple(requested), folders, findings, cases, broken=errors)
-
-
-def _explain(outcome: CheckOutcome, env: Environment) -> CheckOutcome:
-    from patcher.verbs.explanations import explanations  # with the engine
-
-    hunks, remarks = settled(env, lambda: explanations(env, outcome.requested[0]))
-    answers = tuple(hunk.answer for hunk in hunks)
-    return outcome._replace(answers=answers, hunks=tuple(hunks), notes=(*outcome.notes, *remarks))
 
 
 def _check_here(outcome: CheckOutcome, env: Environment, events: Events, *, together: bool) -> CheckOutcome:
@@ -309,18 +307,11 @@ def _json(outcome: CheckOutcome) -> Dict[str, Any]:
     from patcher.verbs.explanations import hunk_json
     from patcher.verbs.releases.table import checked_json
 
-    cases = [
-        {
-            "patchset": name,
-            "case": case.case.name,
-            "path": case.path,
-            "ok": not case.problem,
-            "problem": case.problem,
-            "diff": case.diff,
-        }
-        for name, cases in outcome.cases.items()
-        for case in cases
-    ]
+    cases: List[Dict[str, Any]] = []
+    for name, results in outcome.cases.items():
+        for result in results:
+            head = {"patchset": name, "case": result.case.name, "path": result.path, "ok": not result.problem}
+            cases.append({**head, "problem": result.problem, "diff": result.diff})
     return {
         "patchsets": [wanted.patchset.name for wanted in outcome.requested],
         "findings": [

@@ -133,9 +133,10 @@ class Examination:
         """Packages of which a directory without any module is left, and that directory."""
         folder_of = {}
         for package in dict(self.packages):
-            folders_ = [Path(place) / package for place in self.places if (Path(place) / package).is_dir()]
-            if folders_ and not any(_has_code(folder) for folder in folders_):
-                folder_of[package] = str(folders_[0])
+            folders = [path for path in (Path(place, package) for place in self.places) if path.is_dir()]
+            names = (name for folder in folders for _, _, names in os.walk(folder) for name in names)
+            if folders and not any(name.endswith((".py", ".so", ".pyd")) for name in names):
+                folder_of[package] = str(folders[0])
         return folder_of
 
     @cached_property
@@ -195,10 +196,6 @@ class Examination:
     def statuses(self) -> List[FileStatus]:
         """The files that stand patched, as far as their receipts can be read."""
         return self._read[0]
-
-
-def _has_code(folder: Path) -> bool:
-    return any(name.endswith((".py", ".so", ".pyd")) for _, _, names in os.walk(folder) for name in names)
 
 
 # the directories and files --------------------------------------------------------------------------------------------
@@ -483,7 +480,7 @@ def _accelerators(case: Examination) -> Found:
 
 def _driver(case: Examination) -> Found:
     torch = _located(case, "torch")
-    if torch and _built_for(torch, "cuda") and not _has_driver():
+    if torch and _built_for(torch, "cuda") and not any(Path(path).exists() for path in (*_DRIVER, *_listed("libcuda.so"))):
         message = Message("torch {version} is a build for CUDA, and this machine has no driver for it", version=torch.version)
         yield NOTE, message, Message("to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all")
 
@@ -522,10 +519,6 @@ def _built_for(torch: Located, kind: str) -> Optional[bool]:
         return None
     match = re.search(rf"^{kind}\b[^=\n]*= *(\S+)", source, re.MULTILINE)
     return match.group(1) != "None" if match else None
-
-
-def _has_driver() -> bool:
-    return any(Path(path).exists() for path in _DRIVER) or any(Path(path).exists() for path in _listed("libcuda.so"))
 
 
 def _listed(name: str) -> List[str]:

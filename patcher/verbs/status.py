@@ -401,11 +401,8 @@ def command(
 
 def _row(patchset: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool) -> Row:
     bad = sum(file.state != "applied" for file in patchset.files)
-    files = (
-        Message("{bad} of {files}", bad=bad, files=count(len(patchset.files), "file"))
-        if 0 < bad < len(patchset.files)
-        else count(len(patchset.files), "file")
-    )
+    files: str = count(len(patchset.files), "file")
+    files = Message("{bad} of {files}", bad=bad, files=files) if 0 < bad < len(patchset.files) else files
     details = [f"{file.path}:{','.join(map(str, file.places))}" for file in patchset.files] if verbose else []
     details = [f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()] or details
     details += [*patchset.problems, *hint_lines(patchset.advice)]

@@ -266,24 +266,15 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     patches = _patch_states(only, release, plan) if is_series(only.patchset) else ()
     if plan.failed:
         failure, *other_failures = plan.failed
-        where = (
-            Message("{first.path}: {first.scope}: ", first=failure)
-            if failure.scope
-            else Message("{path}: ", path=failure.path)
-            if "/" in failure.path
-            else ""
-        )
+        where = failure.path if failure.scope or "/" in failure.path else ""
         further = Message(" (and {number} more)", number=len(other_failures)) if other_failures else ""
-        problem = where + _of_wheel(one_line(failure.problem), site) + further
+        problem = joined(": ", [where, failure.scope, _of_wheel(one_line(failure.problem), site)]) + further
         word, hint = failure.state.value, failure.hint
         return ReleaseOutcome(distribution, version, word, problem=problem, hint=hint, answers=answers, patches=patches)
-    state = state_of(plan)
-    diffs = [
-        _diff(file.path, file.before, file.after, requested.patchset.name) for file in plan.files if file.before != file.after
-    ]
-    word = state.value
+    state, name = state_of(plan), requested.patchset.name
+    diffs = tuple(_diff(file.path, file.before, file.after, name) for file in plan.files if file.before != file.after)
     places = _places(plan, state)
-    return ReleaseOutcome(distribution, version, word, places, diffs=tuple(diffs), answers=answers, patches=patches)
+    return ReleaseOutcome(distribution, version, state.value, places, diffs=diffs, answers=answers, patches=patches)
 
 
 def _with_patch(requested: Requested, release: Located) -> ReleaseOutcome:
