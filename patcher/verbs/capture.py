@@ -17,7 +17,7 @@ from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import HandEdit, HandEdits, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
-from patcher.model import Located, PatchsetSource, Plan, Requested
+from patcher.model import Located, Patchset, PatchsetSource, Plan, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.sources import resolve_options
@@ -167,8 +167,8 @@ def capture(
     if old and texts:
         keep_beside(folder, texts)
     patchset = write_folder(folder, texts, replace=bool(old)) if texts else patchset
-    outcome = outcome._replace(folder=folder, requested=Requested(patchset, options))
-    return outcome._replace(notes=(*outcome.notes, *_remarks(outcome, folder))) if old and texts else outcome
+    remarks = tuple(_remarks(outcome, patchset, folder)) if old and texts else ()
+    return outcome._replace(folder=folder, requested=Requested(patchset, options), notes=(*outcome.notes, *remarks))
 
 
 def _drafted(outcome: CaptureOutcome, folder: Path, releases: Sequence[Release]) -> Tuple[CaptureOutcome, Dict[str, str]]:
@@ -226,20 +226,19 @@ def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
     return outcome._replace(files=tuple(files), plan=plan)
 
 
-def _remarks(outcome: CaptureOutcome, folder: Path) -> Iterator[str]:
+def _remarks(outcome: CaptureOutcome, patchset: Patchset, folder: Path) -> Iterator[str]:
     """What is to be known of a patchset that was revised: its ranges, and its cases that are not as expected any more."""
     from patcher.author.cases import run_cases  # with the engine
 
-    patchset = outcome.requested.patchset if outcome.requested else None
-    for variant in patchset.variants if patchset else ():
-        releases = dict.fromkeys(edited.file.located.version for edited in outcome.files)
+    releases = dict.fromkeys(edited.file.located.version for edited in outcome.files)
+    for variant in patchset.variants:
         if variant.versions not in [f"=={release}" for release in releases]:
             template = "{package} {versions} stays its range, and only {releases} was tried; all of it with: {how}"
             words = f"sitepatch check {outcome.name} --against all"
             yield Message(
                 template, package=variant.package, versions=variant.versions, releases=listed(list(releases), "or"), how=words
             )
-    for result in run_cases(patchset, folder) if patchset else ():
+    for result in run_cases(patchset, folder):
         if result.problem:
             yield Message("{file}: {problem}; mend the case", file=result.case.origin, problem=result.problem)
 

@@ -14,8 +14,7 @@ from patcher.message import Message
 from patcher.patchset.toml import options_text
 from patcher.text.terminal import printable, printable_lines, terminal_width
 from patcher.verbs.place import Events, Place
-from patcher.verbs.styles import Row, labelled, table_lines
-from patcher.verbs.translation import translated, translated_lines
+from patcher.verbs.styles import Row, labelled, table_lines, translated, translated_lines
 
 if TYPE_CHECKING:
     from patcher.installed.interpreter import Environment

@@ -26,8 +26,7 @@ from patcher.verbs.findings import DiagnoseOutcome, FoundSymptom, KnownSymptoms
 from patcher.verbs.list import symptom_details
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.styles import Row, hint_lines, style, titled
-from patcher.verbs.translation import Verbatim, term, translated
+from patcher.verbs.styles import Row, Verbatim, hint_lines, style, term, titled, translated
 from patcher.verbs.usage import Number, Whole
 
 _STDIN = Message("standard input")

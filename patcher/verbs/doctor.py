@@ -42,8 +42,7 @@ from patcher.verbs.hook import installed_hooks
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.status import applied_states
-from patcher.verbs.styles import Row, hint_lines
-from patcher.verbs.translation import term, translated_lines
+from patcher.verbs.styles import Row, hint_lines, term, translated_lines
 from patcher.verbs.usage import Number
 
 _LOCKS = Path("/proc/locks")

@@ -20,8 +20,7 @@ from patcher.store.status import read_installed
 from patcher.text.diffs import diff_texts
 from patcher.text.terminal import clip, join_styled, printable, underline, wrapped
 from patcher.verbs.console import decoded
-from patcher.verbs.styles import Row, color_diff, style
-from patcher.verbs.translation import translated
+from patcher.verbs.styles import Row, color_diff, style, translated
 
 if TYPE_CHECKING:
     from patcher.engine.closest import Closest, Mark

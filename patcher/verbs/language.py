@@ -14,8 +14,8 @@ import click
 
 from patcher.message import Message
 from patcher.text.terminal import padded, width, wrapped
-from patcher.verbs import translation
-from patcher.verbs.translation import label, term
+from patcher.verbs import styles
+from patcher.verbs.styles import label, term
 
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
 _WIDE = {"; ": "；", ": ": "：", ", ": "，", ". ": "。", " (": "（", ")": "）"}
@@ -100,7 +100,7 @@ def set_language(language: str) -> bool:
     """Write what this process says to people in a language; returns whether there is a catalogue of it."""
     catalog = Catalog(language)
     if catalog:
-        translation.set_translation(catalog.text, catalog.word)
+        styles.set_translation(catalog.text, catalog.word)
     return bool(catalog)
 
 

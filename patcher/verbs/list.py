@@ -25,8 +25,7 @@ from patcher.verbs.console import Console
 from patcher.verbs.options import common_options
 from patcher.verbs.place import HERE, Place
 from patcher.verbs.status import applied_states
-from patcher.verbs.styles import Row, hint_lines
-from patcher.verbs.translation import Verbatim, term, translated
+from patcher.verbs.styles import Row, Verbatim, hint_lines, term, translated
 
 APPLICABLE, OUT_OF_RANGE, ABSENT = "applicable", Message("out of range"), "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value

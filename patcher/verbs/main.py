@@ -17,7 +17,7 @@ from patcher import __version__
 from patcher.message import Message
 from patcher.system.signals import drop_output, end_interrupted
 from patcher.verbs.commands import SECTIONS, Group
-from patcher.verbs.translation import label, translated
+from patcher.verbs.styles import label, labelled, translated
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
@@ -96,8 +96,6 @@ def main() -> None:
         code = 1
         drop_output(sys.stdout)
         if not isinstance(error, BrokenPipeError):  # where the reader has gone nobody asks
-            from patcher.verbs.styles import labelled
-
             with suppress(OSError):
                 click.echo(
                     labelled("error", Message("standard output: {error}", error=Message.whole(error.strerror))), err=True

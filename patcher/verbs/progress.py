@@ -11,7 +11,7 @@ import click
 
 from patcher.message import Message
 from patcher.text.terminal import clip, terminal_width
-from patcher.verbs.translation import translated
+from patcher.verbs.styles import translated
 
 _FIRST, _AGAIN, _LOG = 1.0, 0.25, 30.0  # seconds: until a bar is shown, between two looks of it, between two lines of a log
 _UNKNOWN = (number for number in range(0))  # click then shows no length

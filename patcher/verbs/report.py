@@ -10,8 +10,7 @@ from patcher.text.listed import count
 from patcher.verbs.console import Console
 from patcher.verbs.place import Outcome
 from patcher.verbs.rows import answer_rows, plan_json
-from patcher.verbs.styles import Row
-from patcher.verbs.translation import Verbatim, term
+from patcher.verbs.styles import Row, Verbatim, term
 from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from patcher.verbs.console import Console
 from patcher.verbs.list import FIELDS, patchset_json, release_range, symptoms_json
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, Place
-from patcher.verbs.styles import color_diff, style
-from patcher.verbs.translation import term
+from patcher.verbs.styles import color_diff, style, term
 
 _TABLE_ROW = re.compile(r"(applicable|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
 

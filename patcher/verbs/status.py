@@ -33,8 +33,7 @@ from patcher.text.listed import Texts, count, listed, one_or_more, release_name
 from patcher.verbs.console import Console
 from patcher.verbs.options import common_options, complete_names, verify_option
 from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.styles import Row, hint_lines
-from patcher.verbs.translation import term
+from patcher.verbs.styles import Row, hint_lines, term
 from patcher.verify import NONE, Verified
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent

@@ -1,20 +1,60 @@
-"""Styled text for a terminal: colours, labels such as `error:`, coloured diffs, and tables aligned to its width."""
+"""Text for a terminal: in the language of the user, with colours, labels such as `error:`, coloured diffs, aligned tables.
+
+It is translated here, where it is written: all other code builds English sentences, and JSON keeps them. It stays English
+unless `set_translation` was called, as `patcher.verbs.language` does with its catalog.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import click
 
 from patcher.message import Message
 from patcher.text.terminal import LONGEST, Styled, clip, join_styled, padded, printable, printable_lines, width, wrapped
-from patcher.verbs.translation import Verbatim, label, term, translated, translated_lines
 
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan", "\\": "yellow"}
 
 
+# languages ------------------------------------------------------------------------------------------------------------
+class Verbatim(str):
+    """Text of others, such as a line of a log: made printable and wrapped as any text, and not translated."""
+
+
+_sentence: Optional[Callable[[str], str]] = None
+_word: Optional[Callable[[str], str]] = None
+
+
+def set_translation(sentence: Callable[[str], str], word: Callable[[str], str]) -> None:
+    """Translate sentences, and single words such as states, by these two functions from now on."""
+    global _sentence, _word
+    _sentence, _word = sentence, word
+
+
+def translated(text: str) -> str:
+    """A text of one line or several in the language of the user; styled text is code, or was translated already."""
+    return text if _sentence is None or isinstance(text, (Styled, Verbatim)) else _sentence(text)
+
+
+def translated_lines(text: str) -> List[str]:
+    """The lines of a text in the language of the user."""
+    return [Verbatim(line) for line in translated(text).split("\n") if line]
+
+
+def term(word: str) -> str:
+    """A word by itself, such as a state, in the language of the user: `applied`."""
+    return word if _word is None else _word(word)
+
+
+def label(name: str) -> str:
+    """A word and a colon in the language of the user, as `error:`; without a blank after it, which a wide colon includes."""
+    word = term(name)
+    return f"{name}:" if word == name else f"{word}："
+
+
+# colours --------------------------------------------------------------------------------------------------------------
 def style(text: str, **attributes: Any) -> Styled:
     """Text with a colour or a weight, as `click.style` takes them."""
     return Styled(click.style(printable(text), **attributes))

@@ -11,8 +11,7 @@ import click
 from patcher.message import Message
 from patcher.text.listed import listed, suggest
 from patcher.text.terminal import printable_lines
-from patcher.verbs.styles import labelled
-from patcher.verbs.translation import translated
+from patcher.verbs.styles import labelled, translated
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]

@@ -11,8 +11,7 @@ from patcher.store.status import applied_names, statuses, unfinished
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled
 from patcher.verbs.console import Console
-from patcher.verbs.styles import style
-from patcher.verbs.translation import translated
+from patcher.verbs.styles import style, translated
 
 _FIRST = {
     "list": Message("what there is for this environment, and what is applied"),

@@ -11,7 +11,7 @@ from patcher.text.listed import count, listed
 from patcher.text.terminal import printable
 from patcher.text.view import DiffHunk, DiffLine, View
 from patcher.verbs.pages.html import Html, join, tag
-from patcher.verbs.translation import translated
+from patcher.verbs.styles import translated
 
 _KINDS = {"comment": "c", "string": "s", "keyword": "k", "number": "n", "known": "n", "decorator": "d", "defined": "f"}
 _LONG, _SHOWN = 40, 15  # lines of a run that is folded, and how many of them are shown

@@ -16,7 +16,7 @@ from typing import Iterable, Sequence, Union
 
 from patcher import __version__
 from patcher.text.terminal import printable
-from patcher.verbs.translation import term, translated
+from patcher.verbs.styles import term, translated
 
 
 class Html(str):

@@ -17,7 +17,7 @@ from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks
 from patcher.verbs.pages.html import Html, coded, html_document, join, lines, localized, tag
 from patcher.verbs.releases.outcome import APPLICABLE, OUT_OF_RANGE, Checked, ReleaseOutcome
 from patcher.verbs.releases.table import checked_heading, column_name, patches_by_name, series_columns, upstream_since, version
-from patcher.verbs.translation import term, translated
+from patcher.verbs.styles import term, translated
 
 _MARKS = {
     State.APPLICABLE.value: ("good", "✓"),

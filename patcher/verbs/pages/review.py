@@ -16,7 +16,7 @@ from patcher.verbs.list import FIELDS, release_ranges
 from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.verbs.pages.html import Html, coded, html_document, join, lines, localized, tag
 from patcher.verbs.rows import answer_rows
-from patcher.verbs.translation import term
+from patcher.verbs.styles import term
 
 _UNFOLDED = 6000  # unchanged lines of all files together that can be unfolded: a page of 200 files stays quick
 _MOST = 100  # of them at one place

@@ -20,8 +20,7 @@ from patcher.verbs.console import Console
 from patcher.verbs.explanations import explanation_row, hunk_json
 from patcher.verbs.releases.outcome import HOLDS, NO_RELEASE, Checked, PatchState, ReleaseOutcome
 from patcher.verbs.rows import diff_json
-from patcher.verbs.styles import Row
-from patcher.verbs.translation import term
+from patcher.verbs.styles import Row, term
 
 _Releases = Tuple[ReleaseOutcome, ...]
 _FEW_LINES = 12  # about the hunks of a patch that do not fit, without --verbose
