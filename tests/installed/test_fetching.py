@@ -22,8 +22,7 @@ from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.system.archive import member
 from patcher.verbs.place import SILENT
-from patcher.verbs.releases.against import check_releases
-from patcher.verbs.releases.fetching import Fetcher, fetch_all, fetching, list_releases
+from patcher.verbs.releases.against import Fetcher, check_releases, fetch_all, fetching, list_releases
 from tests.index import Index, wheel
 from tests.verbs.test_check import PLAIN, SHARE, files, write_patchset
 

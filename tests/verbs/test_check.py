@@ -27,8 +27,7 @@ from patcher.patchset.removal import can_go, upstream_patch, when_released, when
 from patcher.patchset.sources import resolve_options
 from patcher.verbs.console import Console
 from patcher.verbs.demo import fixtures, lay_out
-from patcher.verbs.releases.against import try_release
-from patcher.verbs.releases.fetching import Fetcher, fetch_all
+from patcher.verbs.releases.against import Fetcher, fetch_all, try_release
 from patcher.verbs.releases.outcome import Checked, ReleaseOutcome
 from patcher.verbs.releases.table import checked_rows, github
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
