@@ -88,7 +88,7 @@ WALL = {  # what other packages know of the engine: the questions, the form of a
     "spatch.hunk": "MOST_LINES parse_spatch",
     "spatch.notation": "holes",
     "tree": "Node SyntaxProblem Tree imported proves_upstream same",
-    "explain": "Explanation MatchedPlace",
+    "explain": "Explanation",
     "closest": "Closest Mark",
     "text": "STANDS_THERE",
     "lex": "LAYOUT lines_in_strings tokens",
