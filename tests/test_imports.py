@@ -89,7 +89,6 @@ WALL = {  # what other packages know of the engine: the questions, the form of a
     "spatch.notation": "holes",
     "tree": "Node SyntaxProblem Tree imported proves_upstream same",
     "explain": "Explanation",
-    "closest": "Closest Mark",
     "text": "STANDS_THERE",
     "lex": "LAYOUT lines_in_strings tokens",
 }

@@ -23,7 +23,6 @@ from patcher.verbs.console import decoded
 from patcher.verbs.styles import Row, color_diff, style, translated
 
 if TYPE_CHECKING:
-    from patcher.engine.closest import Closest, Mark
     from patcher.engine.explain import Explanation
 
 
@@ -190,8 +189,7 @@ def _about(explained: HunkExplanation, diff_lines: int) -> List[str]:
             place_text = Message("line {line}: {text}", line=match.line, text=clip(match.text, _LONGEST))
             lines += [] if explained.diff else [place_text]
             lines += [join_styled(f"  {name} = {clip(code, _LONGEST)}") for name, code in match.names]
-        scope = "" if explanation.scopes or not explanation.near else explanation.near[0]
-        lines += _closest(explanation.closest, scope) if explanation.closest is not None else []
+        lines += _closest(explanation)
         for place in explanation.elsewhere:
             where = Message("`{scope}`, line {line}", scope=place.scope or "<module>", line=place.line)
             lines += _wrapped(Message("elsewhere in this file: {where}: {text}", where=where, text=clip(place.text, _LONGEST)))
@@ -208,9 +206,7 @@ def _other_forms(explanation: Explanation) -> List[str]:
     for form in (form for form in explanation.forms if form.hunk.line != explanation.hunk.line):
         template = "another form of it, line {line}: {problem}"
         lines += _wrapped(Message(template, line=form.hunk.line, problem=form.problem or Message(form.state.value)))
-        if explanation.state is State.NOT_FOUND:
-            scope = "" if form.scopes or not form.near else form.near[0]
-            lines += [*_scope(form), *(_closest(form.closest, scope) if form.closest is not None else ())]
+        lines += [*_scope(form), *_closest(form)] if explanation.state is State.NOT_FOUND else []
     return lines
 
 
@@ -231,25 +227,24 @@ def _scope(explanation: Explanation) -> List[str]:
     return _wrapped(Message("the file has {near}", near=near)) if near else []
 
 
-def _closest(best: Closest, scope: str) -> List[str]:
-    """The two sides of the first difference, each with its line number and a marker; `scope` is named if it is another."""
+def _closest(explanation: Explanation) -> List[str]:
+    """The two sides of the first difference, each with its line number and a marker; the scope is named if it is another."""
+    best = explanation.closest
+    if best is None:
+        return []
     width = len(str(max(best.line, best.code.line, best.pattern.line)))
-    where = Message(" in `{scope}`", scope=scope) if scope else ""
+    elsewhere = () if explanation.scopes else explanation.near[:1]
+    where = Message(" in `{scope}`", scope=elsewhere[0]) if elsewhere else ""
     lines: List[str] = [Message("closest{where}, {likeness:.0%} of the pattern:", where=where, likeness=best.likeness)]
     if best.code.line != best.line:
         lines.append(join_styled(f"  code    {best.line:>{width}} | {clip(best.text, _LONGEST)}"))
     for word, mark in ((Message("code   "), best.code), ("pattern", best.pattern)):
-        lines += _marked(f"  {word} {mark.line:>{width}} | ", mark)
+        head, line = f"  {word} {mark.line:>{width}} | ", printable(mark.text)
+        marker = underline(line, *(len(printable(mark.text[:column])) for column in (mark.start, mark.end)))
+        blank, arrows = marker[: -len(marker.lstrip())], style(marker.lstrip(), fg="yellow")
+        lines += [join_styled(head, line), join_styled(" " * (len(head) - 2) + "| " + blank, arrows)]
     further = Message(" (and {best.more} more)", best=best) if best.more else ""
     return lines + _wrapped(best.words + further)
-
-
-def _marked(head: str, mark: Mark) -> List[str]:
-    line = printable(mark.text)
-    start, end = (len(printable(mark.text[:column])) for column in (mark.start, mark.end))
-    marker = underline(line, start, end)
-    blank = marker[: -len(marker.lstrip())]
-    return [join_styled(head, line), join_styled(" " * (len(head) - 2) + "| " + blank, style(marker.lstrip(), fg="yellow"))]
 
 
 def _wrapped(text: str) -> List[str]:

@@ -88,9 +88,9 @@ def _verified(
     files: Sequence[FilePlan], requested: Sequence[Requested], verification: VerifySettings, folder: Path
 ) -> Optional[Verified]:
     """The outcome of verifying the overlay; None where it was verified before, which is not repeated but for probes."""
-    from patcher.overlay.make import VERIFIED
+    from patcher.overlay import make
 
-    mark = folder / VERIFIED
+    mark = folder / make.VERIFIED
     if mark.exists() and verification.how != PROBE:
         return None
     from patcher.verify.run import verify_files  # with subprocess
@@ -201,12 +201,12 @@ def command(
 
         files = ProjectFiles(project, requirements, lock_file, locked)
         if overlay:
-            from patcher.overlay.make import search_path
+            from patcher.overlay import make
 
             overlaid = _lay_over(console, names, settings, None if names else files, verify)
             code = 0 if overlaid.ok else 1
             if overlaid.ok and overlaid.overlay:
-                variables["PYTHONPATH"] = search_path(overlaid.overlay, variables)
+                variables["PYTHONPATH"] = make.search_path(overlaid.overlay, variables)
         elif names:
             code = report_applied(console, names, settings, verify)
         else:
