@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from typing import Dict, List, NamedTuple, Set, Tuple
+from typing import Dict, List, Set, Tuple
 
 _TOKEN = re.compile(
     r"""
@@ -32,15 +32,12 @@ TokenSpan = Tuple[int, int, str]
 """Start and end (character offsets) and kind: `comment`, `string`, `number`, `decorator`, `keyword`, `defined` or `known`."""
 
 
-class Highlighted(NamedTuple):
-    """The coloured parts of a text, in order, and for each line the qualified name of the function or class around it."""
+def highlight(code: str) -> Tuple[List[TokenSpan], List[str]]:
+    """Highlight a Python text; its lines end with LF alone, as those of a diff do.
 
-    spans: List[TokenSpan]
-    scopes: List[str]
-
-
-def highlight(code: str) -> Highlighted:
-    """Highlight a Python text; its lines end with LF alone, as those of a diff do."""
+    Returns:
+        its coloured parts, in order, and for each line the qualified name of the function or class around it.
+    """
     spans: List[TokenSpan] = []
     inner: Set[int] = set()  # offsets of lines that begin inside a string or brackets
     depth = begun = 0
@@ -61,7 +58,7 @@ def highlight(code: str) -> Highlighted:
         else:
             spans.append((start, end, kind))
             inner.update(_line_starts(code, start, end) if kind == "string" else ())
-    return Highlighted(spans, _scopes(code, inner))
+    return spans, _scopes(code, inner)
 
 
 def _line_starts(code: str, start: int, end: int) -> List[int]:

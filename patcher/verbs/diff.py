@@ -231,7 +231,8 @@ def command(
     else:
         heading = Message("changed by patchsets") if by_hand else ""
         parts: List[Tuple[str, Sequence[FileDiff]]] = [(heading, [*outcome.applied, *outcome.planned])]
-        parts += [(_heading(edit), [edit.diff]) for edit in by_hand if edit.diff and not apart]
+        for edit in by_hand if not apart else ():
+            parts += [(Message("{edit.path} ({edit.release}): {edit.about}", edit=edit), [edit.diff])] if edit.diff else []
         show_parts(console, parts, pager=True)
     if not outcome.differs and not names:
         nothing = Message("nothing is edited by hand here in the packages of patchsets; of another one: diff --edited PACKAGE")
@@ -256,11 +257,6 @@ def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
     command_line = console.command("diff", "--edited", "--fetch", edit.path)
     template = "{what}, and the original text is not on this machine; to fetch it from the index: {how}"
     return Message(template, what=edited, how=command_line)
-
-
-def _heading(edit: HandEditDiff) -> str:
-    doubt = "" if edit.proven else Message(", which nothing proves")
-    return Message("edited by hand: {edit.path} ({edit.release}), against {edit.compared}{doubt}", edit=edit, doubt=doubt)
 
 
 def stat_table(diffs: Sequence[FileDiff]) -> List[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple
 
 import click
 
+from patcher.message import Message
 from patcher.text.terminal import Styled, join_styled
 from patcher.verbs.console import Console
 from patcher.verbs.styles import style, titled
@@ -42,6 +43,12 @@ class HandEditDiff(NamedTuple):
     compared: str = ""
     proven: bool = True
     diff: Optional[FileDiff] = None
+
+    @property
+    def about(self) -> str:
+        """What the edited text was compared with."""
+        doubt = "" if self.proven else Message(", which nothing proves to be what was installed")
+        return Message("edited by hand, compared with {compared}{doubt}", compared=self.compared, doubt=doubt)
 
 
 class DiffOutcome(NamedTuple):

@@ -80,7 +80,7 @@ def test_what_was_edited_is_shown_apart_from_what_a_patchset_changed(world):
     edited = done(world("diff", "--edited")).out
     assert [line for line in edited.splitlines(True) if line[0] in "+-"] == ["--- a/demo/m.py\n", "+++ b/demo/m.py\n", ADDED]
     both = re.sub("\x1b\\[[0-9;]*m", "", done(world("diff", "--color")).out)
-    parts = both.partition("edited by hand: demo/m.py (demo 1.0), against what mine made of it\n")
+    parts = both.partition("demo/m.py (demo 1.0): edited by hand, compared with what mine made of it\n")
     assert '"nothing"' in parts[0] and ADDED not in parts[0] and ADDED in parts[2]
     assert done(world("diff", "--stat")).out.splitlines()[2:4] == ["edited by hand", " demo/m.py | 1 +"]
     done(world("diff", "--html", "page.html"))

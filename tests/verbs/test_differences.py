@@ -65,7 +65,7 @@ def test_the_words_that_differ(old, new, gone, come):
 
 # the functions and colours of a text ----------------------------------------------------------------------------------
 def test_the_function_that_a_line_is_in_whatever_stands_in_strings_and_brackets():
-    scopes = highlight(OLD.decode() + "\n@decorated\ndef c(a=')'): # (\n  return {\n'a': 1}\n\nx = 1\nif x:\n    def d(): pass\n    y = 2").scopes
+    _, scopes = highlight(OLD.decode() + "\n@decorated\ndef c(a=')'): # (\n  return {\n'a': 1}\n\nx = 1\nif x:\n    def d(): pass\n    y = 2")
     assert scopes == [
         "A", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.b",
         "A.b", "", "c", "c", "c", "c", "", "", "d", "",

@@ -11,7 +11,7 @@ from patcher.patchset.toml import option_text
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 from patcher.text.view import View
-from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason
+from patcher.verbs.differences import DiffOutcome, Reason
 from patcher.verbs.list import FIELDS, release_ranges
 from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.verbs.pages.html import Html, coded, html_document, join, lines, localized, tag
@@ -58,7 +58,7 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     for diff in outcome.planned:
         by = Message("would be changed by {patchsets}", patchsets=", ".join(diff.patchsets))
         files.append(_file(diff, _PLANNED, by, given))
-    files += [_file(edit.diff, _EDITED, _compared(edit), given, "edited:") for edit in outcome.edits if edit.diff]
+    files += [_file(edit.diff, _EDITED, edit.about, given, "edited:") for edit in outcome.edits if edit.diff]
     layout = HunkLayout(min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True)
     below = [(Message("reasons"), [*map(_why, reasons)]), (Message("remarks"), [*_remarks(outcome)])]
     below = [(title, parts) for title, parts in (reversed(below) if outcome.failed else below) if parts]
@@ -73,11 +73,6 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
 def _file(diff: FileDiff, heading: str, about: str, names: Anchors, before: str = "") -> _File:
     view = View(diff)
     return _File(view, heading, about, anchors(diff, view, names, before))
-
-
-def _compared(edit: HandEditDiff) -> str:
-    doubt = "" if edit.proven else Message(", which nothing proves to be what was installed")
-    return Message("edited by hand, compared with {compared}{doubt}", compared=edit.compared, doubt=doubt)
 
 
 # the top --------------------------------------------------------------------------------------------------------------
