@@ -1,7 +1,5 @@
 """Shared by all tests: assertions in helper modules are explained like those in tests; what was tried is counted."""
 
-from __future__ import annotations
-
 import os
 import signal
 
@@ -20,10 +18,10 @@ os.environ["SITEPATCH_CACHE"] = os.devnull  # nothing can be kept there: no test
 _TRIED = pytest.StashKey()
 _STORE = "tests/store/test_store.py::test_"
 QUICK = (  # what `-m quick` is: some of each package, in less than half a minute on two cores. A test's name begins with one of these.
-    "tests/engine/test_rules", "tests/engine/test_bytes", "tests/engine/test_every_line", "tests/planner/test_merge.py", "tests/test_suite.py",
+    "tests/engine/test_rules", "tests/engine/test_layouts.py::test_a_rewrite", "tests/engine/test_every_line", "tests/planner/test_merge.py", "tests/test_suite.py",
     "tests/project/test_project.py", "tests/text/test_report.py", "tests/project/test_requirements.py", "tests/test_fixture.py::test_every_shape",
     "tests/patchset/test_patchset.py::test_two_ranges_overlap", "tests/patchset/test_patchset.py::test_the_variant_is_the_first",
-    f"{_STORE}apply_then_restore", f"{_STORE}update_keeps", f"{_STORE}twins_share", f"{_STORE}every_file_that_changed",
+    f"{_STORE}apply_then_restore", f"{_STORE}update_keeps", f"{_STORE}twins_share", "tests/store/test_prepare.py::test_what_has_changed_since",
     f"{_STORE}a_path_out_of", "tests/installed/test_environment.py::test_what_a_virtual_environment_shares",
     "tests/store/test_bytecode.py::test_no_form_of_bytecode_outlives_the_source_it_was_made_of[TIMESTAMP", "tests/test_round_trip.py::test_what_is_applied_can_be_seen",
     "tests/verify/test_verify.py::test_a_patch_that_breaks_the_import",

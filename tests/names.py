@@ -1,7 +1,5 @@
 """Whether an edit leaves code that reads what nothing binds any more: asked of Python's own symbol tables, not of the engine."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import symtable

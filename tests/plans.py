@@ -1,7 +1,5 @@
 """Plans of an environment, as the verbs make them."""
 
-from __future__ import annotations
-
 from typing import Sequence
 
 from patcher.facts import FileStatus, HandEdits, Wanted

@@ -6,8 +6,6 @@
 The releases are those that `check --against` has kept in the cache, and site directories in which the packages are installed.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

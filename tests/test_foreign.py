@@ -1,14 +1,11 @@
 """What others did to a file is seen and kept: edits by hand, and pip in a real environment. Every test runs the command."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import venv
 from pathlib import Path
 
@@ -18,13 +15,14 @@ from patcher.installed.interpreter import discover
 from patcher.planner.merge import parses
 from patcher.store.status import recover_all
 from patcher.store.store import Store
-from tests.command import DDP, RUNNER, Site, done, environ, sitepatch, tree
+from tests.command import DDP, RUNNER, done, environ, sitepatch, tree
 from tests.places import wheel as pure_wheel
 from tests.planner.test_plan import FIX, TITLE, patchset
-from tests.store.test_store import as_somebody_else
+from tests.users import NOBODY, as_user, public
 
 pytestmark = pytest.mark.once
 
+__all__ = ["public"]
 MINE = b"# mine\n"
 
 
@@ -279,10 +277,7 @@ def test_status_does_not_wait_for_a_run_that_is_under_way(site):
     done(site("status", "--check"))
 
 
-def test_status_reports_an_interrupted_run_where_it_may_not_write():
-    public = Path(tempfile.mkdtemp())  # pytest's own folders are closed to others
-    public.chmod(0o755)
-    site = Site(public, "mmengine-0.10.7")
+def test_status_reports_an_interrupted_run_where_it_may_not_write(site, public):
     done(site("apply", DDP))
     (site.path / ".sitepatch" / "journal.json").write_text(
         '{"format": 1, "sitepatch": "0.1.0", "phase": "preparing", "files": []}'
@@ -296,15 +291,13 @@ def test_status_reports_an_interrupted_run_where_it_may_not_write():
         recovered, ((word, where, why),) = recover_all(discover(None, str(site.path)))
         assert (recovered, word, where) == ([], "interrupted", str(site.path))
         assert "will be undone" in why and "it is user 0's: that user's `sitepatch status` does it" in why
-        return 0
 
     try:
-        assert as_somebody_else(look) == 0
+        as_user(NOBODY, look)
         assert site.tree() == before
     finally:
         for folder in folders:
             folder.chmod(0o755)
-        shutil.rmtree(str(public))
 
 
 # pip ------------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """A restore is exact, writes nowhere else, and works after the directory was copied, moved or packed. By the command."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+NOBODY = 0 if os.geteuid() else 65534  # a user who owns nothing; who is not root stays who they are
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as other users")
 
 
@@ -46,6 +47,12 @@ def as_user(uid, do, *args, groups=()):
         told = out.read()
     assert os.waitpid(pid, 0)[1] == 0, f"the child of user {uid} failed: see above"
     return json.loads(told)
+
+
+@pytest.fixture
+def public(tmp_path):
+    """`tmp_path`, where other users can reach it: pytest makes it private."""
+    return theirs(tmp_path, os.geteuid())
 
 
 def open_descriptors():

@@ -1,7 +1,5 @@
 """`python -m tools.carry` on releases made here: which edits it finds, and how it judges what is made of them."""
 
-from __future__ import annotations
-
 import shutil
 from random import Random
 

@@ -1,7 +1,5 @@
 """The form that a hunk is given where practice on real edits showed another one to be wrong or needlessly narrow."""
 
-from __future__ import annotations
-
 import pytest
 
 from patcher.author.draft import FileEdit

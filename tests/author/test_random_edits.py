@@ -1,7 +1,5 @@
 """Random edits of real source, captured and made again: the edited bytes, or an honest refusal. `python -m tools.edits` tries thousands."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Real functions of the interpreter's standard library and of every installed package, and hunks made from them."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import io

@@ -1,7 +1,5 @@
 """Code that nests too deeply for the parser gets an answer in words, as a hunk and as a target; what people write is read."""
 
-from __future__ import annotations
-
 import ast
 import resource
 import sys
@@ -134,6 +132,17 @@ def test_the_line_is_named() -> None:
 
 def test_hundreds_of_runs_in_one_statement_are_refused() -> None:
     check_refused("-f(" + "a, ..., " * 6_000 + ")\n+f()\n", "more than 200 `...` in one statement", scope="f")
+
+
+def test_the_reason_of_the_standard_parser_is_given() -> None:
+    assert run("  s = 'a\n", "-old(a)\n+max(a)\n").answers[0].problem.endswith(": unterminated string literal")
+
+
+@pytest.mark.once
+def test_a_hunk_of_more_than_a_thousand_lines_has_an_answer() -> None:
+    lines = "".join(f" x{number} = 1\n" for number in range(1500))
+    source = "def f(a):\n" + lines.replace(" x", "    x")
+    check_transformed(f"{source}    old(a)\n", f"{lines}-old(a)\n+max(a, 1)\n", f"{source}    max(a, 1)\n")
 
 
 @pytest.mark.skipif(not hasattr(sys, "get_int_max_str_digits"), reason="this Python reads any number of digits")

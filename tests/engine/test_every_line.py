@@ -1,7 +1,5 @@
 """Every `-` and `+` line of a hunk that is accepted is part of its tree, however oddly it is indented."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import List, Optional, Tuple
 

@@ -1,7 +1,5 @@
 """Why a hunk does not match, in words: the closest code by syntax, the first difference, and a way on."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple

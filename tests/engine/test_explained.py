@@ -4,8 +4,6 @@ A case has a name, a scope with flags, a text, a hunk and what is told of them: 
 SITEPATCH_WRITE_GOLDEN=1 writes what is told anew.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Iterator

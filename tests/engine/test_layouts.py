@@ -3,8 +3,6 @@
 The bytes that are expected are made from the bytes of the target alone, without any reading of Python.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from typing import Dict, NamedTuple, Tuple
@@ -12,12 +10,14 @@ from typing import Dict, NamedTuple, Tuple
 import pytest
 
 from patcher.engine.engine import rewrite
+from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import Rewrite, State, apply_splices
 
 REWRITE = "-old(a)\n+abs(a)\n"
 INSERTION = " x = old(a)\n+if x:\n+    print(x)\n"
 DELETION = "-gone(a)\n x = old(a)\n"
+BOTH = REWRITE + "@@ {} @@\n x = $V\n+if x:\n+    print(x)\n"
 DEEP = 150 if sys.version_info >= (3, 9) else 60  # brackets; the parser of Python 3.8 itself reads less than a hundred
 BOM = b"\xef\xbb\xbf"
 
@@ -78,6 +78,7 @@ LAYOUTS: Dict[str, Layout] = {
     "a blank that is not ASCII in a comment": Layout(text(PLAIN.replace("# ü", "#\u3000\u00a0ü\u00a0"))),
     "tabs": Layout(text(PLAIN.replace("    ", "\t")), unit=b"\t"),
     "tabs, in a block": Layout(b"def f(a):\n\tif a:\n\t\tgone(a)\n\t\tx = old(a)\n\treturn a\n", unit=b"\t"),
+    "an escape that Python warns of": Layout(text(PLAIN.replace("'é'", "'\\d'"))),
     "two blanks": Layout(text(PLAIN.replace("    ", "  ")), unit=b"  "),
     "one blank": Layout(text(PLAIN.replace("    ", " ")), unit=b" "),
     "eight blanks": Layout(text(PLAIN.replace("    ", " " * 8)), unit=b" " * 8),
@@ -150,7 +151,21 @@ def test_an_insertion_adds_whole_lines_in_the_files_own_layout(name: str) -> Non
     newline = ending or layout.newline
     new = indent + b"if x:" + newline + indent + layout.unit + b"print(x)"
     new = new + newline if ending else newline + new
-    check(layout, INSERTION, layout.data[:end] + new + layout.data[end:])
+    expected = layout.data[:end] + new + layout.data[end:]
+    check(layout, INSERTION, expected)
+    both = BOTH.format(layout.scope)  # the rewrite in the same statement as well
+    result = applied(layout.data, both, layout.scope)
+    assert [answer.state for answer in result.answers] == [State.APPLICABLE] * 2, result.answers
+    assert result.data == expected.replace(b"old(a)", b"abs(a)") == applied(result.data, both, layout.scope).data
+
+
+@pytest.mark.parametrize("name", [name for name, layout in LAYOUTS.items() if len(layout.data) < 1000])
+def test_offsets_of_characters_and_bytes(name: str) -> None:
+    source = Source(LAYOUTS[name].data)
+    offsets = range(len(source.text) + 1)
+    assert source.has_ast
+    assert [source.character(source.byte(offset)) for offset in offsets] == [*offsets]
+    assert [source.data[source.byte(a) : source.byte(a + 1)].decode(source.encoding) for a in offsets[:-1]] == [*source.text]
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -194,6 +209,8 @@ def test_what_cannot_be_read_is_refused_with_the_reason(name: str) -> None:
         assert [answer.state for answer in result.answers] == [State.CONFLICT]
         assert words in result.answers[0].problem
         assert "\n" not in result.answers[0].problem
+        if "nested" not in words and "tabs" not in name:
+            assert ("(line " in result.answers[0].problem) is (words == "cannot be read as Python")
 
 
 def test_a_lone_cr_outside_of_the_scope_stays() -> None:

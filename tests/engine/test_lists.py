@@ -3,8 +3,6 @@
 A run tries a sample, always the same one; SITEPATCH_ALL_CORPUS=1 tries every case (an hour).
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """Parentheses stand where Python's grammar needs them, and nowhere else (rule 13): each kind of expression in each place."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -4,8 +4,6 @@ A run tries a sample from the standard library, always the same one on the same 
 SITEPATCH_ALL_CORPUS=1 tries every function, those of every installed package too (hours).
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,14 +1,14 @@
 """Every rule of the format has its table, and its place in docs/format.md, whose examples do what they say."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path
 
+import pytest
+
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
-from tests.engine.helpers import block
+from tests.engine.helpers import block, every_case, hold
 
 PAGE = (Path(__file__).parents[2] / "docs/format.md").read_text(encoding="utf-8")
 SOURCE = """
@@ -37,6 +37,14 @@ WRITTEN = (
     ('def load(*path, **mode): "could not be loaded; is the path right?"',),
     ("report(model)",),
 )
+
+
+CASES = every_case()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule(name: str) -> None:
+    hold(CASES[name])
 
 
 def test_each_rule_from_1_to_30_has_a_table_of_cases() -> None:

@@ -1,14 +1,12 @@
 """Rules 1 to 5: what a `.spatch` is made of, and what makes a hunk an expression, statements or clauses."""
 
-from __future__ import annotations
-
 import pytest
 
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import State
-from tests.engine.helpers import Case, Changed, Form, Refused, Stays, block, cases, check_refused, hold, inside, stays
+from tests.engine.helpers import Changed, Form, Refused, Stays, block, check_refused, inside, stays
 
 HUNK = "@@ f @@\n-a.b\n+c.d\n"
 DIFF = "found a unified diff, expected `@@ SCOPE @@`; a patchset is made of it with: sitepatch import case.spatch --name NAME"
@@ -36,6 +34,10 @@ RULE_1 = {
     "a file that would be created": Form(f"--- dev/null\n{HUNK}", 2, "only Python source"),
     "text between hunks": Form(f"--- p/m.py\nhello\n{HUNK}", 2, "expected `@@ SCOPE @@` or `--- PATH`\n    hello\n    ^~~~~"),
     "a path with `.`": Form(f"--- p/./m.py\n{HUNK}", 1, "empty or `.` parts"),
+    "a carriage return inside a line": Refused("-def f(\r):\n+def f(a):\n", "a carriage return inside a line"),
+    "strings that cannot be joined": Refused("-s = b'a' 'b'\n+s = 1\n", "does not parse: Cannot concatenate string and bytes"),
+    "and such ones of the file": Stays("def f(a):\n    s = b'a' 'b'\n    old(a)\n", "-old(a)\n+max(a)\n", State.CONFLICT, "cannot be read as Python"),
+    "a hunk that is too deep": Refused(f"-old({'a + ' * 1500}a)\n+max(1)\n", "nested too deeply"),
 }
 
 SCOPES = """
@@ -182,6 +184,8 @@ RULE_3 = {
     "a header that goes without its body": Refused("-if a:\n z = 1\n", "write `-    ...` below it if it is to go"),
 }  # fmt: skip
 
+TRY = "try:\n        x = a\n    except A:\n        x = b\n    finally:\n        c()"
+NESTED = "try:\n        try:\n            a()\n        except A:\n            b()\n    finally:\n        c()"
 # An expression hunk matches anywhere in its scope, a statement hunk whole consecutive statements of one block.
 RULE_4 = {
     "an expression anywhere": Changed(
@@ -200,12 +204,7 @@ RULE_4 = {
     "a body is matched completely": stays("if a:\n        b\n        c", "-if a:\n-    b\n+if a:\n+    c()\n", State.NOT_FOUND),
     "dots stand for the rest of it": inside("if a:\n        b\n        c", " if a:\n-    b\n     ...\n", "if a:\n        c"),
     "a top-level run begins anywhere": inside("a()\n    b()\n    c()", " b()\n+d()\n ...\n", "a()\n    b()\n    d()\n    c()"),
-}  # fmt: skip
-
-# Every line of a hunk is in one of its two sides, in the block that its indentation names.
-TRY = "try:\n        x = a\n    except A:\n        x = b\n    finally:\n        c()"
-NESTED = "try:\n        try:\n            a()\n        except A:\n            b()\n    finally:\n        c()"
-INDENTATION = {
+    # Every line of a hunk is in one of its two sides, in the block that its indentation names.
     "a line left of the first one": Refused("         x = 1\n+    y = 1\n", "indented less than the first one: write the header of that block above it", "    y = 1"),
     "a line that exists nowhere": Refused("-        x = 1\n-    nowhere()\n+        x = 2\n", "indented less than the first one", "    nowhere()"),
     "a clause left of the first line": Refused("         x = 1\n+    else:\n+        y = 1\n", "indented less than the first one", "    else:"),
@@ -260,16 +259,6 @@ RULE_5 = {
         TOP, "-def g():\n-    return os\n+def g():\n+    return None\n", TOP.replace("return os", "return None", 1), {"scope": "<module>"},
     ),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("case", cases(globals()))
-def test_rules(case: Case) -> None:
-    hold(case)
-
-
-@pytest.mark.parametrize("name", INDENTATION)
-def test_every_line_is_in_its_block(name: str) -> None:
-    hold(INDENTATION[name])
 
 
 def test_the_line_that_is_indented_wrongly_is_named() -> None:

@@ -1,8 +1,5 @@
 """Rule 29: the statements that have to stand around a place."""
 
-from __future__ import annotations
-
-import pytest
 
 from patcher.engine.engine import explain
 from patcher.engine.find import surroundings
@@ -10,7 +7,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import inside_flag, parse_spatch
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.model import State
-from tests.engine.helpers import Case, Changed, Form, cases, hold, inside, stays
+from tests.engine.helpers import Changed, Form, inside, stays
 
 CALL = "-b(a)\n+c(a)\n"
 STATEMENT = "-x = b(a)\n+x = c(a, 1)\n"
@@ -66,9 +63,6 @@ RULE_29 = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", cases(globals()))
-def test_rules(case: Case) -> None:
-    hold(case)
 
 
 def test_rule_29_match_where_the_interpreter_knows_it_or_not() -> None:

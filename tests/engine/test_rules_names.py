@@ -1,7 +1,5 @@
 """Rule 27: the names that inserted code reads must be bound on the finished file."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -14,6 +12,7 @@ from tests.engine.helpers import run
 
 RULE_27 = {
     # name: (code with `old()`, what takes its place, whether every name of it is bound)
+    "every name of a global statement": ("def g():\n    global one, two, three\n    one = two = three = 1\n\ndef f():\n    old()", "max(two, three)", True),
     "a parameter": ("def f(a): old()", "max(a)", True),
     "a keyword-only parameter": ("def f(*, a): old()", "max(a)", True),
     "a starred parameter": ("def f(*a, **b): old()", "max(a, b)", True),

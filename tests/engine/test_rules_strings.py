@@ -1,13 +1,10 @@
 """Rule 28: a part of a string literal, as plain text."""
 
-from __future__ import annotations
-
-import pytest
 
 from patcher.engine.engine import explain
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
-from tests.engine.helpers import Case, Changed, Form, Refused, Stays, cases, check_state, hold, inside, run, stays
+from tests.engine.helpers import Changed, Form, Refused, Stays, check_state, inside, run, stays
 
 IN = {"flags": "in-string"}
 DOC = '"""Read it.\n\n    Args:\n        a: a path.\n    """\n    x = a'
@@ -56,9 +53,6 @@ RULE_28 = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", cases(globals()))
-def test_rules(case: Case) -> None:
-    hold(case)
 
 
 def test_rule_28_line_breaks_are_those_of_the_file() -> None:

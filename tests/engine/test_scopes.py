@@ -4,15 +4,11 @@ A scope contains its own `def` with decorators. So a hunk that writes the decora
 reaches one of several definitions: that is how a person names the setter of a property, or one overload.
 """
 
-from __future__ import annotations
-
-from typing import Dict, Tuple
-
 import pytest
 
 from patcher.engine.source import Source
 from patcher.model import State
-from tests.engine.helpers import check_state, check_transformed
+from tests.engine.helpers import Changed, Stays, hold
 
 CODE = """\
 class A:
@@ -80,35 +76,59 @@ for k in h:
             return old(11)
 """
 OLD = "-old($X)\n+max($X)\n"
-TOLD: Dict[str, Tuple[str, str, str, str]] = {
-    # name: (scope, hunk, old text, new text)
-    "a setter by its decorator": ("A.p", " @p.setter\n def p(...):\n+    print(1)\n     ...\n", "value):\n", "value):\n        print(1)\n"),
-    "a setter of whatever property": ("A.p", " @$P.setter\n def p(...):\n-    self._p = $V\n+    self._p = int($V)\n", "= value", "= int(value)"),
-    "a setter by its parameters": ("A.p", " def p(self, value):\n+    print(1)\n     ...\n", "value):\n", "value):\n        print(1)\n"),
-    "a setter by its body": ("A.p", "-self._p = $V\n+self._p = int($V)\n", "= value", "= int(value)"),
-    "a getter": ("A.p", " @property\n def p(self):\n+    print(1)\n     ...\n", "        return self._p", "        print(1)\n        return self._p"),
-    "a deleter's signature": ("A.p", " @p.deleter\n-def p(self):\n+def p(self, a=1):\n", "def p(self):\n        del", "def p(self, a=1):\n        del"),
-    "one overload": ("A.g", " @overload\n-def g(self, a: str) -> str:\n+def g(self, a: bytes) -> str:\n", "a: str", "a: bytes"),
-    "the function that is overloaded": ("A.g", " def g(self, a):\n-    return a\n+    return int(a)\n", "return a\n", "return int(a)\n"),
-    "a registered function": ("_", " @h.register(str)\n def _(a):\n-    return old($X)\n+    return max($X)\n", "old(3)", "max(3)"),
-    "a registered function without arguments": ("_", " @h.register\n def _(a):\n-    return old($X)\n+    return max($X)\n", "old(2)", "max(2)"),
-    "one branch": ("k", " def k(a, b):\n-    return old($X)\n+    return max($X)\n", "old(5)", "max(5)"),
-    "a class in a class": ("B.A.f", OLD, "old(6)", "max(6)"),
-    "a function in a function of its name": ("B.f.f", OLD, "old(7)", "max(7)"),
-    "one of two classes of a name": ("B.f", " def f(self):\n-    return old($X)\n+    return max($X)\n", "old(8)", "max(8)"),
-    "an async method": ("B.m", OLD, "old(9)", "max(9)"),
-    "below statements of several kinds": ("n", "-old(11)\n+max(11, 0)\n", "old(11)", "max(11, 0)"),
+TOP = "def old(a):\n    return a\na = 1; b = old(2); c = '''\n'''\nif a:\n    b = 4\n"
+ONLY = "class A:\n    # f\n    @a\n    def f(self):\n        return 1\n"
+
+
+def told(scope: str, hunk: str, old: str, new: str, code: str = CODE) -> Changed:
+    """One definition is reached."""
+    assert code is TOP or code.count(old) == 1
+    return Changed(code, hunk, code.replace(old, new, 1), {"scope": scope})
+
+
+CASES = {
+    "a setter by its decorator": told("A.p", " @p.setter\n def p(...):\n+    print(1)\n     ...\n", "value):\n", "value):\n        print(1)\n"),
+    "a setter of whatever property": told("A.p", " @$P.setter\n def p(...):\n-    self._p = $V\n+    self._p = int($V)\n", "= value", "= int(value)"),
+    "a setter by its parameters": told("A.p", " def p(self, value):\n+    print(1)\n     ...\n", "value):\n", "value):\n        print(1)\n"),
+    "a setter by its body": told("A.p", "-self._p = $V\n+self._p = int($V)\n", "= value", "= int(value)"),
+    "a getter": told("A.p", " @property\n def p(self):\n+    print(1)\n     ...\n", "        return self._p", "        print(1)\n        return self._p"),
+    "a deleter's signature": told("A.p", " @p.deleter\n-def p(self):\n+def p(self, a=1):\n", "def p(self):\n        del", "def p(self, a=1):\n        del"),
+    "one overload": told("A.g", " @overload\n-def g(self, a: str) -> str:\n+def g(self, a: bytes) -> str:\n", "a: str", "a: bytes"),
+    "the function that is overloaded": told("A.g", " def g(self, a):\n-    return a\n+    return int(a)\n", "return a\n", "return int(a)\n"),
+    "a registered function": told("_", " @h.register(str)\n def _(a):\n-    return old($X)\n+    return max($X)\n", "old(3)", "max(3)"),
+    "a registered function without arguments": told("_", " @h.register\n def _(a):\n-    return old($X)\n+    return max($X)\n", "old(2)", "max(2)"),
+    "one branch": told("k", " def k(a, b):\n-    return old($X)\n+    return max($X)\n", "old(5)", "max(5)"),
+    "a class in a class": told("B.A.f", OLD, "old(6)", "max(6)"),
+    "a function in a function of its name": told("B.f.f", OLD, "old(7)", "max(7)"),
+    "one of two classes of a name": told("B.f", " def f(self):\n-    return old($X)\n+    return max($X)\n", "old(8)", "max(8)"),
+    "an async method": told("B.m", OLD, "old(9)", "max(9)"),
+    "below statements of several kinds": told("n", "-old(11)\n+max(11, 0)\n", "old(11)", "max(11, 0)"),
+    # several definitions are ambiguous
+    "getter and deleter": Stays(CODE, " def p(self):\n+    print(1)\n     ...\n", State.AMBIGUOUS, "lines 2, 10", {"scope": "A.p"}),
+    "every overload": Stays(CODE, "-def g(self, a):\n+def g(self, a, b):\n", State.AMBIGUOUS, "lines 14, 16, 18", {"scope": "A.g"}),
+    "both registered functions": Stays(CODE, OLD, State.AMBIGUOUS, "lines 27, 31", {"scope": "_"}),
+    "both branches": Stays(CODE, OLD, State.AMBIGUOUS, "lines 37, 40", {"scope": "k"}),
+    "a method and what lies in its namesake": Stays(CODE, OLD, State.AMBIGUOUS, "lines 48, 53", {"scope": "B.f"}),
+    "definitions in loops": Stays(CODE, OLD, State.AMBIGUOUS, "lines 59, 63", {"scope": "n"}),
+    # a name is qualified in full
+    **{
+        f"{why}: {scope}": Stays(CODE, OLD, State.NOT_FOUND, f"there is no `{scope}` in this file", {"scope": scope})
+        for scope, why in (("A.f", "a class by its inner name"), ("f", "a method without its class"), ("B.f.x", "a local that is no definition"))
+    },
+    "all, where the hunk says so": Changed(CODE, OLD, CODE.replace("old(4)", "max(4)").replace("old(5)", "max(5)"), {"scope": "k", "flags": "count=all"}),
+    "too few of them": Stays(CODE, OLD, State.NOT_FOUND, "found 2 places in `k` (lines 37, 40), expected 3", {"scope": "k", "flags": "count=3"}),
+    "at the top level an assignment that calls": told("<module>", "-b = old(2)\n+b = old(3)\n", "old(2)", "old(3)", TOP),
+    "at the top level an assignment of a line of several": told("<module>", "-a = 1\n+a = old(1)\n", "a = 1", "a = old(1)", TOP),
+    "at the top level the body of a function": told("<module>", " def old(a):\n-    return a\n+    return 3\n", "return a", "return 3", TOP),
+    "at the top level its header": told("<module>", "-def old(a):\n+def old(a, b=1):\n", "(a)", "(a, b=1)", TOP),
+    "at the top level below an if": told("<module>", " if a:\n-    b = 4\n+    b = 5\n", "4", "5", TOP),
+    **{
+        f"a class that loses its only definition, from {scope}": Changed(
+            ONLY, "-@a\n-def f(self):\n-    ...\n", "class A:\n    # f\n    pass\n", {"scope": scope},
+        )
+        for scope in ("A.f", "A")
+    },
 }  # fmt: skip
-AMBIGUOUS = {
-    # name: (scope, hunk, lines)
-    "getter and deleter": ("A.p", " def p(self):\n+    print(1)\n     ...\n", "lines 2, 10"),
-    "every overload": ("A.g", "-def g(self, a):\n+def g(self, a, b):\n", "lines 14, 16, 18"),
-    "both registered functions": ("_", OLD, "lines 27, 31"),
-    "both branches": ("k", OLD, "lines 37, 40"),
-    "a method and what lies in its namesake": ("B.f", OLD, "lines 48, 53"),
-    "definitions in loops": ("n", OLD, "lines 59, 63"),
-}
-NOT_THERE = {"a class by its inner name": "A.f", "a method without its class": "f", "a local that is no definition": "B.f.x"}
 
 
 @pytest.fixture(params=["ast", "libcst"])
@@ -119,30 +139,9 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("parser")
-@pytest.mark.parametrize("name", TOLD)
-def test_one_definition_is_reached(name: str) -> None:
-    scope, hunk, old, new = TOLD[name]
-    assert CODE.count(old) == 1
-    check_transformed(CODE, hunk, CODE.replace(old, new), scope=scope)
-
-
-@pytest.mark.usefixtures("parser")
-@pytest.mark.parametrize("name", AMBIGUOUS)
-def test_several_definitions_are_ambiguous(name: str) -> None:
-    scope, hunk, lines = AMBIGUOUS[name]
-    check_state(CODE, hunk, State.AMBIGUOUS, lines, scope=scope)
-
-
-@pytest.mark.usefixtures("parser")
-@pytest.mark.parametrize("name", NOT_THERE)
-def test_a_name_is_qualified_in_full(name: str) -> None:
-    check_state(CODE, OLD, State.NOT_FOUND, f"there is no `{NOT_THERE[name]}` in this file", scope=NOT_THERE[name])
-
-
-@pytest.mark.usefixtures("parser")
-def test_all_of_them_are_changed_where_the_hunk_says_so() -> None:
-    check_transformed(CODE, OLD, CODE.replace("old(4)", "max(4)").replace("old(5)", "max(5)"), scope="k", flags="count=all")
-    check_state(CODE, OLD, State.NOT_FOUND, "found 2 places in `k` (lines 37, 40), expected 3", scope="k", flags="count=3")
+@pytest.mark.parametrize("name", CASES)
+def test_which_definition_is_meant(name: str) -> None:
+    hold(CASES[name])
 
 
 @pytest.mark.usefixtures("parser")
@@ -152,25 +151,3 @@ def test_definitions_and_their_bodies_have_the_same_lines() -> None:
     assert lines[:3] == [("A", 2), ("A.p", 3), ("A.p", 7)] and lines[-2:] == [("C", 65), ("C.c", 66)] and len(lines) == 24
     bodies = [source.text[start:end].strip().split("\n")[0] for start, end in source.bodies()]
     assert bodies[:3] == ["@property", "return self._p", "self._p = value"] and bodies[-2:] == ["@x", "pass"] and len(bodies) == 24
-
-
-TOP = "def old(a):\n    return a\na = 1; b = old(2); c = '''\n'''\nif a:\n    b = 4\n"
-
-
-@pytest.mark.usefixtures("parser")
-@pytest.mark.parametrize(("hunk", "old", "new"), [
-    ("-b = old(2)\n+b = old(3)\n", "old(2)", "old(3)"),
-    ("-a = 1\n+a = old(1)\n", "a = 1", "a = old(1)"),
-    (" def old(a):\n-    return a\n+    return 3\n", "return a", "return 3"),
-    ("-def old(a):\n+def old(a, b=1):\n", "(a)", "(a, b=1)"),
-    (" if a:\n-    b = 4\n+    b = 5\n", "4", "5"),
-])
-def test_at_the_top_level(hunk: str, old: str, new: str) -> None:
-    check_transformed(TOP, hunk, TOP.replace(old, new, 1), scope="<module>")
-
-
-@pytest.mark.usefixtures("parser")
-@pytest.mark.parametrize("scope", ["A.f", "A"])
-def test_a_class_that_loses_its_only_definition_keeps_a_body(scope: str) -> None:
-    source = "class A:\n    # f\n    @a\n    def f(self):\n        return 1\n"
-    check_transformed(source, "-@a\n-def f(self):\n-    ...\n", "class A:\n    # f\n    pass\n", scope=scope)

@@ -1,7 +1,5 @@
 """What matching costs, counted in steps and in bytes parsed, not in seconds: it grows with the scope and not with the file."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import textwrap

@@ -1,7 +1,5 @@
 """What the engine tells who writes patches: a file's tree, where its code begins and ends, what a node is."""
 
-from __future__ import annotations
-
 import pytest
 
 from patcher.engine.tree import SyntaxProblem, Tree

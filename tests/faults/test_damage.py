@@ -6,9 +6,11 @@ import shutil
 
 import pytest
 
+from patcher.errors import StoreError
 from patcher.store.receipt import file_name
 from patcher.store.store import Store
 from tests.faults.tiny import FILES, NAME, Tiny
+from tests.users import NOBODY, as_user, theirs
 
 pytestmark = pytest.mark.once
 
@@ -92,22 +94,14 @@ def test_a_receipt_that_may_not_be_read_is_named(tiny):
     tiny.reset()
     place = tiny.site / ".sitepatch" / RECEIPT
     place.chmod(0)
-    folder = tiny.folder
-    while folder.stat().st_uid == os.getuid() and folder != folder.parent and str(folder) != "/tmp":
-        folder.chmod(0o755)
-        folder = folder.parent
-
-    from patcher.errors import StoreError
-    from tests.store.test_store import as_somebody_else
-
     def action():
         with pytest.raises(StoreError) as caught:
             Store(str(tiny.site)).receipts()
         assert str(place) in caught.value.message
         assert f"user {os.getuid()}" in caught.value.hint
-        return 0
 
-    assert as_somebody_else(action) == 0
+    theirs(tiny.folder, os.geteuid())
+    as_user(NOBODY, action)
 
 
 def files(tiny):

@@ -1,29 +1,22 @@
 """What may not be done is said before anything is done: every path, and what would help."""
 
 import os
-import shutil
-import tempfile
-from pathlib import Path
 
 import pytest
 
 from tests.faults.tiny import NAME, Tiny, content
+from tests.users import NOBODY, theirs
 
 pytestmark = pytest.mark.once
 
-NOBODY = 65534
-
 
 @pytest.fixture
-def public():
-    """The package where other users can reach it; pytest's own folders are closed to them."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    tiny = Tiny(folder)
+def public(tmp_path):
+    """The package where other users can reach it."""
+    tiny = Tiny(theirs(tmp_path, os.geteuid()))
     for path in (tiny.site, *tiny.site.rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o644)
-    yield tiny
-    shutil.rmtree(folder)
+    return tiny
 
 
 def test_a_read_only_file_in_a_directory_of_ours_is_patched_and_stays_read_only(tmp_path):

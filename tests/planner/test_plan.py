@@ -1,7 +1,5 @@
 """Several patchsets in one file: the state is derived, so the order in which a person does things does not matter."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

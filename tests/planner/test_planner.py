@@ -1,7 +1,5 @@
 """The planner by itself: facts that nobody read, a rewriter that replaces text, and no file anywhere."""
 
-from __future__ import annotations
-
 from typing import Optional, Tuple
 
 import pytest

@@ -1,7 +1,5 @@
 """The whole way of an edit: MMEngine's runner.py as the README's users edited it, with real pip."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

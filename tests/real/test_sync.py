@@ -1,7 +1,5 @@
 """A project's requirements.txt, its lock and real pip: install, sync, reinstall, downgrade and uninstall of mmengine."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

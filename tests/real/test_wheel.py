@@ -1,7 +1,5 @@
 """What pip installs is whole: the wheel made from the sdist has the patchsets, and works in an environment of its own."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -8,8 +8,9 @@ from patcher.store import permission, prepare
 from patcher.store.folder import Folder
 from patcher.store.journal import FORGET, LINK, PUT, WRITE, JournalEntry
 from patcher.store.prepare import Work
-from patcher.store.receipt import encode_receipt
+from patcher.store.receipt import encode_receipt, file_name
 from patcher.system.reading import patchset_digest
+from tests.command import tree
 from tests.store.test_store import sha
 from tests.stores import commit
 
@@ -57,14 +58,17 @@ REFUSED = {
     "other bytes": ([change(data=b"other", new=receipt())], f"{FILE}: its receipt is for other bytes"),
     "no copy": ([change(new=LATER)], f"{FILE}: its pristine copy {LATER.pristine} is missing; reinstall pkg"),
     "no text": ([change(new=AGAIN)], f"{FILE}: the text of patchset 'p' ({'2' * 64}) is missing"),
+    "not to be read back": ([change(new=receipt(mode=0o100644))], f"{file_name(FILE)}: mode: found 33188, expected permission bits, at most 0o7777"),
 }
 
 
 @pytest.mark.parametrize(("changes", "said"), REFUSED.values(), ids=REFUSED)
 def test_what_contradicts_itself_is_refused(site, changes, said):
+    before = {**tree(site), ".sitepatch/lock": ""}  # it tells who had it last
     with pytest.raises(StoreError) as caught:
-        check(site, [], *changes)
+        commit(site, changes, {TEXT: {}})
     assert caught.value.message.split("\n")[0] == f"{site}: {said}"
+    assert {**tree(site), ".sitepatch/lock": ""} == before
     assert not isinstance(caught.value, OutdatedError)
     assert caught.value.hint == "nothing was changed; see what `sitepatch status` says, then run the command again"
 
