@@ -8,6 +8,7 @@ import pytest
 
 from tests.command import Ended, done, environ, sitepatch
 from tests.places import venv
+from tests.records import write_patchset
 
 M = '''\
 """A module."""
@@ -70,14 +71,7 @@ def write(site, files=FILES):
 
 
 def patchset(folder, text=SPATCH, name="demo-patch", package="demo"):
-    mine = folder / "mine" / name
-    mine.mkdir(parents=True)
-    (mine / "p.spatch").write_text(text)
-    (mine / "patchset.toml").write_text(
-        f'schema = 1\nname = "{name}"\nversion = "1"\nkind = "debug"\nsummary = "For a test"\n'
-        f'[[variant]]\npackage = "{package}"\nversions = ""\npatches = ["p.spatch"]\n'
-    )
-    return name
+    return write_patchset(folder / "mine", name, text, package)
 
 
 @contextmanager

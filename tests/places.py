@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 from tests.command import environ, sitepatch, tree
-from tests.records import with_record
+from tests.records import with_record, write_patchset
 
 FILES = {"demo/__init__.py": "", "demo/m.py": "VALUE = 1\n", "demo/n.py": "VALUE = 1\n"}
 VERSION = f"python{sys.version_info[0]}.{sys.version_info[1]}"
@@ -27,14 +27,8 @@ def wheel(folder, name="demo", version="1.0", files=FILES, needs=()):
 
 def patchset(folder, path="demo/m.py", new=2, name="two", version="1"):
     """A patchset of one line: `VALUE = 1` becomes another value, of the same length."""
-    mine = folder / "mine" / name
-    mine.mkdir(parents=True, exist_ok=True)
-    (mine / "p.spatch").write_text(f"Why.\n\n--- {path}\n@@ <module> @@\n-VALUE = 1\n+VALUE = {new}\n")
-    (mine / "patchset.toml").write_text(
-        f'schema = 1\nname = "{name}"\nversion = "{version}"\nkind = "debug"\nsummary = "For a test"\n'
-        f'[[variant]]\npackage = "{path.split("/")[0].replace(".py", "")}"\nversions = ""\npatches = ["p.spatch"]\n'
-    )
-    return name
+    spatch = f"Why.\n\n--- {path}\n@@ <module> @@\n-VALUE = 1\n+VALUE = {new}\n"
+    return write_patchset(folder / "mine", name, spatch, path.split("/")[0].replace(".py", ""), version=version)
 
 
 def command(folder, *words, **more):

@@ -31,6 +31,23 @@ def with_record(distribution, version, files, needs=()):
     return {**members, f"{info}/RECORD": record.encode()}
 
 
+SIZE = '[options.size]\ntype = "int"\ndefault = 2\nhelp = "a number"\n'
+
+
+def manifest(name, package, patch="p.spatch", kind="debug", version="1", options="", versions="", more=""):
+    """The patchset.toml of a patchset of one variant; `options` and `more` are tables above and below that."""
+    head = f'schema = 1\nname = "{name}"\nversion = "{version}"\nkind = "{kind}"\nsummary = "For a test"\n{options}'
+    return f'{head}[[variant]]\npackage = "{package}"\nversions = "{versions}"\npatches = ["{patch}"]\n{more}'
+
+
+def write_patchset(parent, name, spatch, package, **tables):
+    """Write, or overwrite, the folder of a patchset; `tables` are those of `manifest`."""
+    (parent / name).mkdir(parents=True, exist_ok=True)
+    (parent / name / "p.spatch").write_text(spatch)
+    (parent / name / "patchset.toml").write_text(manifest(name, package, **tables))
+    return name
+
+
 def write_files(site, members):
     """Write files below a directory."""
     for path, data in members.items():

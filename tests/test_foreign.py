@@ -18,6 +18,7 @@ from patcher.store.store import Store
 from tests.command import DDP, RUNNER, done, environ, sitepatch, tree
 from tests.places import wheel as pure_wheel
 from tests.planner.test_plan import FIX, TITLE, patchset
+from tests.records import write_patchset
 from tests.users import NOBODY, as_user, public
 
 pytestmark = pytest.mark.once
@@ -321,14 +322,8 @@ class Shop:
         venv.create(self.venv, symlinks=True)
         (self.site,) = (self.venv / "lib").glob("python*/site-packages")
         self.file = self.site / "shop" / "core.py"
-        target = folder / "patches" / "shop-abs"
-        target.mkdir(parents=True)
-        (target / "patchset.toml").write_text(
-            'schema = 1\nname = "shop-abs"\nversion = "1"\nkind = "fix"\nsummary = "For a test"\n'
-            '[options.word]\ntype = "str"\ndefault = "a"\nhelp = "not used"\n'
-            '[[variant]]\npackage = "shop"\nversions = ""\npatches = ["p.spatch"]\n'
-        )
-        (target / "p.spatch").write_text(SPATCH)
+        options = '[options.word]\ntype = "str"\ndefault = "a"\nhelp = "not used"\n'
+        write_patchset(folder / "patches", "shop-abs", SPATCH, "shop", kind="fix", options=options)
 
     def pip(self, *words):
         command = [sys.executable, "-m", "pip", "--python", self.venv / "bin" / "python", "--disable-pip-version-check"]

@@ -37,6 +37,7 @@ from patcher.verify import run as verify
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 from tests.faults import calls
 from tests.plans import plan_apply
+from tests.records import write_patchset
 from tests.stores import commit
 
 pytestmark = pytest.mark.once
@@ -342,13 +343,7 @@ TEXT = "def whole():\n    return value()\n\n\n" + "# a long comment\n" * 20_000 
 
 def patchset(folder):
     """A patchset that makes `value` of mod.py return 2."""
-    one = folder / "patchsets/two"
-    one.mkdir(parents=True)
-    (one / "patchset.toml").write_text(
-        'schema = 1\nname = "two"\nversion = "1"\nkind = "fix"\nsummary = "two"\n\n'
-        '[[variant]]\npackage = "mod"\nversions = ""\npatches = ["two.spatch"]\n'
-    )
-    (one / "two.spatch").write_text("Two.\n\n--- mod.py\n@@ value @@\n-int('1')\n+int('2')\n")
+    write_patchset(folder / "patchsets", "two", "Two.\n\n--- mod.py\n@@ value @@\n-int('1')\n+int('2')\n", "mod", kind="fix")
 
 
 def by_command(folder, path, number):

@@ -27,11 +27,6 @@ pytestmark = pytest.mark.once
 ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
 
 
-@pytest.fixture
-def world(tmp_path):
-    return World(tmp_path)
-
-
 def capture(world, **more):
     return capturing.capture(name="mine", place=Place(target=world.path), **{"output": world.cwd / "patchsets", **more})
 

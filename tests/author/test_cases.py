@@ -13,26 +13,11 @@ from patcher.patchset.places import builtin_dir
 from patcher.verbs.check import check
 from patcher.verbs.place import Place
 from tests.command import Site
+from tests.records import SIZE, manifest
 
 BUILT_IN = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
-TOML = """schema = 1
-name = "mine"
-version = "1"
-kind = "fix"
-summary = "For a test"
-[options.size]
-type = "int"
-default = 2
-help = "a number"
-[[variant]]
-package = "demo"
-versions = "<2"
-patches = ["old.spatch"]
-[[variant]]
-package = "demo"
-versions = ">=2"
-patches = ["new.spatch"]
-"""
+SECOND = '[[variant]]\npackage = "demo"\nversions = ">=2"\npatches = ["new.spatch"]\n'
+TOML = manifest("mine", "demo", "old.spatch", kind="fix", options=SIZE, versions="<2", more=SECOND)
 OLD = "--- demo/m.py\n@@ f @@\n-len(a)\n+max(a, $size)\n--- demo/n.py\n@@ g @@ when-present\n-len(a)\n+max(a)\n"
 HEAD = "# case: demo/m.py 1.0\n"
 BODY = "def f(a):\n    return len( a )\n"

@@ -14,11 +14,6 @@ from tests.places import wheel
 pytestmark = pytest.mark.once
 
 
-@pytest.fixture
-def world(tmp_path):
-    return World(tmp_path)
-
-
 def editor(world, code):
     """A program that does `code` with the file that is opened, `path`; the value of EDITOR that runs it."""
     script = world.cwd / "an editor.py"

@@ -8,24 +8,9 @@ from patcher.author.lint import ADVICE, ERROR, NOTE, lint
 from patcher.patchset.manifest import load_patchset
 from patcher.verbs.check import check
 from patcher.verbs.place import Place
+from tests.records import SIZE, manifest
 
-TOML = """schema = 1
-name = "mine"
-version = "1"
-kind = "fix"
-summary = "For a test"
-[provenance]
-author = "nobody"
-remove_when = "upstream has it"
-[options.size]
-type = "int"
-default = 2
-help = "a number"
-[[variant]]
-package = "demo"
-versions = "<2"
-patches = ["p.spatch"]
-"""
+TOML = manifest("mine", "demo", kind="fix", versions="<2", options=f'[provenance]\nauthor = "nobody"\nremove_when = "upstream has it"\n{SIZE}')
 FINE = "--- demo/m.py\n@@ f @@\n-len(a)\n+max(a, $size)\n"
 CALL = "fetch(url, retries=$R, verify=True, timeout=$T)"
 

@@ -8,7 +8,7 @@ import stat
 import sys
 
 from tests.faults.calls import in_child
-from tests.records import with_record
+from tests.records import with_record, write_patchset
 from tests.stores import save_edited
 
 NAME, OTHER = "tiny-fix", "tiny-other"
@@ -41,15 +41,10 @@ def sources(folder):
     """Write the two versions of the patchset, and one that is never applied, to `folder`/1 and `folder`/2."""
     for version, hunks in HUNKS.items():
         for name in (NAME, OTHER):
-            here = folder / str(version) / name
-            here.mkdir(parents=True)
-            (here / "patchset.toml").write_text(
-                f'schema = 1\nname = "{name}"\nversion = "{version}.0"\nkind = "fix"\nsummary = "For the tests"\n\n'
-                '[[variant]]\npackage = "tiny"\nversions = ">=1"\npatches = ["all.spatch"]\n'
-            )
             text = "".join(f"--- {path}\n@@ {scope} @@\n-{old}\n+{new}\n\n" for path, scope, old, new in hunks)
-            added = "".join(f"+++ tiny/{folder}_{name[5:]}.py\n+{ADDED[version]}" for folder in ("", "new/deep/"))
-            (here / "all.spatch").write_text(f"For the tests.\n\n{text}{added}")
+            added = "".join(f"+++ tiny/{place}_{name[5:]}.py\n+{ADDED[version]}" for place in ("", "new/deep/"))
+            spatch = f"For the tests.\n\n{text}{added}"
+            write_patchset(folder / str(version), name, spatch, "tiny", kind="fix", version=f"{version}.0", versions=">=1")
     return folder
 
 

@@ -26,11 +26,6 @@ UV = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).pare
 APPLIED = "sitepatch-hook: applied two to 1 file; processes that are running keep the code they have loaded\n"
 
 
-@pytest.fixture
-def place(tmp_path):
-    return Place(tmp_path)
-
-
 def value(ended):
     return int(ended.out)
 
@@ -158,24 +153,6 @@ def test_a_reinstall_with_the_size_and_the_time_of_the_patched_file_is_seen(tmp_
     os.utime(place.site / "demo-1.0.dist-info/RECORD", (patched.st_mtime, patched.st_mtime))
     place.start("-c", "0")
     assert (place.site / "demo/m.py").read_text() == "VALUE = 2\n"
-
-
-def test_without_a_record_the_start_waits_until_no_reinstall_can_look_like_the_patched_file(tmp_path):
-    place = Place(tmp_path, new=2)
-    place.install()
-    shutil.rmtree(place.site / "demo-1.0.dist-info")
-    assert value(place.start()) == 2
-    assert time.time() >= (place.site / "demo/m.py").stat().st_mtime + 1
-
-
-def test_an_upgrade_and_a_downgrade_are_followed_without_making_the_hook_again(place):
-    place.install()
-    place.start("-c", "0")
-    for version in ("2.0", "1.0"):
-        place.unpack("demo", version)
-        assert place.start().err == APPLIED
-        assert quiet(place) == 22
-        place.sitepatch("status", "--check", "--python", place.python)
 
 
 def test_a_patchset_is_applied_in_all_of_its_files_or_in_none(place):
@@ -309,21 +286,6 @@ def test_strict_starts_no_program_on_what_is_not_patched(place):
     place.sitepatch("status", "--python", place.python)  # it can be asked all the same
     place.unpack("demo", "1.0")
     assert place.start().err == APPLIED
-
-
-def test_an_absent_package_is_no_failure_even_in_strict(place):
-    place.install("--mode", "strict")
-    shutil.rmtree(place.site / "demo")
-    shutil.rmtree(place.site / "demo-1.0.dist-info")
-    assert place.start("-c", "print('started')").out == "started\n"
-    place.unpack("demo", "1.0")
-    assert place.start().err == APPLIED
-
-
-def test_a_mode_that_does_not_exist_is_reported_and_passed_over(place):
-    place.install()
-    assert "SITEPATCH_HOOK: found 'of', expected repair, warn, strict or off" in place.start(SITEPATCH_HOOK="of").err
-    assert quiet(place) == 22
 
 
 @pytest.mark.parametrize(("flags", "runs"), [(["-I"], True), (["-E"], True), (["-O"], True), (["-s"], True), (["-S"], False)])
@@ -502,37 +464,6 @@ def test_a_read_only_environment_is_silent_where_it_is_as_requested_and_says_one
     assert value(ended) == 1
     assert ended.err.count("\n") == 1 and ended.err.startswith(NEVER) and "run this as the owner of the directory" in ended.err
     assert tree(public.site) == before
-
-
-# bad input ------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "line",
-    ["= 1:1 /etc/passwd", "= 1:1 ../../x.py", "= 1:1 demo/../../x.py", "= 1:1 a\0b", "= 1:1", "? 1:1 demo/m.py", "\udcff", ""],
-)
-def test_a_damaged_state_is_reported_in_one_line_and_made_anew(place, line):
-    place.install()
-    place.start("-c", "0")
-    good = place.state()
-    text = good.replace("= absent", "").split("\n")
-    text.insert(1, line)
-    (place.folder / "state").write_bytes("\n".join(text).encode("utf-8", "surrogateescape"))
-    ended = place.start()
-    assert value(ended) == 22
-    assert ended.err.startswith(f"sitepatch-hook: {place.folder}/state: is damaged (") and ended.err.count("\n") == 1
-    assert place.state() == good
-    assert place.start().err == ""
-
-
-@pytest.mark.parametrize("name", ["hook.json", "patchsets/two/p.spatch", "patchsets/two/patchset.toml"])
-@pytest.mark.parametrize("gone", [True, False])
-def test_a_damaged_hook_breaks_no_start(place, name, gone):
-    place.install()
-    path = place.folder / name
-    path.unlink() if gone else path.write_text("{")
-    ended = place.start()
-    assert value(ended) == 1
-    assert ended.err.startswith(NEVER) and ended.err.count("\n") == 1
-    assert place.start(code=1, SITEPATCH_HOOK="strict").out == ""
 
 
 # the commands ---------------------------------------------------------------------------------------------------------

@@ -16,15 +16,9 @@ from patcher.hook import backend, directory
 from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
 from tests.command import environ, tree
-from tests.hooks import Place
 from tests.places import patchset
 
 pytestmark = pytest.mark.once
-
-
-@pytest.fixture
-def place(tmp_path):
-    return Place(tmp_path, engine=False)
 
 
 def build(place, hook="build_wheel", code=0, folder="patches"):

@@ -341,11 +341,12 @@ def test_a_damaged_hook_is_one_line(site, run, name, data, told):
     assert code == 1 and state == [] and told in said and said.endswith("; run `sitepatch hook init` again, and install the hook again")
 
 
-def test_a_damaged_state_is_reported_and_made_anew(site, run):
+@pytest.mark.parametrize("data", [b"?", b"\xff"])
+def test_a_damaged_state_is_reported_and_made_anew(site, run, data):
     folder = site.put("two")
     run(folder)
     good = Path(folder, "state").read_text()
-    Path(folder, "state").write_text("?")
+    Path(folder, "state").write_bytes(data)
     code, (said,), _ = run(folder)
     assert code == 0 and said.startswith(f"{folder}/state: is damaged (") and said.endswith("; looking at every file again")
     assert Path(folder, "state").read_text() == good

@@ -22,7 +22,7 @@ from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 from tests.plans import plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync
-from tests.records import row
+from tests.records import row, write_patchset
 from tests.stores import commit_plan
 
 FIX = """Ask for the device instead of believing LOCAL_RANK.
@@ -45,13 +45,7 @@ TITLE = """Say hello.
 
 def patchset(folder: Path, name: str, text: str, kind: str = "fix", options: str = "", version: str = "1") -> None:
     """Write (or overwrite) a patchset folder for mmengine."""
-    target = folder / "patches" / name
-    target.mkdir(parents=True, exist_ok=True)
-    (target / "patchset.toml").write_text(
-        f'schema = 1\nname = "{name}"\nversion = "{version}"\nkind = "{kind}"\nsummary = "For a test"\n{options}'
-        '[[variant]]\npackage = "mmengine"\nversions = ""\npatches = ["p.spatch"]\n'
-    )
-    (target / "p.spatch").write_text(text)
+    write_patchset(folder / "patches", name, text, "mmengine", kind=kind, options=options, version=version)
 
 
 TEXT_OPTION = '[options.text]\ntype = "str"\ndefault = "hello"\nhelp = "what to say"\n'

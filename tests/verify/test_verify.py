@@ -22,6 +22,7 @@ from patcher.verify.namespace import Namespace
 from patcher.verify.run import _OWN, verify_files
 from tests.command import ROOT, environ, sitepatch, tree
 from tests.installed.test_environment import install
+from tests.records import write_patchset
 
 PRISTINE = {"demo/__init__.py": "", "demo/m.py": "one = 1\n", "demo/n.py": "two = 2\n"}
 MARK = "import os\nwith open(os.environ['MARKS'], 'a') as marks:\n    marks.write(str(os.getpid()) + ' ')\n"
@@ -45,18 +46,12 @@ class Venv:
 
     def patchset(self, name, code, path="demo/m.py", imports=("demo.m",), probe=None, version="1", where=None):
         """A patchset that puts `code` at the end of a module."""
-        folder, package = (where or self.mine) / name, path.split("/")[0]
-        folder.mkdir(parents=True, exist_ok=True)
         body = "".join(f"+{line}\n" for line in code.rstrip("\n").split("\n"))
-        (folder / "p.spatch").write_text(f"Why.\n\n--- {path}\n@@ <module> @@\n ...\n{body}")
-        verify = f"[verify]\nimports = {json.dumps(list(imports))}\n"
+        spatch, folder = f"Why.\n\n--- {path}\n@@ <module> @@\n ...\n{body}", where or self.mine
+        verify = f"[verify]\nimports = {json.dumps(list(imports))}\n" + 'probe = "probe.py"\n' * (probe is not None)
+        write_patchset(folder, name, spatch, path.split("/")[0], version=version, more=verify)
         if probe is not None:
-            (folder / "probe.py").write_text(probe)
-            verify += 'probe = "probe.py"\n'
-        (folder / "patchset.toml").write_text(
-            f'schema = 1\nname = "{name}"\nversion = "{version}"\nkind = "debug"\nsummary = "For a test"\n'
-            f'[[variant]]\npackage = "{package}"\nversions = ""\npatches = ["p.spatch"]\n{verify}'
-        )
+            (folder / name / "probe.py").write_text(probe)
         return name
 
     def words(self, *words):

@@ -1,0 +1,10 @@
+"""Shared by the tests of what becomes a patchset."""
+
+import pytest
+
+from tests.author.world import World
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
