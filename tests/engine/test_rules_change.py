@@ -389,13 +389,6 @@ RULE_17 = {
 }  # fmt: skip
 
 
-
-
-def test_code_that_is_nested_too_deeply_is_refused() -> None:
-    deep = "(" * 3000 + "1" + ")" * 3000
-    check_state(f"def f():\n    x = {deep}\n", "-x = 1\n+x = 2\n", State.CONFLICT, "nested too deeply")
-
-
 def test_a_result_of_a_syntax_that_python_does_not_know_is_checked_by_libcst(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Source, "_ast", lambda self: None)
     check_state("def f(a):\n    del a.old\n", "-a.old\n+max(a)\n", State.CONFLICT, "the result does not parse: unexpected code")

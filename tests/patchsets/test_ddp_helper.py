@@ -14,21 +14,15 @@ import pytest
 
 from patcher.diagnosis.conclusions import conclude
 from patcher.diagnosis.report import read_report
-from patcher.patchset.manifest import load_patchset
-from patcher.patchset.places import BUILT_IN, builtin_dir
-from patcher.patchset.sources import resolve_options
-from patcher.verbs.demo import lay_out
+from patcher.patchset.places import builtin_dir
+from tests.patchsets.standins import executed, inserted, patched
 
 SPATCH = Path(builtin_dir()) / "mmengine-ddp-debug" / "ddp_debug.spatch"
 PROCESS = {"host", "pid", "time", "current"}
 
 
 def helper_source(params=5):
-    text = SPATCH.read_text(encoding="utf-8")
-    _, _, hunk = text.partition("--- mmengine/dist/utils.py\n")
-    hunk = hunk.partition("\n--- ")[0]
-    lines = [line[1:] for line in hunk.splitlines() if line.startswith("+")]
-    return "\n".join(lines).replace("$params", repr(params))
+    return inserted(SPATCH, "--- mmengine/dist/utils.py").replace("$params", repr(params))
 
 
 def helper(params=5, **beside):
@@ -394,16 +388,9 @@ def test_where_nothing_is_wrapped_no_registry_is_asked(capsys, monkeypatch):
     assert (verdict(told(capsys)[1]), asked) == ("not-distributed", [])
 
 
-def wrap_in_a_patched_stand_in(name, site, code):
+def wrap_in_a_patched_stand_in(version, site, code):
     """Apply the patchset to a stand-in of MMEngine and run `code` there as rank 3, which the CPU model makes fail."""
-    from patcher.engine.engine import rewrite
-
-    lay_out(name, site)
-    patchset = load_patchset(Path(builtin_dir()) / "mmengine-ddp-debug", BUILT_IN)
-    for patch in patchset.variants[0].patches:
-        path = site / patch.paths[0]
-        if path.exists():
-            path.write_bytes(rewrite(path.read_bytes(), patch.hunks, resolve_options(patchset, {})).data)
+    patched(version, site, "mmengine-ddp-debug")
     env = {**os.environ, "PYTHONPATH": str(site), "RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4"}
     command = [sys.executable, "-S", "-c", "from mmengine.model import BaseModel; " + code]
     return subprocess.run(command, env=env, capture_output=True, encoding="utf-8")
@@ -415,17 +402,17 @@ WRAPPER_CFG = "dict(type='MMDistributedDataParallel', device_ids={})"
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "place"),
+    ("version", "code", "place"),
     [
-        *((f"mmengine-{version}", code, place)
+        *((version, code, place)
           for version in ("0.1.0", "0.7.4", "0.10.7")
           for code, place in ((RUNNER.format(None), "Runner.wrap_model"),
                               (RUNNER.format(WRAPPER_CFG.format([1])), "Runner.wrap_model (model_wrapper_cfg)"))),
-        ("mmengine-0.10.7", STRATEGY, "DDPStrategy._wrap_model"),
+        ("0.10.7", STRATEGY, "DDPStrategy._wrap_model"),
     ],
 )  # fmt: skip
-def test_each_place_reports_before_it_fails(name, code, place, tmp_path):
-    ended = wrap_in_a_patched_stand_in(name, tmp_path, code)
+def test_each_place_reports_before_it_fails(version, code, place, tmp_path):
+    ended = wrap_in_a_patched_stand_in(version, tmp_path, code)
     assert ended.stderr.splitlines()[-1] == "ValueError: device_ids [1] given for a module on the CPU"
     (found,) = (json.loads(line.partition(" ")[2]) for line in ended.stdout.splitlines() if line.startswith("sitepatch-ddp "))
     assert f"[rank 3] sitepatch mmengine-ddp-debug: {place}, MMDistributedDataParallel: parameters on {{'cpu': 2}}, " in ended.stdout
@@ -438,7 +425,7 @@ def test_each_place_reports_before_it_fails(name, code, place, tmp_path):
 @pytest.mark.parametrize("version", ["0.1.0", "0.7.4", "0.10.7"])
 def test_where_nothing_is_wrapped_the_report_says_where_the_model_is(version, tmp_path):
     code = "from mmengine.runner import Runner; Runner(distributed=False).wrap_model(None, BaseModel())"
-    found = json.loads(wrap_in_a_patched_stand_in(f"mmengine-{version}", tmp_path, code).stdout.splitlines()[-1].partition(" ")[2])
+    found = json.loads(wrap_in_a_patched_stand_in(version, tmp_path, code).stdout.splitlines()[-1].partition(" ")[2])
     assert (found["site"], found["wrapper"], found["bases"]) == ("Runner.wrap_model (not distributed)", "none", None)
     assert (found["before"], found["parameters"], verdict(found)) == ({"cpu": 2}, {"cpu": 2}, "not-distributed")
 
@@ -454,12 +441,7 @@ STRATEGIES = {  # by case: how the strategy is asked, where it reports, and the 
 @pytest.mark.parametrize("case", STRATEGIES)
 def test_each_strategy_reports_before_it_wraps(monkeypatch, case):
     """The strategies' own packages are not here: the text of a case, as the patchset makes it, with stand-ins of what it calls."""
-    from patcher.engine.engine import rewrite
-
     kind, method, site, wrapper = STRATEGIES[case]
-    patchset = load_patchset(SPATCH.parent, BUILT_IN)
-    head, _, text = (SPATCH.parent / "cases" / f"{case}.before.py").read_bytes().partition(b"\n")
-    (patch,) = [patch for patch in patchset.variants[0].patches if patch.paths[0] == head.decode().split()[-1]]
     reports, calls = [], []
 
     def wrap(*args, **kwargs):
@@ -477,11 +459,10 @@ def test_each_strategy_reports_before_it_wraps(monkeypatch, case):
     for name, module in (("mmengine", types.ModuleType("mmengine")), ("mmengine.dist", report), ("mmengine.dist.utils", report)):
         monkeypatch.setitem(sys.modules, name, module)
     stand_ins = dict.fromkeys(("get_device", "MMDeepSpeedEngineWrapper"), lambda **_: "cpu")
-    scope = {"deepspeed": Everything(), "MODEL_WRAPPERS": Everything(), **stand_ins}
-    exec(compile(rewrite(text, patch.hunks, resolve_options(patchset, {})).data, case, "exec"), scope)
+    made = executed("mmengine-ddp-debug", case, deepspeed=Everything(), MODEL_WRAPPERS=Everything(), **stand_ins)
     strategy = types.SimpleNamespace(model_wrapper={"type": wrapper}, booster=Everything(), optim_wrapper=Everything())
     model = types.SimpleNamespace(to=lambda device: model)
-    getattr(scope[kind], method)(strategy, model)
+    getattr(getattr(made, kind), method)(strategy, model)
     ((told, reported, before, defaults, *config),) = reports
     assert (told, reported, before) == (site, model, ())
     assert {**defaults(), **(config or [{}])[0]}["type"] == wrapper
@@ -490,7 +471,7 @@ def test_each_strategy_reports_before_it_wraps(monkeypatch, case):
 
 def test_the_config_wins_over_the_device_ids_that_mmengine_gives(tmp_path):
     code = RUNNER.format(WRAPPER_CFG.format(None))
-    ended = wrap_in_a_patched_stand_in("mmengine-0.10.7", tmp_path, code)
+    ended = wrap_in_a_patched_stand_in("0.10.7", tmp_path, code)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout.splitlines()[-1].partition(" ")[2])
     assert (found["device_ids"], verdict(found)) == (None, "ready")

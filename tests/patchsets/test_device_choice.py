@@ -10,10 +10,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from patcher.engine.engine import rewrite
-from patcher.patchset.manifest import load_patchset
-from patcher.patchset.places import BUILT_IN, builtin_dir
-from patcher.patchset.sources import resolve_options
+from patcher.patchset.places import builtin_dir
+from tests.patchsets.standins import executed, inserted
 
 pytestmark = pytest.mark.once
 
@@ -21,13 +19,7 @@ SPATCH = Path(builtin_dir()) / "mmengine-device" / "device.spatch"
 BOTH = "cpu:gloo,gcu:eccl"
 
 
-def inserted(header):
-    """What the patchset inserts into a file, or adds as one."""
-    _, _, hunk = SPATCH.read_text(encoding="utf-8").partition(header + "\n")
-    return "\n".join(line[1:] for line in hunk.partition("\n--- ")[0].splitlines() if line.startswith("+"))
-
-
-ADDED = inserted("+++ mmengine/_sitepatch_device.py")
+ADDED = inserted(SPATCH, "+++ mmengine/_sitepatch_device.py")
 
 
 class Device:
@@ -84,7 +76,7 @@ def module(monkeypatch, log):
         helpers = ModuleType("mmengine._sitepatch_device")
         exec(compile(ADDED, "device.spatch", "exec"), vars(helpers))
         monkeypatch.setattr(sys.modules["mmengine"], "_sitepatch_device", helpers, raising=False)
-        text = inserted("--- mmengine/device/utils.py")
+        text = inserted(SPATCH, "--- mmengine/device/utils.py")
         for name in ("device_ids", "device", "backend"):
             text = text.replace("$" + name, repr((options or {}).get(name, "auto")))
         utils = ModuleType("mmengine.device.utils")
@@ -286,13 +278,6 @@ def test_a_device_without_a_scaler_is_refused(module, amp, theirs):
 
 
 # the hunks: the text of a case, as the patchset makes it, with stand-ins of what it calls -----------------------------------
-def patched(case, **scope):
-    """What stands in a case after the patchset is applied."""
-    patchset = load_patchset(SPATCH.parent, BUILT_IN)
-    head, _, text = (SPATCH.parent / "cases" / f"{case}.before.py").read_bytes().partition(b"\n")
-    (hunks,) = [patch.hunks for patch in patchset.variants[0].patches if patch.paths[0] == head.decode().split()[-1]]
-    exec(compile(rewrite(text, hunks, resolve_options(patchset, {})).data, case, "exec"), scope)
-    return SimpleNamespace(**scope)
 
 
 @pytest.fixture
@@ -304,7 +289,7 @@ def start(module, monkeypatch):
         made, started = module(known, **{kind: card(2)}, options=options), []
         group = SimpleNamespace(Backend=SimpleNamespace(NCCL="nccl"), get_backend=lambda _: started[-1][0])
         available = {f"is_{name}_available": lambda name=name: known == name for name in ("mlu", "npu", "musa")}
-        utils = patched(
+        utils = executed("mmengine-device",
             "start", mp=SimpleNamespace(get_start_method=lambda **_: "spawn"), torch_dist=group, start=lambda *args: started.append(args), **available
         )
         return utils, made, started, getattr(made.torch, kind).selected
@@ -347,7 +332,7 @@ def test_each_place_gives_ddp_the_device_of_the_parameters_and_says_where_it_tra
     there.to = lambda device: there
     registry = SimpleNamespace(get=lambda _: object, build=lambda _, default_args: wrapped.append(default_args))
     ddp = {"MMDistributedDataParallel": lambda **more: wrapped.append(more), "DistributedDataParallel": object}
-    scope = patched(case, MODEL_WRAPPERS=registry, get_device=lambda: "gcu", **ddp)
+    scope = executed("mmengine-device", case, MODEL_WRAPPERS=registry, get_device=lambda: "gcu", **ddp)
     getattr(getattr(scope, {"runner": "Runner", "strategy": "DDPStrategy"}[case]), method)(SimpleNamespace(model_wrapper={}), *args, there)
     assert [given["device_ids"] for given in wrapped] == [[1]]
     assert not any(args), "the config is left as it is"
@@ -392,17 +377,17 @@ def test_fsdp_is_given_the_model_on_the_card_that_it_cannot_move_it_to(module, m
     empty, made.torch.empty = made.torch.empty, lambda _, device="cpu": empty(_, device)
     there = SimpleNamespace(parameters=lambda: iter([SimpleNamespace(is_meta=meta)]), to=lambda device: f"on {device.type}:{device.index}")
     registry = SimpleNamespace(build=lambda _, default_args: default_args["module"])
-    strategy = patched("fsdp", os=os, MODEL_WRAPPERS=registry).FSDPStrategy
+    strategy = executed("mmengine-device", "fsdp", os=os, MODEL_WRAPPERS=registry).FSDPStrategy
     assert strategy._wrap_model(SimpleNamespace(model_wrapper={}), there) == ("on gcu:1" if moved else there)
 
 
 def test_autocast_lets_the_device_through_and_no_other(module):
     module(gcu=card())
     torch = SimpleNamespace(autocast=lambda **more: contextlib.nullcontext())
-    assert list(patched("autocast", torch=torch).autocast("gcu")) == [None]
+    assert list(executed("mmengine-device", "autocast", torch=torch).autocast("gcu")) == [None]
     for kind in ("xpu", "cpu"):
         with pytest.raises(ValueError, match=f"but got {kind}"):
-            next(patched("autocast", torch=torch).autocast(kind))
+            next(executed("mmengine-device", "autocast", torch=torch).autocast(kind))
 
 
 @pytest.mark.parametrize("case", ["scaler", "scaler-of-cuda", "scaler-of-fsdp"])
@@ -415,7 +400,7 @@ def test_amp_is_for_a_device_with_its_own_scaler(module, monkeypatch, case):
     def wrapper(**parts):
         made = module(amp=SimpleNamespace(GradScaler=General), **parts)
         vars(sys.modules["mmengine.device"]).update(is_cuda_available=lambda: False, is_npu_available=lambda: False)
-        return patched(case, OptimWrapper=object, torch=made.torch).AmpOptimWrapper
+        return executed("mmengine-device", case, OptimWrapper=object, torch=made.torch).AmpOptimWrapper
 
     assert wrapper(gcu=card())().loss_scaler.device == "gcu"
     assert wrapper(gcu=card()).__init__.__globals__["GradScaler"] is GradScaler, "isinstance asks for it"
@@ -435,7 +420,7 @@ def test_objects_are_sent_from_the_card_where_their_sizes_are(module):
     group = SimpleNamespace(broadcast=lambda tensor, **_: sent.append(tensor))
     packed = SimpleNamespace(to=lambda device: device.type)
     for kind in ("musa", "cpu"):
-        scope = patched("payload", packed=lambda _: packed, current_device=Device(kind), torch_dist=group, **none)
+        scope = executed("mmengine-device", "payload", packed=lambda _: packed, current_device=Device(kind), torch_dist=group, **none)
         scope._broadcast_object_list([])
     assert sent == ["musa", packed]
 
@@ -450,7 +435,7 @@ def test_instances_are_indexed_by_masks_and_numbers_of_any_device(monkeypatch, o
     monkeypatch.setitem(sys.modules, "torch", kinds)
     names = {"IndexType": SimpleNamespace(__args__=(str,)), "BoolTypeTensor": SimpleNamespace(__args__=(known["BoolTensor"],))}
     base = type("BaseDataElement", (), {"__len__": lambda _: 2})
-    asked = patched("index-of-older-releases" if old else "index", BaseDataElement=base, **names)
+    asked = executed("mmengine-device", "index-of-older-releases" if old else "index", BaseDataElement=base, **names)
     for dtype, length in (("bool", 2), ("int64", 3), ("bool", 3), ("float32", 2)):
         index = Tensor(range(length))
         index.dtype = dtype
@@ -472,7 +457,7 @@ def test_the_logger_does_not_stop_a_rank_that_has_no_cuda_device(monkeypatch, vi
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert patched("logger")._get_device_id() == found
+    assert executed("mmengine-device", "logger")._get_device_id() == found
 
 
 def test_the_inserted_code_is_python_3_7():

@@ -5,15 +5,11 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from patcher.diagnosis.report import read_report
-from patcher.patchset.manifest import load_patchset
-from patcher.patchset.places import BUILT_IN, builtin_dir
-from patcher.patchset.sources import resolve_options
-from patcher.verbs.demo import lay_out
+from tests.patchsets.standins import patched
 from tests.patchsets.test_ddp_helper import warnings
 
 pytestmark = pytest.mark.once
@@ -50,20 +46,6 @@ models.DistributedDataParallel.__init__ = record
 model = models.BaseModel()
 model.weight.device, model.bias.device = map(torch.Device, {devices!r})
 """
-
-
-def patched(version, site, *names, settings=()):
-    """Lay out a stand-in with these patchsets applied in the order that sitepatch applies them."""
-    from patcher.engine.engine import rewrite
-
-    lay_out(f"mmengine-{version}", site)
-    for name in names:
-        patchset = load_patchset(Path(builtin_dir()) / name, BUILT_IN)
-        options = resolve_options(patchset, dict(settings))
-        for patch in patchset.variants[0].patches:
-            path = site / patch.paths[0]
-            if path.exists():
-                path.write_bytes(rewrite(path.read_bytes(), patch.hunks, options).data)
 
 
 def run(site, code, **more):

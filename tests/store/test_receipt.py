@@ -13,7 +13,6 @@ from patcher.store.receipt import (
     encode_receipt,
     file_name,
     path_below,
-    path_problem,
     step_fields,
     whole_from,
 )
@@ -25,7 +24,6 @@ from patcher.system.decode import (
     anything,
     boolean,
     integer,
-    is_sha256,
     one_of,
     option_value,
     sha256_hex,
@@ -36,6 +34,12 @@ HEX, TOP = "0123456789abcdef" * 4, 2**63
 ONE = Step("p", "1.0", HEX, "fix", {"n": 1}, (Splice(0, 1, b"\xff"),), (0,), ("applied",))
 FIELDS = json.loads(json.dumps(step_fields(ONE)))
 RECEIPT = Receipt("pkg/a.py", "pkg", "pkg", "1.0", HEX, HEX, 0o644, 0, "", (ONE,))
+PATHS = {
+    "": ["a.py", "a/b:c.py", "a/.sitepatch/b.py", ".sitepatches/a.py"],
+    "the path is absolute": ["/a.py", "//a.py"],
+    "the path is not a plain path below the site directory": ["", ".", "..", "a/../b", "a/./b", "a//b", "a/", "a\0b", "a\\b", "c:/b"],
+    "the path lies inside sitepatch's own folder": [".sitepatch", ".SitePatch/lock"],
+}
 
 
 def read(kind, value):
@@ -56,7 +60,7 @@ def read(kind, value):
         (sha256_hex, HEX),
         (one_of("a", "b"), "b"),
         (STRINGS, ["", "a"]),
-        (path_below, "a/b.py"),
+        *((path_below, path) for path in PATHS[""]),
         (whole_from(0), 0),
         (whole_from(0), TOP - 1),
         (OPTIONS, {"a": 1, "b": 1.5, "c": "", "d": True}),
@@ -85,7 +89,11 @@ def test_what_is_taken(kind, value):
         (whole_from(0), 1.0, "key: found 1.0, expected a whole number from 0"),
         (sha256_hex, "", 'key: found "", expected a sha256 in lower-case hex'),
         (sha256_hex, 1, "key: found 1, expected a sha256 in lower-case hex"),
-        (path_below, "/a", 'key: found "/a", expected a path below a site directory (the path is absolute)'),
+        *((sha256_hex, text, f'key: found "{text[:29]}…{text[-29:]}", expected a sha256 in lower-case hex') for text in (HEX[1:], HEX + "0", "A" * 64, "g" * 64)),
+        *(
+            (path_below, path, f'key: found "{path}", expected a path below a site directory ({problem})')
+            for problem, paths in PATHS.items() if problem for path in paths
+        ),
         (path_below, 1, "key: found 1, expected a string"),
         (STRINGS, {}, "key: found a table, expected a list of strings"),
         (STRINGS, ["a", 1], "key[1]: found 1, expected a string"),
@@ -209,34 +217,3 @@ def test_a_receipt_is_the_same_text_each_time_and_reads_back_as_written():
         assert decode(encode_receipt(each), file_name(each.path)) == each
     assert list(json.loads(encode_receipt(RECEIPT))) == sorted(json.loads(encode_receipt(RECEIPT)))
     assert b'{\n "current": ' in encode_receipt(RECEIPT) and encode_receipt(RECEIPT).endswith(b"\n}\n")
-
-
-PATHS = {
-    "": ["a.py", "a/b:c.py", "a/.sitepatch/b.py", ".sitepatches/a.py"],
-    "the path is absolute": ["/a.py", "//a.py"],
-    "the path is not a plain path below the site directory": [
-        "",
-        ".",
-        "..",
-        "a/../b",
-        "a/./b",
-        "a//b",
-        "a/",
-        "a\0b",
-        "a\\b",
-        "c:/b",
-    ],
-    "the path lies inside sitepatch's own folder": [".sitepatch", ".SitePatch/lock"],
-}
-
-
-@pytest.mark.parametrize(("problem", "path"), [(problem, path) for problem, paths in PATHS.items() for path in paths])
-def test_which_paths_lie_below_a_site_directory(problem, path):
-    assert path_problem(path) == problem
-
-
-@pytest.mark.parametrize(
-    ("text", "good"), [(HEX, True), (HEX[1:], False), (HEX + "0", False), ("A" * 64, False), ("g" * 64, False)]
-)
-def test_what_a_sha256_is(text, good):
-    assert is_sha256(text) is good

@@ -565,22 +565,6 @@ def test_a_lock_that_is_not_given_up_names_its_holder(site):
     assert (site / A).read_bytes() == PRISTINE[A]
 
 
-def test_what_nfs_calls_a_stale_file_is_opened_again(site, monkeypatch):
-    """There a store that somebody else has removed is not missing for who has it open: ESTALE."""
-    real, calls = os.open, []
-
-    def stale_once(name, *rest, **more):
-        if name == "lock" and not rest[0] & os.O_TRUNC:  # with that, who holds it is written
-            calls.append(name)
-            if len(calls) == 1:
-                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(os, "open", stale_once)
-    apply(site)
-    assert (len(calls), (site / A).read_bytes()) == (2, new(A))
-
-
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 
@@ -733,10 +717,6 @@ def test_what_is_immutable_is_named_before_anything_happens(site, what):
         assert tree(site) == before
     finally:
         subprocess.run(["chattr", "-i", site / what], check=True)
-
-
-def test_a_missing_package_is_a_problem(site):
-    assert any("gone/a.py" in p for p in Store(str(site)).check_writable(["gone/a.py"]))
 
 
 # --- the new source is the one that runs ----------------------------------------------------------------------------
