@@ -1,9 +1,12 @@
-"""One change of one site directory, as a transaction of its own."""
+"""One change of one site directory, as a transaction of its own, and what a directory holds before and after it."""
+
+import os
+import stat
 
 from patcher.store import transaction as module
 from patcher.store.transaction import transaction
 
-__all__ = ["commit", "commit_plan", "recover", "save_edited"]
+__all__ = ["commit", "commit_plan", "contents", "recover", "save_edited"]
 
 
 def commit(site, changes, texts, timeout=None):
@@ -30,3 +33,24 @@ def commit_plan(plan, patchsets):
             changes.setdefault(file.site, []).append(file.change)
     with transaction(changes) as run:
         run.commit(changes, {patchset.digest: patchset.files for patchset in patchsets})
+
+
+def contents(site, pristine, times=True):
+    """Everything below a site directory: kind, bytes, mode, and the mtime where a file has bytes of `pristine`.
+
+    Left out: bytecode, what the lock file tells about its last holder, and how much spare space is left, which a restore may use up.
+    """
+    found = {}
+    for folder, folders, names in os.walk(site):
+        for name in sorted([*folders, *names]):
+            path = os.path.join(folder, name)
+            inside, info = os.path.relpath(path, site), os.lstat(path)
+            if stat.S_ISLNK(info.st_mode):
+                found[inside] = ("link", os.readlink(path), times and info.st_mtime_ns)
+            elif stat.S_ISDIR(info.st_mode):
+                found[inside] = ("folder", "", stat.S_IMODE(info.st_mode))
+            elif not name.endswith(".pyc") and inside != ".sitepatch/spare":
+                with open(path, "rb") as file:
+                    data = b"" if inside == ".sitepatch/lock" else file.read()
+                found[inside] = ("file", data, stat.S_IMODE(info.st_mode), times and data in pristine and info.st_mtime_ns)
+    return found

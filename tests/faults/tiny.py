@@ -1,15 +1,13 @@
 """A small installed package and two versions of a patchset for it, the command on it, and the tree that it leaves."""
 
-import hashlib
 import importlib
 import os
 import shutil
-import stat
 import sys
 
 from tests.faults.calls import in_child
 from tests.records import with_record, write_patchset
-from tests.stores import save_edited
+from tests.stores import contents, save_edited
 
 NAME, OTHER = "tiny-fix", "tiny-other"
 FILES = {
@@ -170,25 +168,4 @@ def become(change, uid):
 
 
 def tree(site):
-    """Everything below a site directory: kind, bytes, mode, and the mtime where a file has pristine bytes.
-
-    Left out: bytecode, what the lock file tells about its last holder, and how much spare space is left.
-    """
-    found, pristine = {}, {hashlib.sha256(data).digest() for path, data in FILES.items() if path in MODES}
-    for folder, folders, names in os.walk(site):
-        for name in folders:
-            path = os.path.join(folder, name)
-            found[os.path.relpath(path, site)] = ("folder", stat.S_IMODE(os.lstat(path).st_mode))
-        for name in names:
-            path = os.path.join(folder, name)
-            inside, info = os.path.relpath(path, site), os.lstat(path)
-            if stat.S_ISLNK(info.st_mode):
-                found[inside] = ("link", os.readlink(path), info.st_mtime_ns)
-            elif inside == ".sitepatch/lock":
-                found[inside] = ("file", b"", stat.S_IMODE(info.st_mode), False)
-            elif not name.endswith(".pyc") and inside != ".sitepatch/spare":
-                with open(path, "rb") as file:
-                    data = file.read()
-                digest = hashlib.sha256(data).digest()
-                found[inside] = ("file", digest, stat.S_IMODE(info.st_mode), digest in pristine and info.st_mtime_ns)
-    return found
+    return contents(site, [data for path, data in FILES.items() if path in MODES])

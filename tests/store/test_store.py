@@ -28,7 +28,7 @@ from patcher.store.transaction import FINISHED, transaction
 from patcher.system.reading import patchset_digest
 from tests.command import ROOT
 from tests.faults.calls import in_child
-from tests.stores import commit, recover, save_edited
+from tests.stores import commit, contents, recover, save_edited
 from tests.users import NOBODY, as_user, public
 
 __all__ = ["public"]
@@ -145,19 +145,7 @@ def mixed(site):
 
 
 def tree(site, times=True):
-    """Everything below `site` but bytecode: kind, content, mode, and the mtime where a file has pristine bytes."""
-    found = {}
-    for path in sorted(site.rglob("*")):
-        info, name = path.lstat(), path.relative_to(site).as_posix()
-        if path.is_symlink():
-            found[name] = ("link", os.readlink(path), times and info.st_mtime_ns)
-        elif path.is_dir():
-            found[name] = ("folder", "", stat.S_IMODE(info.st_mode))
-        elif path.suffix != ".pyc" and name != ".sitepatch/spare":  # a restore may use up the spare space
-            data = b"" if name == ".sitepatch/lock" else path.read_bytes()  # it tells who had it last
-            mtime = times and data in PRISTINE.values() and info.st_mtime_ns
-            found[name] = ("file", data, stat.S_IMODE(info.st_mode), mtime)
-    return found
+    return contents(site, PRISTINE.values(), times)
 
 
 # --- what a commit does when nothing goes wrong ---------------------------------------------------------------------
