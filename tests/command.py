@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.verbs.demo import lay_out
 from tests import starts
 
+UV = next(filter(None, (shutil.which("uv", path=path) for path in (str(Path(sys.executable).parent), None))), None)  # the test extra has it
 ROOT = Path(__file__).resolve().parents[1]
 DDP, GUARD, DYNAMO = "mmengine-ddp-debug", "torch-musa-guard", "torch-dynamo-suppress"
 DDP_VERSION = load_patchset(ROOT / "patchsets" / DDP, "here").version

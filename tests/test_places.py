@@ -10,20 +10,13 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.command import tree
+from tests.command import UV, tree
 from tests.installed.test_environment import install
 from tests.places import FILES, base, command, environ, inodes, patchset, sources, value, venv, wheel
 
 pytestmark = pytest.mark.once
 
 
-def find_uv():
-    """The `uv` of the test extra, else the one on the path."""
-    beside = Path(sys.executable).with_name("uv")
-    return str(beside) if beside.exists() else shutil.which("uv")
-
-
-UV = find_uv()
 
 
 def run(*words, folder):

@@ -12,7 +12,6 @@ import os
 import random
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -24,9 +23,8 @@ import pytest
 from patcher.errors import OutdatedError, StoreError
 from patcher.installed.interpreter import discover
 from patcher.project.selection import choose
-from patcher.store import journal, patience, retry
-from patcher.store.folder import Folder
-from patcher.store.lock import holders, locked, uv_locks
+from patcher.store import journal, retry
+from patcher.store.lock import holders, uv_locks
 from patcher.store.retry import quiet, settled
 from patcher.store.status import statuses
 from patcher.verbs.apply import command as apply
@@ -565,19 +563,6 @@ def test_a_dead_holder_is_no_obstacle(site):
         assert site("apply", DDP, "--lock-timeout", "0").code == 0
 
 
-def test_nobody_else_can_open_the_lock_file_and_hold_it(site):
-    with held(site.path):
-        assert stat.S_IMODE((site.path / ".sitepatch/lock").stat().st_mode) == 0o600
-
-
-def test_patience_is_for_what_is_inside_of_it(site):
-    with held(site.path), Folder.open(str(site.path)) as folder:
-        with patience(0.0, print), pytest.raises(StoreError, match=r" 0 seconds"), locked(folder):
-            pass
-        with patience(60.0, print), pytest.raises(StoreError, match=r" 0\.1 seconds"), locked(folder, 0.1):
-            pass
-
-
 # --- uv's lock ------------------------------------------------------------------------------------------------------
 
 
@@ -601,16 +586,6 @@ def venv(tmp_path):
     (made / ".lock").touch()
     (made / ".lock").chmod(0o666)
     return site
-
-
-def flocked(path):
-    """Whether somebody holds a flock(2) on a file."""
-    with open(path) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 @told
@@ -661,15 +636,6 @@ def test_who_waited_and_finds_the_work_done_says_so(venv, planned_first):
     assert first != second
 
 
-@told
-def test_while_we_write_the_lock_of_uv_is_taken(venv):
-    lock = venv.cwd / "venv/.lock"
-    with held(venv.path):
-        assert flocked(lock)
-        assert [path for path in holders(str(venv.path)) if str(lock) in path]
-    assert not flocked(lock)
-
-
 def test_where_uv_was_never_at_work_no_lock_file_of_its_is_made(venv, tmp_path):
     lock = venv.cwd / "venv/.lock"
     lock.unlink()
@@ -677,12 +643,6 @@ def test_where_uv_was_never_at_work_no_lock_file_of_its_is_made(venv, tmp_path):
     before = set(os.listdir(lock.parent))
     assert venv("apply", DDP).code == 0
     assert set(os.listdir(lock.parent)) == before
-
-
-def test_the_lock_of_a_uv_target_is_taken_too(site):
-    (site.path / ".lock").touch()
-    with held(site.path):
-        assert flocked(site.path / ".lock")
 
 
 @pytest.fixture(scope="session")

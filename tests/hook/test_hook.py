@@ -16,13 +16,12 @@ import libcst
 import pytest
 
 import patcher
-from tests.command import Ended, done, environ, tree
+from tests.command import UV, Ended, done, environ, tree
 from tests.hooks import NEVER, Place, engine_wheel, pip
 from tests.places import patchset, wheel
 
 pytestmark = pytest.mark.once
 
-UV = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
 APPLIED = "sitepatch-hook: applied two to 1 file; processes that are running keep the code they have loaded\n"
 
 

@@ -43,10 +43,14 @@ def index():
 @pytest.fixture
 def pip(index, monkeypatch, tmp_path):
     """The real pip, told of the index alone."""
-    for name, value in index.variables(tmp_path / "cache").items():
-        monkeypatch.setenv(name, value)
+    told(monkeypatch, index.variables(tmp_path / "cache"))
     with Pip() as found:
         yield found
+
+
+def told(monkeypatch, variables):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
 
 
 def fetched(pip, tmp_path, version="1.0"):
@@ -312,23 +316,20 @@ def listing(code, kind="text/html", body=b"", length=None):
 def test_a_listing_that_cannot_be_had_is_no_project_without_releases(index, monkeypatch, act, problem):
     index.add("demo", "1.0", files(PLAIN))
     index.acts["demo"] = act
-    for name, value in index.variables("").items():
-        monkeypatch.setenv(name, value)
+    told(monkeypatch, index.variables(""))
     with Pip() as pip, pytest.raises(SitepatchError, match=f"pip could not list the releases of demo: {problem}"):
         pip.listing("demo")
 
 
 def test_an_index_that_nobody_serves_is_no_project_without_releases(index, monkeypatch):
-    for name, value in {**index.variables(""), "PIP_RETRIES": "0", "PIP_INDEX_URL": "http://127.0.0.1:9/simple/"}.items():
-        monkeypatch.setenv(name, value)
+    told(monkeypatch, {**index.variables(""), "PIP_RETRIES": "0", "PIP_INDEX_URL": "http://127.0.0.1:9/simple/"})
     with Pip() as pip, pytest.raises(SitepatchError, match="pip could not list the releases of demo: Could not fetch URL") as caught:
         pip.listing("demo")
     assert "is there a network" in caught.value.hint
 
 
 def test_an_index_that_pip_does_not_trust_is_named(monkeypatch):
-    for name, value in {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": "http://index.example/simple/", "PIP_EXTRA_INDEX_URL": ""}.items():
-        monkeypatch.setenv(name, value)
+    told(monkeypatch, {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": "http://index.example/simple/", "PIP_EXTRA_INDEX_URL": ""})
     with Pip() as pip, pytest.raises(SitepatchError, match=r"index\.example is not a trusted or secure host") as caught:
         pip.listing("demo")
     assert "pip config set global.trusted-host index.example" in caught.value.hint
@@ -339,8 +340,7 @@ def test_a_page_of_an_index_names_no_file_of_this_machine(index, monkeypatch, tm
     there = tmp_path / NAME
     os.mkfifo(there) if kind == "a FIFO" else there.write_bytes(wheel("demo", "1.0", files(PLAIN)))
     index.acts["demo"] = listing(200, body=f'<a href="{there.as_uri()}">{NAME}</a>'.encode())
-    for name, value in index.variables("").items():
-        monkeypatch.setenv(name, value)
+    told(monkeypatch, index.variables(""))
     with Pip() as pip:
         releases = pip.listing("demo")
     assert not releases.wheels and not releases.versions
@@ -375,8 +375,7 @@ def test_where_an_index_is_down_half_way_the_others_are_reported_and_kept_and_no
         index.add("demo", version, files(PLAIN))
     down = {NAME.replace("1.0", "1.1"): lambda handler, data: send(handler, 503, b""), NAME.replace("1.0", "1.2"): reset}
     index.acts.update(down)
-    for name, value in index.variables(tmp_path / "cache").items():
-        monkeypatch.setenv(name, value)
+    told(monkeypatch, index.variables(tmp_path / "cache"))
     write_patchset(tmp_path, "ask")
     patchset = load_patchset(tmp_path / "ask", "test")
     (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [])
