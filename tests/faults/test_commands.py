@@ -39,6 +39,11 @@ class Case:
         first, self.words, self.version = SCENARIOS[name]
         for step in first:
             assert step(self.tiny.site) if callable(step) else self.tiny.run(*step).code == 0
+        self.measure()
+        assert self.count > CALLS[name]
+
+    def measure(self):
+        """Keep the environment as it stands now, and the trees before and after the command; returns how that ended."""
         add_bytecode(self.tiny.site)
         self.tiny.save()
         self.old = self.tiny.tree()
@@ -47,7 +52,7 @@ class Case:
         self.new, self.count = self.tiny.tree(), done.count
         assert self.new != self.old
         self.kept = [path for path in self.new if path.startswith(".sitepatch/edited") and path not in self.old]
-        assert self.count > CALLS[name]
+        return done
 
     def run(self, point=0, how="none"):
         self.tiny.reset()
