@@ -33,6 +33,7 @@ QUICK = (  # what `-m quick` is: some of each package, in less than half a minut
 )  # fmt: skip
 _REAL, _INSTALLERS = "tests/real/test_", "tests/installers/test_"
 CHOSEN = (  # of the tests with real packages and tools one of each kind, and of the long ones: plain `pytest` has them, too
+    "tests/engine/test_explained.py",
     f"{_REAL}mmengine_ddp.py::test_ranks_on_the_cpu_train", f"{_REAL}torch.py::test_a_stock_torch", f"{_REAL}accelerate.py",
     f"{_REAL}triton.py::test_a_linker_finds", f"{_REAL}card.py::test_a_runner_trains", f"{_REAL}diagnose.py::test_the_errors_that_are_raised",
     f"{_INSTALLERS}life.py::test_from_the_first_install_to_the_last_uninstall[pip]",

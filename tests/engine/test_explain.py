@@ -13,7 +13,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.errors import PatchError
-from patcher.model import OptionValue, State, apply_splices
+from patcher.model import OptionValue, State
 from patcher.text.terminal import underline, width
 from tests.engine.helpers import Changed, Refused, Stays, block, every_case
 
@@ -70,125 +70,6 @@ def test_a_marker_stands_under_its_text_behind_wide_characters() -> None:
         explained(source, "-show('设备', $Mix)\n+show()\n")
     shown, marker = caught.value.message.split("\n")[-2:]
     assert marker.index("^") == width(shown[: shown.index("$Mix")])
-
-
-def test_of_two_that_are_alike_the_one_that_has_more_of_the_pattern_is_shown() -> None:
-    source = "def f(a):\n    build(a, 1, x=1)\n    build(a, 2, x=2)\n    build(a, 3, x=3)\n"
-    best = explained(source, "-build($A, 4, x=2)\n+build($A)\n").closest
-    assert best is not None and best.line == 3
-
-
-@pytest.mark.parametrize(
-    ("hunk", "code", "line"),
-    [
-        ("-RETRYES = 30\n+RETRIES = 31\n", "RETRIES", 1),
-        ('-NAME = "alpa"\n+NAME = "beta"\n', '"alpha"', 2),
-        ('-TITLE = "alpha"\n+TITLE = "beta"\n', "NAME", 2),
-        ("-DELAY = 0.5\n+DELAY = 1\n", "timeouts.DELAY", 6),
-    ],
-)
-def test_at_the_top_level_too_a_word_that_is_off_is_shown(hunk: str, code: str, line: int) -> None:
-    source = 'RETRIES = 30\nNAME = "alpha"\nimport os\nimport timeouts\nX = len("a")\ntimeouts.DELAY = 0.5\n'
-    best = explained(source, hunk, "<module>").closest
-    assert best is not None
-    assert (best.code.line, best.code.text[best.code.start : best.code.end]) == (line, code)
-
-
-def test_code_that_has_nothing_of_the_pattern_is_not_shown() -> None:
-    one = explained("def f(a):\n    return a\n", "-zoo(animal=3, cage=4)\n+zoo()\n")
-    assert one.closest is None
-    assert one.problem == "`f` is there, but the code to change is not"
-    assert one.hint == "nothing like it was found there: it was rewritten or went away"
-
-
-# scopes ---------------------------------------------------------------------------------------------------------------
-OTHER = "class A:\n    def wrap(self):\n        return old(1)\n\nclass B:\n    def g(self):\n        return 1\n"
-
-
-def test_a_scope_of_that_name_in_another_class() -> None:
-    one = explained(OTHER, "-older($X)\n+max($X)\n", scope="B.wrap")
-    assert (one.problem, one.near, one.scopes) == ("there is no `B.wrap` in this file", ("A.wrap",), ())
-    assert one.hint == "a renamed scope is never guessed: write `@@ A.wrap @@` if that is the one"
-    assert one.closest is not None and one.closest.line == 3  # what is different there is told at once
-
-
-def test_a_renamed_scope() -> None:
-    one = explained(OTHER, "-old($X, 2)\n+max($X)\n", scope="A.wrap_it")
-    assert one.near[0] == "A.wrap"
-    assert one.closest is not None and "`2`" in one.closest.words
-
-
-def test_code_that_stands_in_another_scope() -> None:
-    one = explained(OTHER, "-old($X)\n+max($X)\n", scope="B.g")
-    assert [(spot.scope, spot.line, spot.names) for spot in one.elsewhere] == [("A.wrap", 3, (("$X", "1"),))]
-    assert one.hint == "the code stands in `A.wrap`, line 3: write that scope if it is meant"
-    assert [(scope.name, scope.first, scope.last) for scope in one.scopes] == [("B.g", 6, 7)]
-
-
-# the other states -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("body", "hunk", "hint"),
-    [
-        ("x = old(a)\n    y = old(b)", "-old($X)\n+max($X)\n", "write in place of `$X` what it is: `a` (line 2), `b` (line 3); "),
-        ("if a:\n        old(a)\n    else:\n        old(a)", "-old($X)\n+max($X)\n", "write the header around it: `if a:` (line 3), `else:` (line 5); "),
-        ("k()\n    old(a)\n    j()\n    old(a)", " old($X)\n+max($X)\n", "write what stands above it: `k()` (line 3), `j()` (line 5); "),
-        ("old(a, 1)\n    old(1)", "-old($X, 1)\n+old(1)\n", "write more of the code around the place, "),  # one has no $X
-    ],
-)  # fmt: skip
-def test_ambiguous_says_what_to_write(body: str, hunk: str, hint: str) -> None:
-    one = explained(f"def f(a, b):\n    {body}\n", hunk)
-    assert one.state is State.AMBIGUOUS
-    assert one.hint == hint + "or `count=2` (`count=all`) if all are meant"
-    assert len(one.matches) == 2 and all("old(" in spot.text for spot in one.matches)
-
-
-def test_a_hunk_that_matches_shows_where_what_is_bound_and_what_changes() -> None:
-    source = "class A:\n    def f(self):\n        self.m = wrap(\n            self.m, [1,  2])\n"
-    one = explained(source, "+max(0, 1)\n $MODEL = wrap($M, $IDS)\n", scope="A.f")
-    assert one.state is State.APPLICABLE
-    (spot,) = one.matches
-    assert (spot.line, spot.text, spot.scope) == (3, "self.m = wrap(", "A.f")
-    assert spot.names == (("$MODEL", "self.m"), ("$M", "self.m"), ("$IDS", "[1, 2]"))
-    assert explained(source, "+max(0, 1)\n $MODEL = wrap($_, $_)\n", scope="A.f").matches[0].names == (("$MODEL", "self.m"),)
-    assert apply_splices(source.encode(), one.splices) == source.replace("        self.m =", "        max(0, 1)\n        self.m =").encode()
-
-
-def test_a_hunk_that_matches_beside_one_that_does_not_still_shows_its_change() -> None:
-    source = "def f(a):\n    x = old(a)\n"
-    matching, other = every(source, "-old($X)\n+max($X, 0)\n@@ f @@\n-older(1)\n+max(1)\n")
-    assert (matching.state, other.state) == (State.APPLICABLE, State.NOT_FOUND)
-    assert apply_splices(source.encode(), matching.splices) == b"def f(a):\n    x = max(a, 0)\n"
-
-
-def test_upstream_shows_where_the_after_side_stands() -> None:
-    one = explained("def f(a):\n    b()\n    x = max(a, 0)\n", "-old($X)\n+max($X, 0)\n")
-    assert one.state is State.UPSTREAM
-    assert [(spot.line, spot.names) for spot in one.matches] == [(3, (("$X", "a"),))]
-    assert one.problem.startswith("the code of the `+` lines is there already")
-
-
-def test_not_needed_says_what_is_absent_and_shows_code_that_is_nearly_it() -> None:
-    one = explained("def f(a):\n    x = a.is_gcu\n", "-a.is_musa\n+hasattr(a, 'is_musa')\n", flags="when-present")
-    assert one.state is State.NOT_NEEDED
-    assert one.problem == "the code that it changes is not in `f`, and `when-present` says that it need not be"
-    assert one.closest is not None and one.closest.words == "the attribute: the pattern has `is_musa`, the code has `is_gcu`"
-    gone = explained("def g(a):\n    pass\n", "-a.is_musa\n+hasattr(a, 'is_musa')\n", flags="when-present")
-    assert gone.problem.startswith("there is no `f` in this file")
-
-
-def test_a_conflict_keeps_its_words_and_shows_the_place() -> None:
-    one = explained("def f(a):\n    if a: old(b)\n", " old(b)\n+max(b)\n")
-    assert one.state is State.CONFLICT
-    assert "one-line suite" in one.problem
-    assert [spot.line for spot in one.matches] == [2]
-
-
-def test_too_few_places_are_reported_with_their_lines() -> None:
-    one = explained("def f(a):\n    x = old(a)\n", "-old($X)\n+max($X, 0)\n", flags="count=2")
-    assert one.problem == "found 1 place in `f` (line 2), expected 2"
-    assert [spot.line for spot in one.matches] == [2]
-    more = explained("def f(a):\n    x = old(a)\n    y = olt(a)\n", "-old($X)\n+max($X, 0)\n", flags="count=2")
-    assert more.closest is not None and more.closest.line == 3  # never the place that matches
 
 
 # safety ---------------------------------------------------------------------------------------------------------------

@@ -72,13 +72,6 @@ def test_rule_29_match_where_the_interpreter_knows_it_or_not() -> None:
     assert found.state is State.APPLICABLE
 
 
-def test_rule_29_explain_says_where_the_code_stands() -> None:
-    patch = f"--- p/m.py\n@@ f @@ inside=for\n{STATEMENT}"
-    (found,) = explain(b"def f(a):\n    if a:\n        x = b(a)\n", parse_spatch(patch, "p")[1][0].hunks, {})
-    assert found.problem == "the code stands in `f` at line 3, but with `inside=if` and not `inside=for`"
-    assert found.hint == "write `inside=if` if that place is meant" and found.closest is None
-
-
 def test_rule_29_the_flag_as_it_is_written() -> None:
     for flag in ("inside=scope", "inside=if", "inside=for/if/try"):
         hunk = parse_spatch(f"--- p/m.py\n@@ f @@ {flag}\n{STATEMENT}", "p")[1][0].hunks[0]

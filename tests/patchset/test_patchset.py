@@ -1,7 +1,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -634,14 +633,3 @@ def test_importing_costs_none_of_the_expensive_modules(module):
     bare, done = (subprocess.run([sys.executable, "-c", each], capture_output=True, text=True, env=env, check=True)
                   for each in (without, code))  # fmt: skip
     assert done.stdout == bare.stdout
-
-
-def test_find_and_load_use_no_importlib_metadata(tmp_path):
-    shutil.copytree(CHECKOUT / "patcher", tmp_path / "patcher", ignore=shutil.ignore_patterns("__pycache__"))
-    write(tmp_path / "patchsets")
-    code = (
-        "import sys; from pathlib import Path; from patcher.patchset.sources import find_patchset; find_patchset('demo-fix', [], Path.cwd());"
-        "print(sorted({'libcst', 'importlib.metadata', 'configparser'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout.strip() == "[]", done.stderr
