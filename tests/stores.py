@@ -1,12 +1,13 @@
 """One change of one site directory, as a transaction of its own, and what a directory holds before and after it."""
 
+import json
 import os
 import stat
 
 from patcher.store import transaction as module
 from patcher.store.transaction import transaction
 
-__all__ = ["commit", "commit_plan", "contents", "recover", "save_edited"]
+__all__ = ["commit", "commit_plan", "contents", "leave_journal", "recover", "save_edited"]
 
 
 def commit(site, changes, texts, timeout=None):
@@ -33,6 +34,14 @@ def commit_plan(plan, patchsets):
             changes.setdefault(file.site, []).append(file.change)
     with transaction(changes) as run:
         run.commit(changes, {patchset.digest: patchset.files for patchset in patchsets})
+
+
+def leave_journal(site, phase="preparing", **entry):
+    """Leave what a run that was killed leaves, by default before its commit point."""
+    entry = {"action": "write", "old": "0" * 64, "new": "1" * 64, "link": "", "receipt": "", **entry}
+    (site / ".sitepatch").mkdir(exist_ok=True)
+    fields = {"format": 1, "sitepatch": "0", "phase": phase, "files": [entry]}
+    (site / ".sitepatch/journal.json").write_text(json.dumps(fields))
 
 
 def contents(site, pristine, times=True):

@@ -32,6 +32,7 @@ from patcher.verbs.demo import lay_out
 from patcher.verbs.main import commands
 from patcher.verbs.restore import command as restore
 from patcher.verify import run as verify
+from tests import places
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 from tests.faults import calls
 from tests.plans import plan_apply
@@ -566,25 +567,14 @@ def test_a_dead_holder_is_no_obstacle(site):
 # --- uv's lock ------------------------------------------------------------------------------------------------------
 
 
-def venv_of(folder):
-    """A venv without anything in it."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
-    return folder / "venv"
-
-
-def site_of(venv):
-    return next(venv.glob("lib/python*/site-packages"))
-
-
 @pytest.fixture
 def venv(tmp_path):
     """A venv with the stand-in of MMEngine, and a lock file as uv leaves it."""
-    made = venv_of(tmp_path)
     site = Site(tmp_path)
-    site.path = site_of(made)
+    _, site.path = places.venv(tmp_path / "venv")
     lay_out("mmengine-0.10.7", site.path)
-    (made / ".lock").touch()
-    (made / ".lock").chmod(0o666)
+    (tmp_path / "venv/.lock").touch()
+    (tmp_path / "venv/.lock").chmod(0o666)
     return site
 
 

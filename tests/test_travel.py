@@ -18,11 +18,11 @@ from patcher.project.selection import check_sources
 from patcher.verbs.demo import lay_out
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, killed_once_committed, sitepatch, tree
 from tests.planner.test_plan import FIX, patchset
-from tests.users import as_user, give, theirs
+from tests.stores import leave_journal
+from tests.users import ROOT_ONLY, as_user, give, theirs
 
 pytestmark = pytest.mark.once
 
-ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away, and only root is warned")
 UTILS = "mmengine/dist/utils.py"
 # u::rwx,u:1234:r--,g::r-x,m::r-x,o::--- as <linux/posix_acl_xattr.h> has it: version; tag, rights and id of each entry
 ENTRIES = [(0x01, 7, 0xFFFFFFFF), (0x02, 4, 1234), (0x04, 5, 0xFFFFFFFF), (0x10, 5, 0xFFFFFFFF), (0x20, 0, 0xFFFFFFFF)]
@@ -231,11 +231,9 @@ def test_a_forged_journal_leads_nowhere(site, tmp_path, phase, path):
     (out / "victim.py").write_text("x = 1\n")
     (out / ".victim.py.sitepatch-tmp").write_text("evil()\n")
     done(site("apply", DDP))
-    entry = {"path": path, "action": "write", "old": "0" * 64, "new": "1" * 64, "link": "", "receipt": ""}
-    journal = site.path / ".sitepatch" / "journal.json"
-    journal.write_text(json.dumps({"format": 1, "sitepatch": "0", "phase": phase, "files": [entry]}))
+    leave_journal(site.path, phase, path=path)
     for words in (["status"], ["apply", DDP], ["restore"]):
-        refused(site, words, str(journal), "path", also=out)
+        refused(site, words, str(site.path / ".sitepatch/journal.json"), "path", also=out)
 
 
 def test_a_changed_pristine_copy_is_not_put_in_place(site):

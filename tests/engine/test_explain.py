@@ -72,6 +72,13 @@ def test_a_marker_stands_under_its_text_behind_wide_characters() -> None:
     assert marker.index("^") == width(shown[: shown.index("$Mix")])
 
 
+def test_code_that_has_nothing_of_the_pattern_is_not_shown() -> None:
+    one = explained("def f(a):\n    return a\n", "-zoo(animal=3, cage=4)\n+zoo()\n")
+    assert one.closest is None
+    assert one.problem == "`f` is there, but the code to change is not"
+    assert one.hint == "nothing like it was found there: it was rewritten or went away"
+
+
 # safety ---------------------------------------------------------------------------------------------------------------
 def those(kind: type) -> Dict[str, Any]:
     """The cases of one kind in the tables of the rules, by their names."""

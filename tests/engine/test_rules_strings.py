@@ -1,6 +1,8 @@
 """Rule 28: a part of a string literal, as plain text."""
 
 
+from patcher.engine.engine import explain
+from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
 from tests.engine.helpers import Changed, Form, Refused, Stays, check_state, inside, run, stays
 
@@ -56,6 +58,15 @@ RULE_28 = {
 def test_rule_28_line_breaks_are_those_of_the_file() -> None:
     result = run('def f():\r\n    """One\r\n    two."""\r\n', "-One\n-    two.\n+One,\n+    and two.\n", **IN)  # type: ignore[arg-type]
     assert result.data == b'def f():\r\n    """One,\r\n    and two."""\r\n'
+
+
+def test_rule_28_explain_shows_the_closest_text() -> None:
+    hunks = parse_spatch("--- p/m.py\n@@ f @@ in-string\n-cannot load files\n+no files\n", "case.spatch")[1][0].hunks
+    for source, words in (("'cannot lode files'", "closest, line 2: cannot lode files"), ("'else'", "looked for: cannot load files")):
+        (one,) = explain(f"def f():\n    return {source}\n".encode(), hunks, {})
+        assert (one.state, one.problem.split("\n")[1]) == (State.NOT_FOUND, words)
+    (one,) = explain(b"def f():\n    return 'cannot load files'\n", hunks, {})
+    assert ([spot.line for spot in one.matches], len(one.splices)) == ([2], 1)
 
 
 def test_rule_28_two_hunks_in_one_string() -> None:

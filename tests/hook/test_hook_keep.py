@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import BusyError, FormatError, OutdatedError
+from patcher.facts import sha256
 from patcher.hook import boot, installed
 from patcher.hook.backend import hook_wheel
 from patcher.hook.directory import write_directory
@@ -22,6 +23,7 @@ from patcher.store.store import Store
 from patcher.verbs import hook as hooks
 from patcher.verbs import keep
 from tests.places import patchset, wheel
+from tests.stores import leave_journal
 from tests.users import ROOT_ONLY, open_descriptors
 
 M, N, RECORD = "demo/m.py", "demo/n.py", "demo-1.0.dist-info/RECORD"
@@ -238,22 +240,10 @@ def test_what_somebody_changes_while_it_is_written_is_left_to_the_next_start(sit
     assert run(site.put("two")) == (1, [f"two: not applied in {site}: other processes are at work"], [])
 
 
-def interrupt(site):
-    """Leave what a run that was killed before its commit point leaves."""
-    import json
-    from hashlib import sha256
-
-    old, new = (sha256(f"VALUE = {value}\n".encode()).hexdigest() for value in (1, 5))
-    entry = {"path": N, "action": "write", "old": old, "new": new, "link": "", "receipt": ""}
-    (site.path / ".sitepatch").mkdir()
-    (site.path / ".sitepatch/journal.json").write_text(
-        json.dumps({"format": 1, "sitepatch": "0", "phase": "preparing", "files": [entry]})
-    )
-
-
 def test_an_interrupted_run_is_recovered_and_reported_but_not_in_mode_warn(site, run):
     folder = site.put("two")
-    interrupt(site)
+    old, new = (sha256(f"VALUE = {value}\n".encode()) for value in (1, 5))
+    leave_journal(site.path, path=N, old=old, new=new)
     assert run(folder, "warn")[0] == 1
     assert (site.path / ".sitepatch/journal.json").exists()
     code, (first, second), _ = run(folder)

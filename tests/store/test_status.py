@@ -1,7 +1,6 @@
 """What has become of a patched file: each condition by the file, its receipt, and what RECORD and METADATA say now."""
 
 import hashlib
-import json
 import os
 import time
 
@@ -18,6 +17,7 @@ from patcher.store.receipt import encode_receipt, file_name
 from patcher.store.status import classify, damaged, read_installed
 from patcher.store.store import Store
 from tests.records import row
+from tests.stores import leave_journal
 
 FILE, HEX = "demo/sub/a.py", "0" * 64
 OLD = 1_600_000_000
@@ -201,10 +201,7 @@ def test_the_patchsets_that_are_meant(names, expected):
 @pytest.fixture
 def interrupted(tmp_path):
     """An environment in which a run was killed before its commit point."""
-    entry = {"path": FILE, "action": "write", "old": HEX, "new": HEX, "link": "", "receipt": ""}
-    (tmp_path / ".sitepatch").mkdir()
-    text = json.dumps({"format": 1, "sitepatch": "0", "phase": "preparing", "files": [entry]})
-    (tmp_path / ".sitepatch/journal.json").write_text(text)
+    leave_journal(tmp_path, path=FILE, new=HEX)
     return Environment("python", (str(tmp_path),), (str(tmp_path),), (3, 11))
 
 

@@ -28,7 +28,7 @@ from patcher.store.transaction import FINISHED, transaction
 from patcher.system.reading import patchset_digest
 from tests.command import ROOT
 from tests.faults.calls import in_child
-from tests.stores import commit, contents, recover, save_edited
+from tests.stores import commit, contents, leave_journal, recover, save_edited
 from tests.users import NOBODY, as_user, public
 
 __all__ = ["public"]
@@ -591,11 +591,7 @@ def test_the_site_directory_itself_may_be_reached_through_a_link(site, tmp_path)
 
 
 def interrupt(site, phase="preparing", **changed):
-    """Leave what a run that was killed leaves, by default before its commit point."""
-    entry = {"path": A, "action": "write", "old": "0" * 64, "new": "1" * 64, "link": "", "receipt": "", **changed}
-    (site / ".sitepatch").mkdir(exist_ok=True)
-    fields = {"format": 1, "sitepatch": "0", "phase": phase, "files": [entry]}
-    (site / ".sitepatch/journal.json").write_text(json.dumps(fields))
+    leave_journal(site, phase, **{"path": A, **changed})
 
 
 def test_a_forged_receipt_is_refused_and_named(site):

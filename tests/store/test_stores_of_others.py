@@ -1,6 +1,5 @@
 """Whose store is believed, who may restore from one, and whom it belongs to: with real users, each in a process of its own."""
 
-import json
 import os
 import shutil
 import signal
@@ -9,6 +8,7 @@ import sys
 
 import pytest
 
+from patcher.facts import sha256
 from patcher.installed.interpreter import discover
 from patcher.project.selection import choose
 from patcher.store.folder import Folder
@@ -19,7 +19,7 @@ from tests.command import done, tree
 from tests.installed.test_environment import install
 from tests.places import command, patchset
 from tests.plans import plan_apply
-from tests.stores import commit_plan
+from tests.stores import commit_plan, leave_journal
 from tests.users import ROOT_ONLY, as_user, give, theirs
 
 pytestmark = [pytest.mark.once, ROOT_ONLY]
@@ -97,14 +97,7 @@ def forge(shared, uid, mode=0o755):
     done(shared.root("apply", "two"))
     data = shared.file.read_bytes()
     shutil.copy(str(shared.file), str(shared.site / "demo" / ".n.py.sitepatch-tmp"))
-    import hashlib
-
-    def digest(text):
-        return hashlib.sha256(text).hexdigest()
-
-    entry = {"path": "demo/n.py", "action": "write", "old": digest(ORIGINAL), "new": digest(data), "link": "", "receipt": ""}
-    fields = {"format": 1, "sitepatch": "0.1.0", "phase": "committing", "files": [entry]}
-    (shared.home / "journal.json").write_text(json.dumps(fields))
+    leave_journal(shared.site, "committing", path="demo/n.py", old=sha256(ORIGINAL), new=sha256(data))
     give(shared.home, uid)
     shared.home.chmod(mode)
 

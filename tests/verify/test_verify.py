@@ -20,6 +20,7 @@ from patcher.system.process import relevant_lines
 from patcher.verify import VerifySettings
 from patcher.verify.namespace import Namespace
 from patcher.verify.run import _OWN, verify_files
+from tests import places
 from tests.command import ROOT, environ, sitepatch, tree
 from tests.installed.test_environment import install
 from tests.records import write_patchset
@@ -34,9 +35,7 @@ class Venv:
     """A virtual environment with the package `demo`, a directory of patchsets named with --patch-dir, and the command."""
 
     def __init__(self, folder, python=sys.executable, files=PRISTINE):
-        subprocess.run([str(python), "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
-        (self.site,) = (folder / "venv").glob("lib/python3*/site-packages")
-        self.cwd, self.python, self.mine = folder, folder / "venv" / "bin" / "python", folder / "mine"
+        self.cwd, self.mine, (self.python, self.site) = folder, folder / "mine", places.venv(folder / "venv", python=python)
         self.mine.mkdir()
         self.marks = folder / "marks"
         install(self.site, files)
