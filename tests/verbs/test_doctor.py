@@ -21,8 +21,9 @@ from patcher.store.receipt import encode_fields
 from patcher.verbs.demo import lay_out
 from patcher.verbs.doctor import CHECKS, NOTE, OK, PROBLEM, TROUBLES, Check, Examination, examine
 from patcher.verbs.hook import installed_hooks
+from tests import places
 from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
-from tests.test_races import held, site_of, told, venv_of
+from tests.test_races import held, told
 
 pytestmark = pytest.mark.once
 STAND_INS = ("mmengine-0.10.7", "torch-2.9.0")
@@ -104,7 +105,7 @@ def test_what_sitepatch_has_done_is_nothing_unusual(patched):
 
 
 def test_a_venv_in_which_nothing_is_installed_is_in_order(tmp_path):
-    made = venv_of(tmp_path)
+    made, _ = places.venv(tmp_path / "venv")
     assert found(sitepatch("doctor", "--json", "--python", made, cwd=tmp_path)) == []
 
 
@@ -244,21 +245,21 @@ def test_backups_beside_target_files_are_noted(site):
 
 
 def test_a_package_of_which_backups_alone_are_left(tmp_path):
-    made = venv_of(tmp_path)
-    folder = site_of(made) / "mmengine/runner"
+    made, site = places.venv(tmp_path / "venv")
+    folder = site / "mmengine/runner"
     folder.mkdir(parents=True)
     (folder / "runner.py.debug_backup").touch()
-    assert subprocess.run([made / "bin/python", "-c", "import mmengine"], check=False).returncode == 0
+    assert subprocess.run([made, "-c", "import mmengine"], check=False).returncode == 0
     rows = found(sitepatch("doctor", "--json", "--python", made, cwd=tmp_path))
     expect(rows, (PROBLEM, "packages", "mmengine holds no module: mmengine is uninstalled, and `import mmengine` still"))
 
 
 def test_an_editable_install(tmp_path):
-    made = venv_of(tmp_path)
+    made, site = places.venv(tmp_path / "venv")
     checkout = tmp_path / "checkout"
     lay_out("mmengine-0.10.7", checkout)
     shutil.rmtree(checkout / "mmengine-0.10.7.dist-info")
-    (site_of(made) / "__editable__.mmengine-0.10.7.pth").write_text(f"{checkout}\n")
+    (site / "__editable__.mmengine-0.10.7.pth").write_text(f"{checkout}\n")
     rows = found(sitepatch("doctor", "--json", "--python", made, cwd=tmp_path))
     expect(rows, (PROBLEM, "packages", rf"mmengine is an editable install.*--target {checkout}"))
 
@@ -300,9 +301,9 @@ def test_two_records_of_one_package(site):
 
 
 def test_a_package_of_the_system(site, tmp_path):
-    made = venv_of(tmp_path)
-    sites = (str(site_of(made)), str(site.path))
-    rows = inside(Environment(str(made / "bin/python"), sites, ("/nowhere", *sites), sys.version_info[:2]))
+    made, own = places.venv(tmp_path / "venv")
+    sites = (str(own), str(site.path))
+    rows = inside(Environment(str(made), sites, ("/nowhere", *sites), sys.version_info[:2]))
     expect(rows, *[(NOTE, "environment", f"{name} is not of the virtual environment") for name in ("mmengine", "torch")])
 
 
