@@ -21,17 +21,17 @@ _PLAIN = {
 # tables ---------------------------------------------------------------------------------------------------------------
 def answer_rows(answers: Iterable[Answer]) -> List[Row]:
     """One row for each patchset, file and scope; what failed is explained below it, once for all scopes of a file."""
-    scopes: Dict[Tuple[State, str, str, str, Tuple[str, ...]], List[str]] = {}
-    for answer in answers:
+    scopes: Dict[Tuple[str, str, str, Tuple[str, ...], int], List[str]] = {}
+    for number, answer in enumerate(answers):
         path = f"{answer.path}:{','.join(map(str, answer.places))}" if answer.places else answer.path
         details = (*filter(None, [answer.problem]), *hint_lines(answer.hint))
         if not details and answer.state in _PLAIN:
             details = (_PLAIN[answer.state],)
-        apart = "" if details else answer.scope
-        scopes.setdefault((answer.state, answer.patchset, path, apart, details), []).append(answer.scope)
+        row = (answer.state.value, answer.patchset, path, details, -1 if details else number)
+        scopes.setdefault(row, []).append(answer.scope)
     return [
-        Row(state.value, (patchset, path, ", ".join(filter(None, dict.fromkeys(named)))), details)
-        for (state, patchset, path, _, details), named in scopes.items()
+        Row(word, (patchset, path, ", ".join(filter(None, dict.fromkeys(names)))), details)
+        for (word, patchset, path, details, _), names in scopes.items()
     ]
 
 

@@ -355,17 +355,15 @@ def test_a_rank_that_leaves_its_card_for_the_cpu_warns_and_one_that_is_told_to_d
         assert (line["idle"], line["env"]) == (idle, {"LOCAL_RANK": "0", "GCU_VISIBLE_DEVICES": "1"})
 
 
-@pytest.mark.parametrize("unread", ["closed", "full"])
-def test_training_goes_on_where_nobody_reads_stdout(module, monkeypatch, unread):
-    stdout = open("/dev/full" if unread == "full" else os.devnull, "w")
-    if unread == "closed":
-        stdout.close()
-    monkeypatch.setattr(sys, "stdout", stdout)
+@pytest.mark.parametrize("error", [ValueError("I/O operation on closed file"), BrokenPipeError()])
+def test_training_goes_on_where_nobody_reads_stdout(module, monkeypatch, error):
+    def write(text):
+        raise error
+
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(write=write))
     there = model(("cpu",))
     there.parameters = lambda: [parameter for _, parameter in there.named_parameters()]
     module().tell(there, [], "Here")
-    with contextlib.suppress(OSError):
-        stdout.close()
 
 
 @pytest.mark.parametrize(("movable", "meta", "moved"), [(False, False, True), (True, False, False), (False, True, False)])
