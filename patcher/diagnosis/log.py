@@ -279,6 +279,8 @@ class LogReader:
 
     def log(self) -> Log:
         """What was found so far, also in a paragraph that may go on."""
+        if not self._held:
+            return self._log()
         reader = deepcopy(self, {id(self._signs): self._signs})
         reader._end_paragraph()
         return reader._log()

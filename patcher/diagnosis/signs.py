@@ -57,7 +57,7 @@ _ROLE = re.compile("(" + "|".join(map(re.escape, ROLES)) + ")")
 _COMMON = (  # of which one is in most patterns, the rarest first: where it is not, they need not be looked for
     b"signal socket rendezvous symbol attribute failed found timeout error device module torch available support only".split()
 )
-_REACH, _AGAIN = 4096, 3072  # bytes in which the parts of a pattern follow each other, and after which it is tried anew
+_REACH, _AGAIN = 4096, 3072  # bytes: how far apart the parts of a pattern stand at most; how far on it is looked for once more
 _GAP = b"[" + re.escape(BETWEEN) + b"]*"
 _BEFORE_WORD, _AFTER_WORD, _AFTER_NAME = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])", rb"(?!\.\w)"
 

@@ -171,13 +171,13 @@ def _interpreter(option: str, python: str) -> Environment:
 
 def _check_reachable(option: str, python: str, path: str) -> None:
     """Raise UsageError where it cannot be told whether there is a file, as below a directory of another user."""
-    try:
-        with suppress(FileNotFoundError, NotADirectoryError):
+    with suppress(OSError, ValueError):  # no file can have such a name, or there is none
+        try:
             os.stat(path)
-    except PermissionError as error:
-        words = {"given": option, "python": python, "uid": os.getuid(), "path": path}
-        hint = Message("run this as its owner, or let others search the directories above it")
-        raise UsageError(Message("{given} {python}: user {uid} may not look at {path}", **words), hint) from error
+        except PermissionError as error:
+            words = {"given": option, "python": python, "uid": os.getuid(), "path": path}
+            hint = Message("run this as its owner, or let others search the directories above it")
+            raise UsageError(Message("{given} {python}: user {uid} may not look at {path}", **words), hint) from error
 
 
 def _here() -> Environment:

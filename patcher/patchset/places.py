@@ -108,11 +108,12 @@ def folders_by_name(places: Sequence[Tuple[str, PatchsetSource]]) -> Folders:
         names = sorted(os.listdir(place)) if os.path.isdir(place) else []
         inside = [os.path.normpath(place)] if MANIFEST in names else [os.path.join(place, name) for name in names]
         for folder in inside:
-            if os.path.isfile(os.path.join(folder, MANIFEST)):
-                info = os.stat(folder)
-                if (info.st_dev, info.st_ino) not in seen:
-                    seen.add((info.st_dev, info.st_ino))
-                    folders.setdefault(os.path.basename(folder), []).append((folder, source))
+            if not os.path.isfile(os.path.join(folder, MANIFEST)):
+                continue
+            info = os.stat(folder)
+            if (info.st_dev, info.st_ino) not in seen:
+                seen.add((info.st_dev, info.st_ino))
+                folders.setdefault(os.path.basename(folder), []).append((folder, source))
     return folders
 
 

@@ -96,7 +96,7 @@ def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileSt
     seen = {(item.site, item.receipt.path): item for item in items or ()}
     receipts: Dict[str, Dict[str, Receipt]] = {}
     for site in {site for site, _ in assignments}:
-        known = {item.receipt.path: item.receipt for item in items or () if item.site == site}
+        known = {path: item.receipt for (place, path), item in seen.items() if place == site}
         receipts[site] = Store(site).receipts() if items is None else known
     files = {}
     for (site, path), (assignment, *_) in sorted(assignments.items()):

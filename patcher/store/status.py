@@ -91,7 +91,7 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes], names: Optional
 
     `names` are those in the site directory; None to look.
     """
-    installed = _installed(receipt, site, os.listdir(site) if names is None else names)
+    installed = _installed(site, receipt, os.listdir(site) if names is None else names)
     item = FileStatus(site, receipt, Condition.MISSING, data or b"", installed)
     if data is None:
         folder_exists = os.path.isdir(os.path.dirname(os.path.join(site, receipt.path)))
@@ -120,7 +120,7 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes], names: Optional
     return item._replace(condition=Condition.APPLIED if digest == receipt.current else Condition.EDITED)
 
 
-def _installed(receipt: Receipt, site: str, names: Sequence[str]) -> str:
+def _installed(site: str, receipt: Receipt, names: Sequence[str]) -> str:
     """The version of the receipt's distribution by its dist-info folder; "" where there is none, or several."""
     requested, versions = normalized(receipt.distribution), []
     for name in names:

@@ -226,6 +226,7 @@ def test_what_is_no_interpreter_is_named(tmp_path, monkeypatch):
         (str(tmp_path / "plain"), "cannot be run"),
         (str(tmp_path / "empty"), "found no interpreter"),
         (str(tmp_path / "gone"), "found no interpreter"),
+        (f"{tmp_path}/{'n' * 300}", "found no interpreter"),  # longer than a name can be
         ("python-that-is-nowhere", "found no interpreter"),
         (script(tmp_path / "slow", "#!/bin/sh\nexec sleep 600\n"), "no answer in 0.3 seconds"),
     ]:
