@@ -17,7 +17,7 @@ from patcher.model import Requested, Rewrite
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.results import Request, key_of, rewrite_uncached, write_table
-from patcher.patchset.sources import resolve_options
+from patcher.patchset.variants import resolve_options
 from patcher.system.cache import cache_dir
 from tests.plans import plan_apply
 

@@ -9,8 +9,8 @@ import pytest
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
 from patcher.model import Option, Patchset
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.sources import resolve_options
 from patcher.patchset.symptoms import general_symptoms
+from patcher.patchset.variants import resolve_options
 from patcher.project import lockfile
 from patcher.project.request import read_project, read_requirements
 from patcher.verbs.console import exit_code

@@ -13,7 +13,7 @@ from patcher.errors import UsageError
 from patcher.model import State
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
-from patcher.patchset.sources import choose_variant, resolve_options
+from patcher.patchset.variants import choose_variant, resolve_options
 from patcher.verbs.demo import fixtures, lay_out
 from tests.records import digest
 

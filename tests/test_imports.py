@@ -321,8 +321,8 @@ def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monke
 
 def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
     from patcher.installed.interpreter import discover
+    from patcher.patchset.selection import choose
     from patcher.planner import survey
-    from patcher.project.selection import choose
     from patcher.store import status
     from tests.plans import plan_apply
 
@@ -338,7 +338,7 @@ def test_many_files_of_one_package_are_looked_at_once_each(tmp_path, monkeypatch
     from patcher.installed import environment
     from patcher.installed.interpreter import discover
     from patcher.patchset import results
-    from patcher.project.selection import choose
+    from patcher.patchset.selection import choose
     from patcher.store import receipt
     from tests.plans import plan_apply
 

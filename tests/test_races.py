@@ -22,7 +22,7 @@ import pytest
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.installed.interpreter import discover
-from patcher.project.selection import choose
+from patcher.patchset.selection import choose
 from patcher.store import journal, retry
 from patcher.store.lock import holders, uv_locks
 from patcher.store.retry import quiet, settled

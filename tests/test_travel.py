@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError
-from patcher.project.selection import check_sources
+from patcher.patchset.catalogue import Catalogue
 from patcher.verbs.demo import lay_out
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, killed_once_committed, sitepatch, tree
 from tests.planner.test_plan import FIX, patchset
@@ -301,7 +301,7 @@ def refusal(folder):
     """The error of applying a patchset of the current directory that hides a built-in one, "" for none."""
     os.chdir(folder)
     try:
-        check_sources([DDP], [])
+        Catalogue([]).check_trusted([DDP])
     except SitepatchError as error:
         return error.message
     return ""

@@ -34,7 +34,7 @@ from patcher.errors import SitepatchError
 from patcher.model import OptionValue, Rewrite, apply_splices
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
-from patcher.patchset.sources import choose_variant, pick_variants, resolve_options
+from patcher.patchset.variants import choose_variant, pick_variants, resolve_options
 from tests.engine import corpus
 
 CPU_SECONDS = 10.0

@@ -21,7 +21,7 @@ from patcher.installed.versions import is_version
 from patcher.message import Message, joined
 from patcher.model import Answer, Patchset, State, Variant
 from patcher.patchset.results import Request, rewrite_uncached
-from patcher.patchset.sources import matching_variants, resolve_options
+from patcher.patchset.variants import matching_variants, resolve_options
 from patcher.planner.plan import answer_of, reconciled
 from patcher.system.reading import TEXT, read_file
 from patcher.text.diffs import diff_texts

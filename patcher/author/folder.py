@@ -17,13 +17,14 @@ from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import FilePatch, Patchset, PatchsetSource, Variant
+from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
-from patcher.patchset.places import BUILT_IN, ENTRY_POINT, MANIFEST, AnyPath, builtin_dir, patchset_folders
-from patcher.patchset.sources import choose_variant, find_patchset, paths_of, pick_variants
+from patcher.patchset.places import MANIFEST, builtin_dir
 from patcher.patchset.toml import written_toml
+from patcher.patchset.variants import choose_variant, paths_of, pick_variants
 from patcher.system.decode import shown_value
 from patcher.system.output import write_output
-from patcher.text.listed import listed
+from patcher.text.listed import AnyPath, listed
 
 PATCHSETS = "patchsets"
 
@@ -202,17 +203,16 @@ def with_modules(manifest: str, patchset: Patchset, paths: Iterable[str]) -> str
     return with_imports(manifest, list(modules)) if patchset.verify.imports else manifest
 
 
-def own_folder(name: str, patch_dirs: Sequence[AnyPath]) -> Tuple[Path, Patchset]:
+def own_folder(name: str, patch_dirs: Sequence[str]) -> Tuple[Path, Patchset]:
     """The folder of a patchset, and the patchset.
 
     Raises:
         UsageError: there is none of that name.
         SitepatchError: it does not belong to the user.
     """
-    known = patchset_folders(patch_dirs, Path.cwd())
-    patchset = find_patchset(name, patch_dirs, Path.cwd(), known).patchset
-    folder, source = known[name][0]
-    named = source.kind not in (BUILT_IN.kind, ENTRY_POINT)
+    catalogue = Catalogue(patch_dirs)
+    patchset = catalogue.find(name).patchset
+    (folder, source), named = catalogue.folders[name][0], catalogue.named(name)
     if not named or not (os.access(folder, os.W_OK) and os.access(Path(folder).parent, os.W_OK)):
         why = Message("its folder may not be written" if named else "it belongs to what is installed, and is not changed")
         hint = Message("copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/", folder=folder)

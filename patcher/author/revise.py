@@ -24,7 +24,7 @@ from patcher.model import HunkText, OptionValue, PatchsetSource, Requested, Stat
 from patcher.patchset.layers import is_series
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
-from patcher.patchset.sources import resolve_options
+from patcher.patchset.variants import resolve_options
 from patcher.planner.survey import make_plan, read_facts
 from patcher.store.status import read_installed, statuses
 from patcher.store.store import Store

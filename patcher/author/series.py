@@ -21,7 +21,7 @@ from patcher.installed.versions import is_version, says_nothing
 from patcher.message import Message, joined
 from patcher.model import FilePatch, Located, Progress
 from patcher.patchset.layers import patch_name
-from patcher.patchset.sources import choose_variant
+from patcher.patchset.variants import choose_variant
 from patcher.store.retry import settled
 from patcher.text.diffs import FileDiff, diff_texts
 

@@ -12,7 +12,7 @@ from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import PatchsetSource, Requested
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.sources import resolve_options
+from patcher.patchset.variants import resolve_options
 from patcher.store.receipt import decode_fields
 from patcher.system.decode import Table, Values, one_of, string
 from patcher.system.reading import read_file

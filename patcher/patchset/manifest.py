@@ -12,7 +12,7 @@ from patcher.errors import Location, PatchError, SitepatchError
 from patcher.installed.versions import is_range, is_version
 from patcher.message import Message
 from patcher.model import KINDS, FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
-from patcher.patchset.places import MANIFEST, AnyPath
+from patcher.patchset.places import MANIFEST
 from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
 from patcher.patchset.toml import decode_text, decode_toml
 from patcher.system.decode import (
@@ -31,6 +31,7 @@ from patcher.system.decode import (
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import check_size, patchset_digest, read_file
 from patcher.text.confusable import look_alike
+from patcher.text.listed import AnyPath
 
 NAME, NAME_FORM = "[a-z0-9][a-z0-9-]*", Message('a name made of a-z, 0-9 and "-" that does not begin with "-"')
 """The name of a patchset, a word of command lines, as a regular expression and in words."""

@@ -1,12 +1,12 @@
-"""The places that patchsets come from, and the folders of patchsets there; reads no manifest."""
+"""The places that patchsets come from: directories that come with sitepatch, and installed distributions that bring some."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Dict, Iterator, List, Mapping, Sequence, Tuple, Union
+from typing import Iterator, Mapping, Tuple, Union
 
-from patcher.errors import Location, SitepatchError, UsageError
+from patcher.errors import Location, SitepatchError
 from patcher.message import Message
 from patcher.model import PatchsetSource
 from patcher.patchset.toml import decode_text
@@ -17,9 +17,6 @@ GROUP = "sitepatch.patchsets"
 BUILT_IN, LOCAL = PatchsetSource(Message("built in")), PatchsetSource("./patchsets")
 PATCH_DIR, PROJECT_DIR, ENTRY_POINT = "--patch-dir", "patch-dir", Message("entry point")
 """The other kinds of sources: a directory that the user names, one that a project names, an entry point."""
-AnyPath = Union[str, "os.PathLike[str]"]
-Folders = Dict[str, List[Tuple[str, PatchsetSource]]]
-"""The (folder, source) pairs of each name of a patchset."""
 
 
 def builtin_dir() -> str:
@@ -45,76 +42,6 @@ def builtin_table(name: str) -> bytes:
         return read_file(os.path.join(builtin_dir(), name, "known.json"))
     except (OSError, SitepatchError):
         return b""
-
-
-def search_places(
-    patch_dirs: Sequence[AnyPath], cwd: AnyPath
-) -> Tuple[List[Tuple[str, PatchsetSource]], Dict[str, SitepatchError]]:
-    """Every (directory, source) of patchsets, the first first, and what is wrong with entry points, by their sources.
-
-    The order is: `patch_dirs` (each a directory of patchset folders, or one such folder), `./patchsets` of `cwd`, the
-    entry points of group `sitepatch.patchsets`, the built-in ones. The built-in directory always counts as built in unless
-    it is named in `patch_dirs`.
-
-    Raises:
-        UsageError: when one of `patch_dirs` is not a directory.
-    """
-    places = named_places(patch_dirs, cwd)
-    broken: Dict[str, SitepatchError] = {}
-    for name, path in entry_points():
-        source = PatchsetSource(ENTRY_POINT, name)
-        if isinstance(path, SitepatchError):
-            broken[str(source)] = path
-        else:
-            places.append((path, source))
-    return [*places, (builtin_dir(), BUILT_IN)], broken
-
-
-def named_places(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> List[Tuple[str, PatchsetSource]]:
-    """The first of those places: `patch_dirs` and `./patchsets` of `cwd`.
-
-    Raises:
-        UsageError: when one of `patch_dirs` is not a directory.
-    """
-    places: List[Tuple[str, PatchsetSource]] = []
-    for patch_dir in patch_dirs:
-        if not os.path.isdir(os.path.join(cwd, patch_dir)):
-            raise UsageError(
-                "--patch-dir {each}: found no such directory", Message("name a directory of patchset folders"), each=patch_dir
-            )
-        places.append((os.path.join(cwd, patch_dir), PatchsetSource(PATCH_DIR, str(patch_dir))))
-    local = os.path.join(cwd, "patchsets")
-    if os.path.realpath(local) != os.path.realpath(builtin_dir()):
-        places.append((local, LOCAL))
-    return places
-
-
-def patchset_folders(patch_dirs: Sequence[AnyPath], cwd: AnyPath) -> Folders:
-    """Every patchset name with all the (folder, source) that have it, in the order of `search_places`; the first wins.
-
-    A folder that is reached twice counts once. Entry points that lead nowhere are passed over.
-
-    Raises:
-        UsageError: when one of `patch_dirs` is not a directory.
-    """
-    return folders_by_name(search_places(patch_dirs, cwd)[0])
-
-
-def folders_by_name(places: Sequence[Tuple[str, PatchsetSource]]) -> Folders:
-    """`patchset_folders` of the places that `search_places` gave."""
-    folders: Folders = {}
-    seen = set()
-    for place, source in places:
-        names = sorted(os.listdir(place)) if os.path.isdir(place) else []
-        inside = [os.path.normpath(place)] if MANIFEST in names else [os.path.join(place, name) for name in names]
-        for folder in inside:
-            if not os.path.isfile(os.path.join(folder, MANIFEST)):
-                continue
-            info = os.stat(folder)
-            if (info.st_dev, info.st_ino) not in seen:
-                seen.add((info.st_dev, info.st_ino))
-                folders.setdefault(os.path.basename(folder), []).append((folder, source))
-    return folders
 
 
 def has_texts(folder: str, files: Mapping[str, str]) -> bool:

@@ -33,7 +33,7 @@ from patcher.model import (
 )
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.removal import can_go
-from patcher.patchset.sources import matching_variants, pick_variants
+from patcher.patchset.variants import matching_variants, pick_variants
 from patcher.planner.plan import plan
 from patcher.store.folder import HOME
 from patcher.store.receipt import ADDED_FILE, new_receipt

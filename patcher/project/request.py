@@ -10,13 +10,13 @@ from typing import Collection, List, NamedTuple, Optional, Sequence, Set, Tuple
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.message import Message
 from patcher.model import Patchset, Requested
-from patcher.patchset.places import PATCH_DIR, PROJECT_DIR, AnyPath
+from patcher.patchset.places import PATCH_DIR, PROJECT_DIR
+from patcher.patchset.selection import ProjectEntry, chosen
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project import lockfile
-from patcher.project.selection import ProjectEntry, check_sources, chosen
 from patcher.system.decode import STRINGS, Reader, Table
 from patcher.system.reading import TEXT, read_file
-from patcher.text.listed import Texts, one_or_more, suggest
+from patcher.text.listed import AnyPath, Texts, one_or_more, suggest
 
 PROJECT = "pyproject.toml"
 
@@ -69,8 +69,7 @@ def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectReq
     entries = [entry for project in projects for entry in project.entries]
     named = [folder for project in projects for folder in project.patch_dirs]
     folders = tuple(dict.fromkeys([*patch_dirs, *named]))
-    check_sources([entry.name for entry in entries], folders)
-    asked, notes = chosen(entries, folders)
+    asked, notes = chosen(entries, folders, trusted=True)
     only_there = set(named) - set(patch_dirs)
     requested = (item._replace(patchset=_with_source(item.patchset, only_there)) for item in asked)
     notes = [*(note for project in projects for note in project.notes), *notes]

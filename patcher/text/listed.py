@@ -9,7 +9,8 @@ from typing import Iterable, Sequence, Tuple, Union
 
 from patcher.message import Message, joined
 
-Texts = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
+AnyPath = Union[str, "os.PathLike[str]"]
+Texts = Union[AnyPath, Iterable[AnyPath]]
 """What a program gives where several names or paths may stand (see `one_or_more`)."""
 
 

@@ -9,8 +9,8 @@ import click
 from patcher.errors import UsageError
 from patcher.facts import Wanted
 from patcher.model import Requested
+from patcher.patchset.selection import choose
 from patcher.planner.survey import make_plan
-from patcher.project.selection import choose_trusted
 from patcher.text.listed import Texts
 from patcher.verbs.change import carry_out, verify_settings
 from patcher.verbs.console import Console
@@ -44,7 +44,7 @@ def apply(
     Raises:
         SitepatchError: what keeps it from making a plan or from writing.
     """
-    requested, notes = choose_trusted(names, settings, place.patch_dirs)
+    requested, notes = choose(names, settings, place.patch_dirs, trusted=True)
     return apply_requested(requested, notes, place=place, verify=verify, dry_run=dry_run, force=force, events=events)
 
 

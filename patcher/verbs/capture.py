@@ -18,11 +18,11 @@ from patcher.facts import HandEdit, HandEdits, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Located, Patchset, PatchsetSource, Plan, Requested
+from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
-from patcher.patchset.sources import resolve_options
+from patcher.patchset.variants import resolve_options
 from patcher.planner.survey import make_plan
-from patcher.project.selection import check_sources
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
 from patcher.text.diffs import FileDiff, diff_texts
@@ -53,7 +53,7 @@ from patcher.verify import IMPORT
 if TYPE_CHECKING:
     from patcher.author.proof import Release
     from patcher.author.revise import WrittenPatchset
-    from patcher.patchset.places import AnyPath
+    from patcher.text.listed import AnyPath
     from patcher.verbs.releases.outcome import ReleaseOutcome
 
 
@@ -262,7 +262,7 @@ def adopt(captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT
     if captured.folder is None or requested is None:
         raise SitepatchError("{name}: was not written, so it cannot be applied", name=name)
     dirs = (str(captured.folder.parent), *place.patch_dirs)
-    check_sources([name], dirs)
+    Catalogue(dirs).check_trusted([name])
     settings = verify_settings(place, env, verify, [requested.patchset], events)
     events.started(env, [requested])
     edits = _hand_edits(captured.files)

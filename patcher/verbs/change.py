@@ -9,7 +9,7 @@ from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Change, FilePlan, Plan
-from patcher.project.selection import check_probes
+from patcher.patchset.selection import check_probes
 from patcher.store.retry import quiet, retry, settled
 from patcher.store.status import describe_unfinished, has_store, stores
 from patcher.store.store import Store

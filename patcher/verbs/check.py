@@ -13,10 +13,10 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.message import Message, joined
 from patcher.model import Answer, Requested
-from patcher.patchset.places import MANIFEST, patchset_folders
-from patcher.patchset.sources import find_patchsets
+from patcher.patchset.catalogue import Catalogue
+from patcher.patchset.places import MANIFEST
+from patcher.patchset.selection import choose
 from patcher.planner.survey import make_plan
-from patcher.project.selection import choose
 from patcher.store.retry import settled
 from patcher.text.listed import Texts, count, one_or_more
 from patcher.verbs.console import Console
@@ -121,9 +121,9 @@ def check(
         raise UsageError(
             "--explain: found {found}, expected one patchset, which is explained for this environment", found=words
         )
-    sources, broken = find_patchsets(place.patch_dirs, Path.cwd())
-    patchsets = [source.patchset for source in sources]
-    requested, notes = choose(named or [patchset.name for patchset in patchsets], one_or_more(settings), place.patch_dirs)
+    loaded, broken = Catalogue(place.patch_dirs).load()
+    patchsets = [found.patchset for found in loaded]
+    requested, notes = choose(named or [patchset.name for patchset in patchsets], settings, place.patch_dirs)
     outcome = _inspect(place, requested, {} if named else broken)
     outcome = outcome._replace(notes=tuple(notes), strict=strict, against=bool(releases))
     if releases:
@@ -144,7 +144,7 @@ def _inspect(place: Place, requested: Sequence[Requested], broken: Mapping[str, 
     from patcher.author.cases import run_cases  # with the engine
     from patcher.author.lint import lint
 
-    places = patchset_folders(place.patch_dirs, Path.cwd())
+    places = Catalogue(place.patch_dirs).folders
     folders = {wanted.patchset.name: Path(places[wanted.patchset.name][0][0]) for wanted in requested}
     findings, cases, errors = {}, {}, dict(broken)
     for patchset in (wanted.patchset for wanted in requested):

@@ -13,11 +13,10 @@ from patcher.facts import Condition, FileStatus, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Patchset
-from patcher.patchset.places import folders_by_name, named_places
-from patcher.patchset.sources import find_patchsets
+from patcher.patchset.catalogue import Catalogue
+from patcher.patchset.selection import choose
 from patcher.planner.survey import make_plan, stored_patchset
 from patcher.project.request import PROJECT, read_project
-from patcher.project.selection import choose, find
 from patcher.store.receipt import ADDED_FILE
 from patcher.store.retry import settled
 from patcher.store.status import applied_names, before_and_after, describe_unfinished, statuses
@@ -139,8 +138,8 @@ def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> Li
     packages = {item.receipt.package for item in items}
     packages |= {variant.package for patchset in _of_project(place) for variant in patchset.variants}
     if not packages:
-        sources, _ = find_patchsets(place.patch_dirs, Path.cwd())
-        packages = {variant.package for source in sources for variant in source.patchset.variants}
+        loaded, _ = Catalogue(place.patch_dirs).load()
+        packages = {variant.package for found in loaded for variant in found.patchset.variants}
 
     def is_here(package: str) -> bool:
         return any(Path(site, name).exists() for site in env.own for name in (package, f"{package}.py"))
@@ -156,13 +155,12 @@ def _of_project(place: Place) -> List[Patchset]:
     project = None
     with suppress(SitepatchError):
         project = read_project(Path(PROJECT)) if Path(PROJECT).is_file() else None
-    dirs = (*place.patch_dirs, *(project.patch_dirs if project else ()))
-    names: Dict[str, object] = dict(folders_by_name(named_places(dirs, Path.cwd())))
-    names.update((entry.name, entry) for entry in (project.entries if project else ()))
+    catalogue = Catalogue([*place.patch_dirs, *(project.patch_dirs if project else ())])
+    names = [*filter(catalogue.named, catalogue.folders), *(entry.name for entry in (project.entries if project else ()))]
     patchsets: List[Patchset] = []
-    for name in names:
+    for name in dict.fromkeys(names):
         with suppress(SitepatchError):
-            patchsets.append(find(name, dirs)[0])
+            patchsets.append(catalogue.find(name).patchset)
     return patchsets
 
 

@@ -24,9 +24,7 @@ from patcher.installed.interpreter import Environment
 from patcher.installed.record import recorded_hash
 from patcher.message import Message, joined
 from patcher.model import Located, Progress, State
-from patcher.patchset.places import patchset_folders
-from patcher.patchset.sources import find_patchsets
-from patcher.project.selection import OTHERS_HINT, others_change
+from patcher.patchset.catalogue import OTHERS_HINT, Catalogue
 from patcher.store.folder import HOME, JOURNAL
 from patcher.store.journal import backup, temporary
 from patcher.store.lock import holders
@@ -102,8 +100,9 @@ class Examination:
     def __init__(self, env: Environment, patch_dirs: Sequence[str]) -> None:
         self.env = env
         self.patch_dirs = tuple(patch_dirs)
-        sources, broken = find_patchsets(self.patch_dirs, Path.cwd())
-        self.patchsets, self.broken = [source.patchset for source in sources], broken
+        self.catalogue = Catalogue(self.patch_dirs)
+        loaded, self.broken = self.catalogue.load()
+        self.patchsets = [found.patchset for found in loaded]
 
     @cached_property
     def places(self) -> Tuple[str, ...]:
@@ -409,9 +408,8 @@ def _sources(case: Examination) -> Found:
     for error in case.broken.values():
         yield PROBLEM, error.brief, error.hint
     import_module("patcher.engine.syntax")  # raises SitepatchError, which says what to install, where libcst is broken
-    for places in patchset_folders(case.patch_dirs, Path.cwd()).values():
-        for message in others_change(places[:1]):
-            yield PROBLEM, message, OTHERS_HINT
+    for message in case.catalogue.others_change(case.catalogue.folders):
+        yield PROBLEM, message, OTHERS_HINT
 
 
 CHECKS = (

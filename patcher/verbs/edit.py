@@ -13,7 +13,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.message import Message, joined
 from patcher.model import Requested
-from patcher.patchset.sources import resolve_options
+from patcher.patchset.variants import resolve_options
 from patcher.planner.survey import make_plan, read_facts
 from patcher.verbs.capture import capture, report_copies
 from patcher.verbs.console import Console

@@ -26,9 +26,9 @@ from patcher.message import Message, joined
 from patcher.model import ADDED, Patchset, Plan, Requested, State
 from patcher.patchset.layers import is_series, layers_of, patch_name
 from patcher.patchset.places import GROUP
-from patcher.patchset.sources import choose_variant, pick_variants
+from patcher.patchset.selection import choose
+from patcher.patchset.variants import choose_variant, pick_variants
 from patcher.planner.survey import REWRITER, make_plan, read_facts
-from patcher.project.selection import choose
 from patcher.store.retry import settled
 from patcher.system.output import open_output, write_output
 from patcher.text.diffs import diff_texts
@@ -41,7 +41,7 @@ from patcher.verbs.styles import color_diff
 from patcher.verbs.usage import Choice
 
 if TYPE_CHECKING:
-    from patcher.patchset.places import AnyPath
+    from patcher.text.listed import AnyPath
 
 PREFIX = "sitepatch-patchset-"
 """What the name of a distribution of a patchset begins with; the name of the patchset follows."""
@@ -99,7 +99,7 @@ def export(
         check_against([against])
         if form != _PATCH:
             raise UsageError("--format {format}: takes no --against", "it is made of what is installed", format=form)
-    requested, notes = choose(one_or_more(names), one_or_more(settings), place.patch_dirs)
+    requested, notes = choose(names, settings, place.patch_dirs)
     folder = Path(output or _WHEELS)
     if form == _PATCHSET_WHEEL:
         packed = [patchset_wheel(wanted.patchset) for wanted in requested]

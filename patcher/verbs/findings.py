@@ -17,8 +17,8 @@ from patcher.facts import FileStatus
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Patchset, Symptom
+from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import builtin_dir
-from patcher.patchset.sources import find_patchsets
 from patcher.patchset.symptoms import general_symptoms
 from patcher.store.retry import settled
 from patcher.store.status import statuses
@@ -94,10 +94,10 @@ class KnownSymptoms:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        sources, broken = find_patchsets(place.patch_dirs, Path.cwd())
+        loaded, broken = Catalogue(place.patch_dirs).load()
         self.broken = tuple(broken.values())
         self.symptoms: List[Tuple[Symptom, Optional[Patchset]]] = [
-            *((symptom, source.patchset) for source in sources for symptom in source.patchset.symptoms),
+            *((symptom, found.patchset) for found in loaded for symptom in found.patchset.symptoms),
             *((symptom, None) for symptom in general_symptoms(builtin_dir())),
         ]
         self.patterns = [pattern for symptom, _ in self.symptoms for pattern in (*symptom.patterns, *symptom.needs)]

@@ -8,8 +8,8 @@ from patcher.facts import FileStatus, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, one_line
 from patcher.model import OptionValue, Patchset, Plan, Requested, State, Symptom
-from patcher.patchset.sources import resolve_options
 from patcher.patchset.toml import option_text
+from patcher.patchset.variants import resolve_options
 from patcher.planner.survey import make_plan
 from patcher.store.retry import settled
 from patcher.text.listed import listed, release_name

@@ -15,9 +15,9 @@ from patcher.hook.boot import MODES, recorded_problems
 from patcher.hook.installed import PATCHSETS, Hook, hook_folders, load_hook
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
+from patcher.patchset.selection import ProjectEntry, chosen, with_settings
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.request import read_project
-from patcher.project.selection import ProjectEntry, check_sources, chosen, with_settings
 from patcher.text.listed import listed, suggest
 from patcher.verbs.commands import Group
 from patcher.verbs.console import Console, requirement
@@ -86,8 +86,7 @@ def init_hook(
     if not is_name(name):
         raise UsageError('--name: found "{name}", expected {rule}', name=name, rule=NAME_RULE)
     entries, folders = _entries(folder, names, settings, patch_dirs, before["patchsets"])
-    check_sources([entry.name for entry in entries], folders)
-    requested, notes = chosen(entries, folders)
+    requested, notes = chosen(entries, folders, trusted=True)
     copies = str((folder / PATCHSETS).resolve())
     if notes and any(str(Path(item.patchset.source.name).resolve()) == copies for item in requested):
         words = [word for entry in entries for setting in entry.settings for word in ("--set", f"{entry.name}.{setting}")]

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from patcher.author.folder import SeriesFolder
     from patcher.author.proof import Release
     from patcher.author.series import Importer, PatchResult
-    from patcher.patchset.places import AnyPath
+    from patcher.text.listed import AnyPath
 
 
 class ImportOutcome(NamedTuple):

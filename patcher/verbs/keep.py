@@ -19,7 +19,7 @@ from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Requested
-from patcher.patchset.sources import pick_variants
+from patcher.patchset.variants import pick_variants
 from patcher.store import patience
 from patcher.store.folder import Folder, Meta
 from patcher.system.flock import take_flock

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 import click
@@ -14,10 +13,10 @@ from patcher.installed.environment import find_file, locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
+from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import BUILT_IN, builtin_dir, builtin_table
-from patcher.patchset.sources import find_patchsets, matching_variants, pick_variants, resolve_options
 from patcher.patchset.symptoms import general_symptoms
-from patcher.project.selection import shadow_notes
+from patcher.patchset.variants import matching_variants, pick_variants, resolve_options
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
 from patcher.text.listed import release_name
@@ -81,12 +80,12 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
         SitepatchError: no such environment, or directory of patchsets.
     """
     env = place.environment()
-    candidates, broken = find_patchsets(place.patch_dirs, Path.cwd())
+    candidates, broken = Catalogue(place.patch_dirs).load()
     patchsets = [candidate.patchset for candidate in candidates]
     symptoms: List[Tuple[Symptom, str]] = []
     if text:
         patchsets, symptoms = _about(text, patchsets, general_symptoms(builtin_dir()))
-    notes = [note for item in candidates if item.patchset in patchsets for note in shadow_notes(item)]
+    notes = [note for item in candidates if item.patchset in patchsets for note in item.shadows]
     applied = applied_states(env, settled(env, lambda: statuses(env, [])), place.patch_dirs)
     standings = ((patchset, availability(env, patchset, applied)) for patchset in patchsets)
     listed = sorted(standings, key=lambda entry: entry[1].rank)

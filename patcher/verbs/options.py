@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import wraps
 from typing import Any, Callable, List, Optional
 
@@ -10,7 +9,8 @@ import click
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.message import Message
-from patcher.patchset.places import patchset_folders
+from patcher.patchset.catalogue import Catalogue
+from patcher.patchset.toml import option_text
 from patcher.store import patience
 from patcher.store.status import applied_names, statuses
 from patcher.verbs.console import Console
@@ -156,7 +156,7 @@ def patient(function: CommandFunction) -> CommandFunction:
 def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
     """The names of patchsets that begin so, also of those that are applied where that matters."""
     try:
-        names = set(patchset_folders(ctx.params.get("patch_dir") or (), os.getcwd()))
+        names = set(Catalogue(ctx.params.get("patch_dir") or ()).folders)
         if ctx.info_name in ("restore", "diff", "status"):
             env = Place(ctx.params.get("python"), ctx.params.get("target"), (), bool(ctx.params.get("system"))).environment()
             names.update(applied_names(statuses(env)))
@@ -167,14 +167,18 @@ def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> Li
 
 def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
     """`NAME.option=` of the patchsets named so far, and the choices after it."""
-    from patcher.project.selection import settings_for_completion  # `status` has no use for it
-
-    dirs = ctx.params.get("patch_dir") or ()
     named = [*(ctx.params.get("names") or ()), *ctx.args]  # click leaves them in args while --set waits for its value
+    completions: List[str] = []
     try:
-        return settings_for_completion(begun, named, dirs)
+        catalogue = Catalogue(ctx.params.get("patch_dir") or ())
+        for name in [name for name in named if name in catalogue.folders] or list(catalogue.folders):
+            for option in catalogue.find(name).patchset.options:
+                head = f"{name}.{option.name}="
+                values = option.choices or ((True, False) if option.type == "bool" else ())
+                completions += [head + option_text(value) for value in values] if begun.startswith(head) else [head]
     except (SitepatchError, OSError):
         return []
+    return [completion for completion in completions if completion.startswith(begun)]
 
 
 settings_option = click.option(

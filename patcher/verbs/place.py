@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.installed.interpreter import Environment, discover, image_root
-from patcher.patchset.places import AnyPath
-from patcher.text.listed import Texts, one_or_more
+from patcher.text.listed import AnyPath, Texts, one_or_more
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ from patcher.message import Message, joined, one_line
 from patcher.model import Located, Patchset, PatchsetSource, Requested, State, Variant
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
-from patcher.patchset.sources import paths_of, pick_variants, resolve_options
+from patcher.patchset.variants import paths_of, pick_variants, resolve_options
 from patcher.planner.survey import make_plan
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file

@@ -13,8 +13,8 @@ from patcher.facts import Wanted
 from patcher.installed.backups import Backup, proven_backups
 from patcher.message import Message
 from patcher.model import Change, FilePlan, Plan
+from patcher.patchset.catalogue import Catalogue
 from patcher.planner.survey import make_plan
-from patcher.project.selection import check_names
 from patcher.store.status import applied_names, divide_names, statuses, unclaimed
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.change import carry_out
@@ -53,7 +53,7 @@ def restore(
         applied = applied_names(items)
         idle, meant = divide_names(applied, one_or_more(names))
         if idle:
-            check_names(idle, applied, place.patch_dirs)
+            Catalogue(place.patch_dirs).check_names(idle, applied)
         plan = make_plan(env, Wanted((), tuple(meant), force), items)
         outcome = Outcome(place, env, plan, tuple(meant), (), dry_run, idle=tuple(idle))
         return outcome._replace(damaged=tuple(unclaimed(env, items, bad)))

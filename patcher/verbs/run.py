@@ -17,8 +17,8 @@ from patcher.facts import Wanted
 from patcher.installed import launch
 from patcher.message import Message
 from patcher.model import FilePlan
+from patcher.patchset.selection import choose
 from patcher.planner.survey import make_plan
-from patcher.project.selection import choose_trusted
 from patcher.store.retry import retry, settled
 from patcher.text.listed import Texts, count
 from patcher.verbs.apply import report_applied
@@ -62,7 +62,7 @@ def make_overlay(
         requested, notes, patch_dirs = asked_for.patchsets, asked_for.notes, asked_for.patch_dirs
         planned = partial(project_plan, project, asked_for, env, events)
     else:
-        named, shadows = choose_trusted(names, settings, patch_dirs)
+        named, shadows = choose(names, settings, patch_dirs, trusted=True)
         requested, notes = tuple(named), tuple(shadows)
         planned = partial(make_plan, env, Wanted(requested))
     verification = verify_settings(place, env, verify, [item.patchset for item in requested], events)

@@ -13,9 +13,9 @@ import click
 from patcher.errors import SitepatchError
 from patcher.message import Message, joined
 from patcher.model import Patchset
-from patcher.patchset.places import has_texts, patchset_folders
+from patcher.patchset.catalogue import Catalogue
+from patcher.patchset.places import has_texts
 from patcher.patchset.toml import option_text
-from patcher.project.selection import find
 from patcher.system.reading import TEXT, read_file
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled, printable_lines
@@ -53,14 +53,15 @@ def show(name: str, *, place: Place = HERE) -> ShowOutcome:
         UsageError: there is none of that name.
         PatchError: it is invalid.
     """
-    patchset, notes = find(name, place.patch_dirs)
-    return ShowOutcome(patchset, tuple(proven(compatibility_table(patchset, place.patch_dirs))), tuple(notes))
+    found = Catalogue(place.patch_dirs).find(name)
+    table = compatibility_table(found.patchset, place.patch_dirs)
+    return ShowOutcome(found.patchset, tuple(proven(table)), tuple(found.notes))
 
 
 def compatibility_table(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
     """The `compatibility.txt` beside this very patchset: what `check --against all` has found; "" where there is none."""
     with suppress(OSError, UnicodeDecodeError, SitepatchError):
-        for folder, _ in patchset_folders(patch_dirs, Path.cwd()).get(patchset.name, ())[:1]:
+        for folder, _ in Catalogue(patch_dirs).folders.get(patchset.name, ())[:1]:
             if has_texts(folder, patchset.files):
                 return read_file(Path(folder, "compatibility.txt"), TEXT).decode("utf-8").strip()
     return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -14,7 +13,8 @@ from patcher.installed.backups import Backup, proven_backups
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined, one_line
 from patcher.model import FilePlan, OptionValue, Requested, State, Step
-from patcher.patchset.places import folders_by_name, has_texts, search_places
+from patcher.patchset.catalogue import Catalogue
+from patcher.patchset.places import has_texts
 from patcher.patchset.toml import option_text, options_text
 from patcher.store.retry import settled
 from patcher.store.status import (
@@ -142,9 +142,7 @@ def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events
     items, left, problems, unreadable = settled(env, look)
     idle, applied = divide_names(applied_names(items), one_or_more(names))
     if idle:
-        from patcher.project.selection import check_names  # reads what can be named
-
-        check_names(idle, applied, place.patch_dirs)
+        Catalogue(place.patch_dirs).check_names(idle, applied)
     patched = {(item.site, item.receipt.path) for item in items}
     items = [item for item in items if any(step.patchset in applied for step in item.receipt.steps)]
     newer, broken = outdated(items, place.patch_dirs)
@@ -185,25 +183,23 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
     Texts are compared with the copies in the stores; a manifest is decoded only where they differ. A name that is not
     found, or whose folder is broken, is not outdated.
     """
-    looked, broken = search_places(patch_dirs, os.getcwd())
-    places = folders_by_name(looked)
+    catalogue = Catalogue(patch_dirs)
+    broken = catalogue.broken
     newer: Dict[str, str] = {}
     classified = set()
     for item in items:
         for step in item.receipt.steps:
-            if step.digest in classified or step.patchset not in places:
+            if step.digest in classified or step.patchset not in catalogue.folders:
                 continue
             classified.add(step.digest)
-            folder, source = places[step.patchset][0]
+            folder, _ = catalogue.folders[step.patchset][0]
             try:
                 if has_texts(folder, Store(item.site).patchset_files(step.digest)):
                     continue
             except StoreError:
                 pass  # its copy is lost: the digests are compared below
-            from patcher.patchset.manifest import load_patchset  # costs more than the rest of `status`
-
             try:
-                patchset = load_patchset(folder, source)
+                patchset = catalogue.find(step.patchset).patchset
             except SitepatchError as error:
                 broken[step.patchset] = error
                 continue
@@ -214,7 +210,7 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
 
 
 def _applied_patchsets(env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]) -> List[AppliedPatchset]:
-    """Each patchset that is applied; `newer` maps the digest of one to what is found now (`patcher.project.selection`)."""
+    """Each patchset that is applied; `newer` maps the digest of one to what is found now (`patcher.patchset.selection`)."""
     grouped: Dict[Tuple[str, str, str], List[Tuple[FileStatus, Step]]] = {}
     for item in items:
         for step in item.receipt.steps:
@@ -256,7 +252,7 @@ def series_states(applied: AppliedPatchset, files: Sequence[FileState]) -> Dict[
     A patch that changed nothing when the series was applied is `upstream` or `not needed`, as it was then.
     """
     from patcher.patchset.layers import patch_name  # these cost more than the rest of `status`
-    from patcher.patchset.sources import matching_variants, pick_variants
+    from patcher.patchset.variants import matching_variants, pick_variants
     from patcher.planner.survey import stored_patchset
 
     paths_of: Dict[str, Dict[str, List[str]]] = {}  # patch -> state -> files

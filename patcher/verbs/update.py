@@ -32,7 +32,7 @@ from patcher.message import Message
 from patcher.model import FilePatch, HunkText, Patchset, State, Variant
 from patcher.patchset.layers import is_series, patch_name
 from patcher.patchset.places import MANIFEST
-from patcher.patchset.sources import paths_of, pick_variants, resolve_options
+from patcher.patchset.variants import paths_of, pick_variants, resolve_options
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import Texts, one_or_more
@@ -54,7 +54,7 @@ from patcher.verbs.releases.outcome import ALL
 from patcher.verbs.styles import Row
 
 if TYPE_CHECKING:
-    from patcher.patchset.places import AnyPath
+    from patcher.text.listed import AnyPath
     from patcher.verbs.proving import Proposal, TriedRelease
 
 

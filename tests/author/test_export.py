@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.patchset.sources import find_patchsets
+from patcher.patchset.catalogue import Catalogue
 from patcher.verbs.apply import apply
 from patcher.verbs.export import export
 from patcher.verbs.main import commands
@@ -132,13 +132,13 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     Path("requirements.txt").write_text(f"./{path} --hash=sha256:{digest}\n")
     getattr(env, installer)("install", "--no-index", "--require-hashes", "-r", "requirements.txt", cwd=site.parent)
     monkeypatch.setattr(sys, "path", [*sys.path, str(env.site)])
-    (found,) = (one for one in find_patchsets([], "/")[0] if one.patchset.name == "two")
+    (found,) = (one for one in Catalogue([]).load()[0] if one.patchset.name == "two")
     assert str(found.patchset.source) == "entry point two"
     assert dict(found.patchset.files) == {each.name: each.read_text() for each in (site.parent / "mine/two").iterdir() if each.is_file()}
     applied = apply("two", place=Place(target=str(site)))
     assert applied.ok and (site / "demo/m.py").read_bytes().count(b"VALUE = 2\r\n") == 1
     getattr(env, installer)("uninstall", *(["-y"] if installer == "pip" else []), "sitepatch-patchset-two")
-    assert "two" not in [one.patchset.name for one in find_patchsets([], "/")[0]]
+    assert "two" not in [one.patchset.name for one in Catalogue([]).load()[0]]
     assert list(env.site.glob("sitepatch*")) == [], "nothing is left of it"
 
 

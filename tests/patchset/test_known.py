@@ -16,7 +16,7 @@ from patcher.patchset import results
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.results import KnownTable, Request, key_of, write_table
-from patcher.patchset.sources import resolve_options
+from patcher.patchset.variants import resolve_options
 from patcher.system import cache
 from patcher.verbs.demo import fixtures, lay_out
 from patcher.verbs.list import availability

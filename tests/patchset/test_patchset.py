@@ -12,7 +12,8 @@ from patcher.errors import PatchError, UsageError
 from patcher.installed.versions import accepts, overlap
 from patcher.model import KINDS, Option, Patchset, Symptom, Variant, Verify
 from patcher.patchset import manifest, places, toml
-from patcher.patchset import sources as patchset
+from patcher.patchset import variants as patchset
+from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.symptoms import general_symptoms
 from patcher.system.reading import patchset_digest
 
@@ -411,48 +412,54 @@ def test_variants_are_grouped_by_package(tmp_path):
 # ---------------------------------------------------------------- places
 
 
-def test_the_first_place_wins_and_the_others_are_reported(tmp_path):
+def test_the_first_place_wins_and_the_others_are_reported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     named, local = tmp_path / "named", tmp_path / "patchsets"
     write(named), write(local, TOML.replace("schema = 1", "schema = 1  # another"))
     write(local, TOML.replace("demo-fix", "only-local"), "only-local")
-    found = patchset.find_patchset("demo-fix", [named], tmp_path)
+    found = Catalogue([named]).find("demo-fix")
     assert str(found.patchset.source) == f"--patch-dir {named}"
-    assert found.shadows == (f"demo-fix (./patchsets) in {local / 'demo-fix'}",)
-    assert patchset.find_patchset("only-local", [named], tmp_path) == (manifest.load_patchset(local / "only-local", places.LOCAL), ())
-    assert patchset.find_patchset("demo-fix", [Path("patchsets")], tmp_path).shadows == (), "one folder found twice is no shadow"
+    assert found.shadows == (f"demo-fix (--patch-dir {named}) is used; it hides demo-fix (./patchsets) in {local / 'demo-fix'}",)
+    assert Catalogue([named]).find("only-local") == (manifest.load_patchset(local / "only-local", places.LOCAL), ())
+    assert Catalogue([Path("patchsets")]).find("demo-fix").shadows == (), "one folder found twice is no shadow"
     write(tmp_path / "same")
-    assert patchset.find_patchset("demo-fix", [named, tmp_path / "same"], tmp_path).shadows == found.shadows, "the same text is none"
+    assert Catalogue([named, tmp_path / "same"]).find("demo-fix").shadows == found.shadows, "the same text is none"
 
 
-def test_a_patch_dir_may_be_one_patchset_and_must_exist(tmp_path):
+def test_a_patch_dir_may_be_one_patchset_and_must_exist(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     folder = write(tmp_path)
-    assert patchset.find_patchset("demo-fix", [folder], tmp_path).patchset.name == "demo-fix"
+    assert Catalogue([folder]).find("demo-fix").patchset.name == "demo-fix"
     with pytest.raises(UsageError, match="gone: found no such directory"):
-        places.patchset_folders([tmp_path / "gone"], tmp_path)
+        Catalogue([tmp_path / "gone"])
 
 
-def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path):
+def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     write(tmp_path / "patchsets")
     with pytest.raises(UsageError) as caught:
-        patchset.find_patchset("demo-fux", [], tmp_path)
+        Catalogue([]).find("demo-fux")
     assert caught.value.message == 'there is no patchset "demo-fux"; did you mean "demo-fix"?'
     assert caught.value.hint == "all patchsets: sitepatch list"
     with pytest.raises(UsageError) as caught:
-        patchset.find_patchset("else", [], tmp_path)
+        Catalogue([]).find("else")
     made, known, searched = caught.value.hint.split("\n")
     assert "sitepatch edit" in made and "demo-fix" in known
     assert searched.startswith(f"searched: {tmp_path / 'patchsets'} (./patchsets of the current directory), ")
     assert searched.endswith(f"{places.builtin_dir()} (built in)")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(UsageError) as caught:
-        patchset.find_patchset("else", [tmp_path / "patchsets"], tmp_path / "elsewhere")
+        Catalogue([tmp_path / "patchsets"]).find("else")
     named, local = caught.value.hint.partition("searched: ")[2].split(", ", 1)
     assert named == f"{tmp_path / 'patchsets'} (--patch-dir {tmp_path / 'patchsets'})"
     assert local.startswith(f"{tmp_path / 'elsewhere/patchsets'} (./patchsets of the current directory, not there), ")
 
 
-def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_directory(tmp_path):
+def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_directory(tmp_path, monkeypatch):
     for cwd in (tmp_path, Path(places.builtin_dir()).parent):
-        sources = {source for places in places.patchset_folders([], cwd).values() for _, source in places}
+        monkeypatch.chdir(cwd)
+        sources = {source for places in Catalogue([]).folders.values() for _, source in places}
         assert sources <= {places.BUILT_IN}
 
 
@@ -472,6 +479,7 @@ def add_wheel(site: Path, entry_points: str) -> None:
 
 @pytest.mark.parametrize("value", ["vendor_patches.sets", "vendor_patches.sets.module", "vendor_patches.sets:ignored"])
 def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, value):
+    monkeypatch.chdir(tmp_path)
     site = tmp_path / "site"
     sets = site / "vendor_patches" / "sets"
     write(sets)
@@ -479,22 +487,23 @@ def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, v
     (sets / "module.py").write_text("raise RuntimeError('imported')")
     add_wheel(site, f"[console_scripts]\nx = y:z\n\n[sitepatch.patchsets]\nvendor = {value}\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(site), str(site)])
-    found = patchset.find_patchset("demo-fix", [], tmp_path)
+    found = Catalogue([]).find("demo-fix")
     assert str(found.patchset.source) == "entry point vendor"
     assert found.shadows == ()
 
 
 def test_an_entry_point_that_leads_nowhere_is_reported_and_keeps_nothing_else_from_being_used(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     add_wheel(tmp_path / "site", "[sitepatch.patchsets]\nvendor = gone.away\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
     write(tmp_path / "patchsets")
-    found, broken = patchset.find_patchsets([], tmp_path)
+    found, broken = Catalogue([]).load()
     assert "demo-fix" in [one.patchset.name for one in found]
     assert list(broken) == ["entry point vendor"]
     problem = "the entry point vendor = gone.away leads to no directory on sys.path"
     assert problem in broken["entry point vendor"].message
     with pytest.raises(UsageError) as caught:
-        patchset.find_patchset("vendor-fix", [], tmp_path)
+        Catalogue([]).find("vendor-fix")
     assert problem in caught.value.hint
 
 
@@ -622,7 +631,7 @@ def test_there_are_built_in_patchsets():
     assert BUILT_IN
 
 
-@pytest.mark.parametrize("module", ["patcher.patchset.sources", "patcher.installed.environment"])
+@pytest.mark.parametrize("module", ["patcher.patchset.catalogue", "patcher.patchset.variants", "patcher.installed.environment"])
 def test_importing_costs_none_of_the_expensive_modules(module):
     code = (
         f"import sys, {module}; heavy = {{'libcst', 'importlib.metadata', 'packaging', 'dataclasses', 'tomllib',"

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from patcher.engine.engine import rewrite
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
-from patcher.patchset.sources import resolve_options
+from patcher.patchset.variants import resolve_options
 from patcher.verbs.demo import lay_out
 
 

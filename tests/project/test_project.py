@@ -5,8 +5,8 @@ import os
 import pytest
 
 from patcher.errors import Location, SitepatchError
+from patcher.patchset.selection import ProjectEntry, chosen, with_settings
 from patcher.project.request import Project, parse_entry, read_project
-from patcher.project.selection import ProjectEntry, chosen, with_settings
 from patcher.verbs.console import exit_code
 from tests.command import DDP, DYNAMO
 from tests.places import patchset

@@ -15,7 +15,7 @@ from wheels import assert_compiles, files_of
 from patcher.model import State
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
-from patcher.patchset.sources import choose_variant, resolve_options
+from patcher.patchset.variants import choose_variant, resolve_options
 
 pytestmark = pytest.mark.real
 

@@ -10,7 +10,7 @@ import pytest
 
 from patcher.facts import sha256
 from patcher.installed.interpreter import discover
-from patcher.project.selection import choose
+from patcher.patchset.selection import choose
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.store.status import recover_all

@@ -24,7 +24,7 @@ from patcher.model import Located, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.removal import can_go, upstream_patch, when_released, when_upstream
-from patcher.patchset.sources import resolve_options
+from patcher.patchset.variants import resolve_options
 from patcher.verbs.console import Console
 from patcher.verbs.demo import fixtures, lay_out
 from patcher.verbs.releases.against import Fetcher, fetch_all, try_release

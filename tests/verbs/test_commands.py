@@ -728,7 +728,7 @@ runpy.run_module("patcher", run_name="__main__")
     [
         ("patcher.verbs.main", ["status"]), ("click", ["list"]), ("patcher.verbs.console", ["show", DDP]),
         ("patcher.verbs.status", ["status"]), ("patcher.installed.interpreter", ["status"]), ("patcher.verbs.rows", ["diff"]),
-        ("patcher.verbs.doctor", ["doctor"]), ("patcher.store.status", ["restore"]), ("patcher.project.selection", ["check"]), ("libcst", ["apply", DDP]),
+        ("patcher.verbs.doctor", ["doctor"]), ("patcher.store.status", ["restore"]), ("patcher.patchset.selection", ["check"]), ("libcst", ["apply", DDP]),
     ],
 )  # fmt: skip
 def test_ctrl_c_while_a_command_imports_what_it_needs_ends_it_without_a_traceback(site, where, words):

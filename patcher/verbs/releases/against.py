@@ -26,7 +26,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, fixtures_dir
 from patcher.patchset.removal import can_go, upstream_patch
 from patcher.patchset.results import request_of, rewrite_cached
-from patcher.patchset.sources import choose_variant, pick_variants
+from patcher.patchset.variants import choose_variant, pick_variants
 from patcher.planner.survey import make_plan, update_hint
 from patcher.store.status import read_installed
 from patcher.system import ownership

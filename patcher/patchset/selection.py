@@ -1,20 +1,17 @@
-"""From what is requested (names, options) to patchsets; whom to trust. All problems are reported at once."""
+"""From what is requested (names, options) to patchsets, and whose probes are run. All problems are reported at once."""
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
-from patcher.message import Message, joined
-from patcher.model import Patchset, PatchsetSource, Requested
+from patcher.message import Message
+from patcher.model import Patchset, Requested
+from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.places import BUILT_IN, LOCAL, PATCH_DIR, Folders, folders_by_name, named_places, patchset_folders
-from patcher.patchset.sources import FoundPatchset, find_patchset, resolve_options, unknown_patchset
-from patcher.patchset.toml import option_text
-from patcher.system.ownership import others_may_write
-from patcher.text.confusable import remarks
+from patcher.patchset.places import BUILT_IN, PATCH_DIR
+from patcher.patchset.variants import resolve_options
 from patcher.text.listed import Texts, one_or_more, suggest
 
 
@@ -37,77 +34,31 @@ class ProjectEntry(NamedTuple):
         return ": ".join(filter(None, (str(self.location or ""), self.field)))
 
 
-def find(name: str, patch_dirs: Sequence[str], folders: Optional[Folders] = None) -> Tuple[Patchset, List[str]]:
-    """The patchset of this name, and remarks: it hides another one of its name, its code hides something.
-
-    `folders` saves a call of `patchset_folders`.
-
-    Raises:
-        UsageError: no place has it.
-        PatchError: its folder is wrong in itself.
-    """
-    source = find_patchset(name, patch_dirs, os.getcwd(), folders)
-    return source.patchset, [*shadow_notes(source), *remarks(source.patchset)]
-
-
-def shadow_notes(source: FoundPatchset) -> List[str]:
-    """The remarks about patchsets that are hidden by one of the same name."""
-    template = "{found.patchset.name} ({found.patchset.source}) is used; it hides {other}"
-    return [Message(template, found=source, other=hidden) for hidden in source.shadows]
-
-
-def check_sources(names: Sequence[str], patch_dirs: Sequence[str]) -> None:
-    """Refuse patchsets from folders that others may change (see `others_change`): what they write would run as this user.
-
-    Raises:
-        SitepatchError: naming what others may write to.
-    """
-    folders = folders_by_name(named_places(patch_dirs, os.getcwd()))  # entry points and built-in ones come later
-    problems = others_change([place for name in dict.fromkeys(names) for place in folders.get(name, ())[:1]])
-    if problems:
-        raise SitepatchError(joined("\n", problems), OTHERS_HINT)
-
-
-OTHERS_HINT = Message(
-    "what is applied is code that you run: take that right away (chmod go-w, chown), "
-    "or copy the patchset, once you have read it, where only you may write"
-)
-
-
-def others_change(places: Iterable[Tuple[str, PatchsetSource]]) -> List[str]:
-    """How other users could change patchsets, which are code; nothing for those built in or installed, beside other code."""
-    named = [folder for folder, source in places if source == LOCAL or source.kind == PATCH_DIR]
-    return others_may_write(*map(os.path.abspath, named), inside=True)
-
-
-def choose_trusted(names: Texts, texts: Texts, patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
-    """What `choose` gives, of patchsets that nobody else may change.
-
-    Raises:
-        SitepatchError: see `choose` and `check_sources`.
-    """
-    check_sources(one_or_more(names), patch_dirs)
-    return choose(one_or_more(names), one_or_more(texts), patch_dirs)
-
-
-def choose(names: Sequence[str], texts: Sequence[str], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
+def choose(
+    names: Texts, settings: Texts, patch_dirs: Sequence[str], *, trusted: bool = False
+) -> Tuple[List[Requested], List[str]]:
     """The patchsets of a command line with their options, and remarks.
 
     Args:
         names: of patchsets.
-        texts: the values of `--set` (see `with_settings`).
+        settings: the values of `--set` (see `with_settings`).
         patch_dirs: the values of `--patch-dir`.
+        trusted: see `chosen`.
 
     Raises:
         SitepatchError: see `chosen` and `with_settings`.
     """
-    return chosen(with_settings([ProjectEntry(name) for name in dict.fromkeys(names)], texts), patch_dirs)
+    entries = [ProjectEntry(name) for name in dict.fromkeys(one_or_more(names))]
+    return chosen(with_settings(entries, one_or_more(settings)), patch_dirs, trusted=trusted)
 
 
-def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[List[Requested], List[str]]:
+def chosen(
+    entries: Iterable[ProjectEntry], patch_dirs: Sequence[str], *, trusted: bool = False
+) -> Tuple[List[Requested], List[str]]:
     """The patchsets that are requested, each once, with their options, and remarks.
 
-    One that is requested more than once is optional where each of its entries says so.
+    One that is requested more than once is optional where each of its entries says so. With `trusted` they are to be applied:
+    see `Catalogue.check_trusted`.
 
     Raises:
         SitepatchError: names that no place has, options that do not fit, an option with two values; all of that.
@@ -115,7 +66,9 @@ def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[
     by_name: Dict[str, List[ProjectEntry]] = {}
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
-    folders = patchset_folders(patch_dirs, os.getcwd()) if by_name else {}
+    catalogue = Catalogue(patch_dirs)
+    if trusted:
+        catalogue.check_trusted(by_name)
     requested: List[Requested] = []
     notes: List[str] = []
     errors: List[SitepatchError] = []
@@ -123,10 +76,10 @@ def chosen(entries: Iterable[ProjectEntry], patch_dirs: Sequence[str]) -> Tuple[
         values, clashes = _values(its_entries)
         errors += clashes
         try:
-            patchset, its_notes = find(name, patch_dirs, folders)
-            options = resolve_options(patchset, {f"{name}.{option}": value for option, value in values.items()})
-            requested.append(Requested(patchset, options, all(entry.optional for entry in its_entries)))
-            notes += its_notes
+            found = catalogue.find(name)
+            options = resolve_options(found.patchset, {f"{name}.{option}": value for option, value in values.items()})
+            requested.append(Requested(found.patchset, options, all(entry.optional for entry in its_entries)))
+            notes += found.notes
         except SitepatchError as error:
             origins = ", ".join(filter(None, (entry.origin for entry in its_entries)))
             message = Message("{origins}: {message}", origins=origins, message=error.message)
@@ -184,23 +137,9 @@ def _replaced(texts: Sequence[str], settings: Mapping[str, str]) -> Tuple[str, .
     return tuple(map("=".join, values.items()))
 
 
-def check_names(names: Iterable[str], applied: Iterable[str], patch_dirs: Sequence[str]) -> None:
-    """Refuse names of patchsets that are neither applied nor found anywhere; nothing is loaded.
-
-    Raises:
-        UsageError: with the nearest name for each of them.
-    """
-    available = {*applied, *patchset_folders(patch_dirs, os.getcwd())}
-    unknown = [name for name in dict.fromkeys(names) if name not in available]
-    errors = [unknown_patchset(name, available, patch_dirs, os.getcwd()) for name in unknown]
-    for error in errors:
-        error.hint = joined("\n", (error.hint, Message("what is applied: sitepatch status")))
-    raise_all(errors)
-
-
 def _probe_trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
     """Whether the probe of a patchset may be run: the same patchset is built in, or in a directory that the user named."""
-    folders = patchset_folders(patch_dirs, os.getcwd()).get(patchset.name, ())
+    folders = Catalogue(patch_dirs).folders.get(patchset.name, ())
     for folder, source in (("", patchset.source), *folders):
         if source == BUILT_IN or source.kind == PATCH_DIR:
             with suppress(SitepatchError):  # `list` reports what is wrong with it
@@ -219,16 +158,3 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
     bad = [patchset for patchset in patchsets if patchset.verify.probe and not _probe_trusted(patchset, patch_dirs)]
     template = "{one.name} ({one.source}): its probe is code, and is not run from there"
     raise_all([UsageError(Message(template, one=patchset), hint) for patchset in bad])
-
-
-def settings_for_completion(begun: str, names: Sequence[str], patch_dirs: Sequence[str]) -> List[str]:
-    """What `--set BEGUN` can become: `NAME.option=`, and the choices after it."""
-    completions: List[str] = []
-    folders = patchset_folders(patch_dirs, os.getcwd())
-    for name in [name for name in names if name in folders] or list(folders):
-        for option in find(name, patch_dirs, folders)[0].options:
-            head = f"{name}.{option.name}="
-            choices = option.choices or ((True, False) if option.type == "bool" else ())
-            values = [head + option_text(value) for value in choices]
-            completions += values if begun.startswith(head) else [head]
-    return [completion for completion in completions if completion.startswith(begun)]
