@@ -30,12 +30,11 @@ class SitepatchError(Exception):
         location: where in a file that is, of several problems the first.
         fields: the fields of both templates.
 
-    `problem` is the message without the location and the line that is shown, and `first` without that line; of several
-    problems those of the first.
+    `problem` is the message without the location and the line that is shown; of several problems that of the first.
     """
 
     def __init__(self, message: str, hint: str = "", /, location: Optional[Location] = None, **fields: Any) -> None:
-        self.message = self.problem = self.first = Message.of(message, fields)
+        self.message = self.problem = Message.of(message, fields)
         super().__init__(self.message)
         self.hint = Message.of(hint, fields)
         self.location = location
@@ -51,7 +50,6 @@ class SitepatchError(Exception):
         message = Message("{where}: {problem}", where=where, problem=problem)
         error = cls(joined("\n", (message, shown)) if shown else message, Message.of(hint, fields), location)
         error.problem = problem
-        error.first = message
         return error
 
     @classmethod
@@ -59,7 +57,6 @@ class SitepatchError(Exception):
         """Several problems as one error, at the place of the first."""
         joint = cls(joined("\n", (error.message for error in errors)), hint, errors[0].location)
         joint.problem = errors[0].problem
-        joint.first = errors[0].first
         return joint
 
     @property
@@ -70,9 +67,8 @@ class SitepatchError(Exception):
     @property
     def brief(self) -> str:
         """The message in one line, beside those of others."""
-        first_problem = one_line(self.first)
         further = self.message.count("\n")
-        return Message("{first} (and {more} more)", first=first_problem, more=further) if further else self.message
+        return Message("{first} (and {more} more)", first=one_line(self.message), more=further) if further else self.message
 
 
 class UsageError(SitepatchError):

@@ -25,7 +25,7 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "diagnosis/child.py": "exceptions of a rank, as Python shows them",
     "overlay/boot.py": "run at the start of other programs",
     "__init__.py": "what Python says",
-    "text/highlight.py": "patterns",
+    "verbs/highlight.py": "patterns",
 }
 BECOME = ("verify/child.py:",)  # modules without `Message`, whose sentences become messages in the process that reads them
 NOTHING_SAID = {  # what is no message, though it has two words

@@ -15,14 +15,11 @@ from patcher.author.changed import InstalledFile
 from patcher.author.draft import FileEdit
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.installed.distribution import origin
-from patcher.installed.index import Pip
-from patcher.installed.releases import cached_release, fetch_release
+from patcher.installed.releases import cached_release, fetch_release, fetching
 from patcher.message import Message, joined
 from patcher.model import apply_splices
 from patcher.store.store import Store
-from patcher.system import ownership
 from patcher.system.archive import archive_errors, member
-from patcher.system.cache import cache_dir, in_use
 from patcher.system.reading import read_file
 from patcher.text.listed import listed
 
@@ -227,18 +224,17 @@ def _of_release(folder: Union[Path, str], file: InstalledFile) -> Union[Original
 
 def _release(files: Sequence[InstalledFile], report: Optional[Callable[[str], None]]) -> Union[Path, str]:
     """The folder with these files of their release, from the cache or, with `report`, fetched by pip; else why not."""
-    cache, located, paths = cache_dir(), files[0].located, [file.path for file in files]
+    located, paths = files[0].located, [file.path for file in files]
     name, version = located.distribution, located.version
     if report is None:
-        folder = cached_release(cache, name, version, paths)
+        folder = cached_release(name, version, paths)
         return folder or Message("the releases that were fetched: this one was not, or without this file")
     try:
-        ownership.refuse_shared(str(cache), Message("set SITEPATCH_CACHE to a directory of your own"))
-        with Pip() as pip, in_use(cache):
-            folder = cached_release(cache, name, version, paths)
+        with fetching() as pip:
+            folder = cached_release(name, version, paths)
             if folder is None:
                 report(Message("fetching {name} {version}, to see what was installed", name=name, version=version))
-                folder = fetch_release(pip, cache, name, version, paths, pip.listing(name))
+                folder = fetch_release(pip, name, version, paths, pip.listing(name))
             return folder
     except (SitepatchError, OSError) as error:
         return Message("{release} in the index: {error}", release=files[0].release, error=error)

@@ -14,9 +14,9 @@ import re
 import shutil
 import tempfile
 import zipfile
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import IO, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 from urllib.parse import unquote
 
 from patcher.errors import SitepatchError
@@ -27,6 +27,8 @@ from patcher.installed.remote import widen
 from patcher.installed.versions import canonical
 from patcher.message import Message
 from patcher.system.archive import archive_errors, member
+from patcher.system.cache import cache_dir, in_use
+from patcher.system.ownership import refuse_shared
 from patcher.system.reading import files_digest, read_file
 from patcher.text.listed import normalized
 
@@ -34,13 +36,27 @@ _METADATA = ("METADATA", "RECORD", "WHEEL")
 _YANKED = "yanked"
 
 
-def cached_release(cache: Path, distribution: str, version: str, paths: Iterable[str]) -> Optional[Path]:
+@contextmanager
+def fetching() -> Iterator[Pip]:
+    """pip, to fetch releases into the cache, of which nothing is removed meanwhile.
+
+    Raises:
+        StoreError: others may write to the cache.
+        OSError: it cannot be written.
+    """
+    cache = cache_dir()
+    refuse_shared(str(cache), Message("set SITEPATCH_CACHE to a directory of your own"))
+    with Pip() as pip, in_use(cache):
+        yield pip
+
+
+def cached_release(distribution: str, version: str, paths: Iterable[str]) -> Optional[Path]:
     """The folder with the cached files of a release, laid out as a site directory; None where not all `paths` are cached.
 
     A path that its RECORD does not list counts as cached: the release does not have it. A damaged folder is deleted.
     """
     paths = list(paths)
-    for folder in sorted(_home(cache, distribution, version).glob("[0-9a-f]*")):
+    for folder in sorted(_home(distribution, version).glob("[0-9a-f]*")):
         if _damage(folder):
             shutil.rmtree(folder, ignore_errors=True)
         elif all((folder / path).is_file() for path in hashes_recorded(str(folder), paths)):
@@ -50,17 +66,16 @@ def cached_release(cache: Path, distribution: str, version: str, paths: Iterable
     return None
 
 
-def was_yanked(cache: Path, distribution: str, version: str) -> bool:
+def was_yanked(distribution: str, version: str) -> bool:
     """Whether a cached release was yanked when it was fetched."""
-    return (_home(cache, distribution, version) / _YANKED).exists()
+    return (_home(distribution, version) / _YANKED).exists()
 
 
-def fetch_release(pip: Pip, cache: Path, distribution: str, version: str, paths: Iterable[str], listing: Listing) -> Path:
+def fetch_release(pip: Pip, distribution: str, version: str, paths: Iterable[str], listing: Listing) -> Path:
     """Fetch those of the files `paths` that a release has, and cache them.
 
     Args:
         pip: what fetches it.
-        cache: the folder of all cached releases.
         distribution: its name.
         version: a version, as the listing of the distribution has it.
         paths: `/`-separated, relative to the site directory.
@@ -76,7 +91,7 @@ def fetch_release(pip: Pip, cache: Path, distribution: str, version: str, paths:
         SitepatchError: it cannot be fetched, or is no proper wheel.
         OSError: the cache cannot be written.
     """
-    wheel, home, yanked = _wheels(listing, version)[0], _home(cache, distribution, version), version in listing.yanked
+    wheel, home, yanked = _wheels(listing, version)[0], _home(distribution, version), version in listing.yanked
     paths = list(paths)
     with pip.open(wheel) as file:
         try:
@@ -171,8 +186,8 @@ def fetch_wheel(pip: Pip, distribution: str, version: str, dist_info: Path) -> P
     return pip.save(wheel)
 
 
-def _home(cache: Path, distribution: str, version: str) -> Path:
-    return cache / normalized(distribution) / version
+def _home(distribution: str, version: str) -> Path:
+    return cache_dir() / normalized(distribution) / version
 
 
 def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes]:

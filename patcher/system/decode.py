@@ -1,12 +1,12 @@
 """Decoded TOML or JSON that somebody else wrote -> values of known kinds; whatever is wrong is named by the path to its field.
 
-A kind is a `Container` (`Table`, `Values`, `Items`) or a function: it takes a value and returns what was expected instead, in
-the words of a message, or "" where the value is of that kind.
+A kind is a `Table`, `Values` or `Items`, or a function: it takes a value and returns what was expected instead, in the words
+of a message, or "" where the value is of that kind.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Dict, List, Mapping, Tuple, Type, Union
+from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Tuple, Type, Union
 
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message
@@ -20,67 +20,28 @@ _MISSING, _WRONG = object(), object()
 _HEX = frozenset("0123456789abcdef")
 
 
-class Container:
-    """A kind of values that have others inside: those of the type `of`, and what a message calls them."""
-
-    of: type = dict
-    expected: str = _TABLE
-
-    def items(self, reader: Reader, value: Any, path: Path) -> Any:
-        """The items of such a value that are of their kinds; _WRONG where that leaves none of use."""
-        raise NotImplementedError
-
-
-class Table(Container):
+class Table(NamedTuple):
     """A table (an object of JSON) with these keys; with `other_keys`, unknown ones are left out instead of refused."""
 
-    def __init__(self, keys: Mapping[str, Kind], optional: Collection[str] = (), *, other_keys: bool = False) -> None:
-        self.keys, self.optional, self.other_keys = keys, optional, other_keys
-        self._required = [key for key in keys if key not in optional]
-
-    def items(self, reader: Reader, value: Any, path: Path) -> Dict[str, Any]:
-        """The items of a table that are of their kinds."""
-        keys, right = self.keys, {}
-        if not self.other_keys:
-            for key in value.keys() - keys.keys() and [key for key in value if key not in keys]:
-                near = suggest(key, keys) if len(reader.problems) < _MOST else ""
-                expected = Message("one of {keys}{near}", keys=", ".join(keys), near=near)
-                reader.wrong(_where((*path, key)), Message("an unknown key"), expected)
-        for key in self._required:
-            if key not in value:
-                reader.wrong(_where((*path, key)), Message("nothing"), _expected(keys[key], _MISSING))
-        for key, item in value.items():
-            if key in keys:
-                right[key] = reader.inside(item, keys[key], path, key)
-        return _right(right)
+    keys: Mapping[str, Any]
+    optional: Collection[str] = ()
+    other_keys: bool = False
 
 
-class Values(Container):
+class Values(NamedTuple):
     """A table with any keys, the values of one kind."""
 
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
-
-    def items(self, reader: Reader, value: Any, path: Path) -> Dict[str, Any]:
-        """The items of a table that are of the kind."""
-        return _right({key: reader.inside(item, self.kind, path, key) for key, item in value.items()})
+    kind: Any
 
 
-class Items(Container):
+class Items(NamedTuple):
     """A list of values of one kind, and what a message calls it."""
 
-    of = list
-
-    def __init__(self, kind: Kind, expected: str = Message("a list")) -> None:
-        self.kind, self.expected = kind, expected
-
-    def items(self, reader: Reader, value: Any, path: Path) -> Any:
-        """The list if each of its items is of the kind, else _WRONG."""
-        items = [reader.inside(item, self.kind, path, index) for index, item in enumerate(value)]
-        return _WRONG if _WRONG in items else items
+    kind: Any
+    expected: str = Message("a list")
 
 
-Kind = Union[Callable[[object], str], Container]
+Kind = Union[Callable[[object], str], Table, Values, Items]
 Path = Tuple[Union[str, int], ...]
 """The keys and indices that lead to a value."""
 
@@ -177,22 +138,34 @@ class Reader:
             kind: what it must be.
             path: the keys and indices that lead to it, for messages.
         """
-        if isinstance(kind, Container) and isinstance(value, kind.of):
-            return kind.items(self, value, path)
+        if isinstance(kind, Items) and isinstance(value, list):
+            items = [self._inside(item, kind.kind, path, index) for index, item in enumerate(value)]
+            return _WRONG if _WRONG in items else items
+        if isinstance(kind, (Table, Values)) and isinstance(value, dict):
+            if isinstance(kind, Values):
+                right = {key: self._inside(item, kind.kind, path, key) for key, item in value.items()}
+            else:
+                self._check_keys(value, kind, path)
+                right = {key: self._inside(value[key], kind.keys[key], path, key) for key in value if key in kind.keys}
+            return {key: item for key, item in right.items() if item is not _WRONG} if _WRONG in right.values() else right
         expected = _expected(kind, value)
         if expected:
             self.wrong(_where(path), shown_value(value), expected)
         return value if not expected else {} if expected == _TABLE else _WRONG
 
-    def inside(self, value: object, kind: Kind, path: Path, key: Union[str, int]) -> Any:
+    def _inside(self, value: object, kind: Kind, path: Path, key: Union[str, int]) -> Any:
         """`read` for what lies below `path` under this key; where it is right, as nearly all is, no path is made."""
-        if isinstance(kind, Container) or kind(value):
-            return self.read(value, kind, (*path, key))
-        return value
+        return self.read(value, kind, (*path, key)) if isinstance(kind, tuple) or kind(value) else value
 
-
-def _right(items: Dict[str, Any]) -> Dict[str, Any]:
-    return {key: item for key, item in items.items() if item is not _WRONG} if _WRONG in items.values() else items
+    def _check_keys(self, table: Mapping[str, Any], kind: Table, path: Path) -> None:
+        for key in table if not kind.other_keys and table.keys() - kind.keys.keys() else ():
+            if key not in kind.keys:
+                near = suggest(key, kind.keys) if len(self.problems) < _MOST else ""
+                expected = Message("one of {keys}{near}", keys=", ".join(kind.keys), near=near)
+                self.wrong(_where((*path, key)), Message("an unknown key"), expected)
+        for key in kind.keys:
+            if key not in table and key not in kind.optional:
+                self.wrong(_where((*path, key)), Message("nothing"), _expected(kind.keys[key], _MISSING))
 
 
 def _where(path: Path) -> str:
@@ -201,7 +174,9 @@ def _where(path: Path) -> str:
 
 
 def _expected(kind: Kind, value: object) -> str:
-    return kind.expected if isinstance(kind, Container) else kind(value)
+    if isinstance(kind, Items):
+        return kind.expected
+    return _TABLE if isinstance(kind, tuple) else kind(value)
 
 
 def shown_value(value: object) -> str:

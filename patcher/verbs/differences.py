@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from patcher.installed.interpreter import Environment
     from patcher.model import Answer, OptionValue, Patchset, Requested
     from patcher.text.diffs import FileDiff
-    from patcher.text.view import Piece
+    from patcher.verbs.view import Piece
 
 _KINDS: Dict[str, Dict[str, Any]] = {
     "keyword": {"fg": "magenta"},
@@ -114,7 +114,7 @@ def show_parts(console: Console, parts: Sequence[Tuple[str, Sequence[FileDiff]]]
 
 def highlighted_diff(diff: FileDiff) -> Iterator[Styled]:
     """The lines of a diff for a reader."""
-    from patcher.text.view import View  # with diff-match-patch
+    from patcher.verbs.view import View  # with diff-match-patch
 
     before = f"a/{diff.path}" if diff.before else "/dev/null"
     yield from (style(f"--- {before}", bold=True), style(f"+++ b/{diff.path}", bold=True))

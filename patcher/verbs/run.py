@@ -14,13 +14,13 @@ import click
 
 from patcher.errors import UsageError
 from patcher.facts import Wanted
-from patcher.installed import launch
 from patcher.message import Message
 from patcher.model import FilePlan
 from patcher.patchset.selection import choose
 from patcher.planner.survey import make_plan
 from patcher.store.retry import retry, settled
 from patcher.text.listed import Texts, count
+from patcher.verbs import launch
 from patcher.verbs.apply import report_applied
 from patcher.verbs.change import note_interrupted, verify_settings
 from patcher.verbs.console import Console

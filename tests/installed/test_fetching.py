@@ -11,18 +11,19 @@ import struct
 import warnings
 import zipfile
 from contextlib import nullcontext
+from unittest import mock
 
 import pytest
 
 import patcher.system.archive
 from patcher.errors import SitepatchError
 from patcher.installed.index import Listing, NoWheel, Pip, WheelLink
-from patcher.installed.releases import _members, fetch_release
+from patcher.installed.releases import _members, fetch_release, fetching
 from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.system.archive import member
 from patcher.verbs.place import SILENT
-from patcher.verbs.releases.against import Fetcher, check_releases, fetch_all, fetching, list_releases
+from patcher.verbs.releases.against import check_releases, fetch_all, list_releases
 from tests.index import Index, wheel
 from tests.verbs.test_check import PLAIN, SHARE, files, write_patchset
 
@@ -54,7 +55,7 @@ def told(monkeypatch, variables):
 
 
 def fetched(pip, tmp_path, version="1.0"):
-    return fetch_release(pip, tmp_path / "cache", "demo", version, [SHARE], pip.listing("demo"))
+    return fetch_release(pip, "demo", version, [SHARE], pip.listing("demo"))
 
 
 # parts of a wheel -----------------------------------------------------------------------------------------------------
@@ -249,8 +250,8 @@ def local(path, data, cache):
     """The kept files of a wheel that lies in a folder of `find-links`."""
     path.write_bytes(data)
     listing = Listing(frozenset(["1.0"]), wheels={"1.0": [WheelLink(path.as_uri(), NAME)]})
-    with Pip() as pip:
-        return fetch_release(pip, cache, "demo", "1.0", [SHARE], listing)
+    with mock.patch.dict(os.environ, SITEPATCH_CACHE=str(cache)), Pip() as pip:
+        return fetch_release(pip, "demo", "1.0", [SHARE], listing)
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -359,8 +360,8 @@ def test_one_listing_has_the_releases_for_every_python_and_none_that_is_for_wind
     for version, tag in [("1.0", "py3-none-any"), ("2.0", "cp38-cp38-linux_x86_64"), ("2.0+cu121", "cp312-cp312-musllinux_1_2_x86_64"), ("3.0", "cp311-cp311-win_amd64")]:
         index.add("demo", version, files(PLAIN), tag)
     index.acts["demo"] = lambda handler, data: asked.append(1) or listing(200, body=data)(handler, data)
-    with fetching(SILENT) as fetcher:
-        assert list_releases(fetcher, ["demo"])["demo"].versions == {"1.0", "2.0", "2.0+cu121"} and asked == [1]
+    with fetching() as found:
+        assert list_releases(found, ["demo"], SILENT)["demo"].versions == {"1.0", "2.0", "2.0+cu121"} and asked == [1]
 
 
 def test_of_several_wheels_the_one_for_macos_is_taken_and_pure_ones_before(index, pip):
@@ -393,6 +394,6 @@ def test_a_cache_without_room_is_named_and_no_whole_wheel_is_fetched_for_it(inde
     index.put("demo", NAME, LARGE)
     (tmp_path / "cache").write_bytes(b"")
     with pytest.raises(SitepatchError) as caught:
-        fetch_all(Fetcher(pip, tmp_path / "cache", SILENT), [("demo", "1.0")], {"demo": pip.listing("demo")}, {"demo": {SHARE}})
-    assert caught.value.message == f"{tmp_path}/cache/demo/1.0: Not a directory" and "SITEPATCH_CACHE" in caught.value.hint
+        fetch_all(pip, [("demo", "1.0")], {"demo": pip.listing("demo")}, {"demo": {SHARE}}, SILENT)
+    assert caught.value.message == f"{tmp_path}/cache/releases/demo/1.0: Not a directory" and "SITEPATCH_CACHE" in caught.value.hint
     assert len(index.parts) == len(index.fetched)

@@ -27,7 +27,7 @@ from patcher.patchset.removal import can_go, upstream_patch, when_released, when
 from patcher.patchset.variants import resolve_options
 from patcher.verbs.console import Console
 from patcher.verbs.demo import fixtures, lay_out
-from patcher.verbs.releases.against import Fetcher, fetch_all, try_release
+from patcher.verbs.releases.against import fetch_all, try_release
 from patcher.verbs.releases.outcome import Checked, ReleaseOutcome
 from patcher.verbs.releases.table import checked_rows, github
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
@@ -623,9 +623,8 @@ def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, t
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(click, "confirm", lambda *words, **more: False)
-    fetcher = Fetcher(None, tmp_path, events)
     with pytest.raises(SitepatchError, match="nothing was fetched"):
-        fetch_all(fetcher, [("demo", "1.0")], {"demo": Listing()}, {"demo": {SHARE}})
+        fetch_all(None, [("demo", "1.0")], {"demo": Listing()}, {"demo": {SHARE}}, events)
 
 
 # when things go wrong -------------------------------------------------------------------------------------------------

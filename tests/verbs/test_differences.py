@@ -9,10 +9,10 @@ import time
 import pytest
 
 from patcher.text.diffs import diff_texts
-from patcher.text.highlight import highlight
-from patcher.text.view import View
-from patcher.text.words import word_edits
 from patcher.verbs.differences import highlighted_diff
+from patcher.verbs.highlight import highlight
+from patcher.verbs.view import View
+from patcher.verbs.words import word_edits
 from tests.command import GUARD, environ
 
 STAND_INS = ("torch-2.7.1-musa",)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from patcher.installed.interpreter import discover
-from patcher.installed.launch import Python, ignoring, interpreter_of, other_environment
+from patcher.verbs.launch import Python, ignoring, interpreter_of, other_environment
 from tests.command import done, environ, sitepatch
 from tests.places import FILES, base, patchset, value, venv
 

@@ -9,9 +9,9 @@ from patcher.message import Message
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count, listed
 from patcher.text.terminal import printable
-from patcher.text.view import DiffHunk, DiffLine, View
 from patcher.verbs.pages.html import Html, join, tag
 from patcher.verbs.styles import translated
+from patcher.verbs.view import DiffHunk, DiffLine, View
 
 _KINDS = {"comment": "c", "string": "s", "keyword": "k", "number": "n", "known": "n", "decorator": "d", "defined": "f"}
 _LONG, _SHOWN = 40, 15  # lines of a run that is folded, and how many of them are shown

@@ -12,12 +12,12 @@ from patcher.message import Message, joined
 from patcher.model import Answer, State
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
-from patcher.text.view import View
 from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.verbs.pages.html import Html, coded, html_document, join, lines, localized, tag
 from patcher.verbs.releases.outcome import APPLICABLE, OUT_OF_RANGE, Checked, ReleaseOutcome
 from patcher.verbs.releases.table import checked_heading, column_name, patches_by_name, series_columns, upstream_since, version
 from patcher.verbs.styles import term, translated
+from patcher.verbs.view import View
 
 _MARKS = {
     State.APPLICABLE.value: ("good", "✓"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
@@ -17,7 +17,7 @@ from patcher.facts import Wanted
 from patcher.installed.environment import locate
 from patcher.installed.index import Listing, NoPip, NoWheel, Pip
 from patcher.installed.interpreter import Environment, discover
-from patcher.installed.releases import cached_release, fetch_release, was_yanked
+from patcher.installed.releases import cached_release, fetch_release, fetching, was_yanked
 from patcher.installed.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
 from patcher.message import Message, joined, one_line
 from patcher.model import Answer, HunkText, Located, Patchset, Plan, Requested, State
@@ -29,8 +29,7 @@ from patcher.patchset.results import request_of, rewrite_cached
 from patcher.patchset.variants import choose_variant, pick_variants
 from patcher.planner.survey import make_plan, update_hint
 from patcher.store.status import read_installed
-from patcher.system import ownership
-from patcher.system.cache import cache_dir, in_use
+from patcher.system.cache import cache_dir
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import listed
 from patcher.verbs.explanations import HunkExplanation, explanations
@@ -126,20 +125,20 @@ def check_releases(
         for package in pick_variants(item.patchset)
         for name in distributions(item.patchset, package)
     )
-    with fetching(events) as fetcher:
-        listings = list_releases(fetcher, list(names))
+    with fetching() as pip:
+        listings = list_releases(pip, list(names), events)
         picks_of = {item.patchset.name: _choose(item.patchset, against, listings) for item in requested}
         tried_outside = {item.patchset.name for item in requested if is_series(item.patchset)}
         paths = {name: _paths([*(item.patchset for item in requested), *patchsets], name) for name in names}
         needed = dict.fromkeys(
             key for name, picks in picks_of.items() for _, key, inside in picks if inside or name in tried_outside
         )
-        folders = fetch_all(fetcher, list(needed), listings, paths)
+        folders = fetch_all(pip, list(needed), listings, paths, events)
     total, tried = sum(map(len, picks_of.values())), count(1)
     checked = []
     for item in requested:
         outcomes = list(_in_folders(item, folders_given))
-        for outcome in _outcomes(item, against, picks_of[item.patchset.name], listings, folders, fetcher.cache):
+        for outcome in _outcomes(item, against, picks_of[item.patchset.name], listings, folders):
             outcomes.append(outcome)
             events.progress(next(tried), total, Message("releases checked"))
         checked.append(Checked(item.patchset, tuple(outcomes)))
@@ -161,8 +160,8 @@ def named_releases(
         NoPip: pip is not there or too old.
         OSError: the cache cannot be written.
     """
-    with fetching(events) as fetcher:
-        listings = list_releases(fetcher, list(paths))
+    with fetching() as pip:
+        listings = list_releases(pip, list(paths), events)
         keys: Dict[Key, None] = {}
         releases: Dict[Key, Union[Path, SitepatchError]] = {}
         for name, listing in listings.items():
@@ -173,7 +172,7 @@ def named_releases(
                 if not taken:
                     none = NoRelease(_no_such(versions))
                     releases[name, word] = none if isinstance(listing, Listing) else listing
-        releases.update(fetch_all(fetcher, list(keys), listings, paths))
+        releases.update(fetch_all(pip, list(keys), listings, paths, events))
         return releases
 
 
@@ -227,32 +226,10 @@ def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
 
 
 # fetching -------------------------------------------------------------------------------------------------------------
-class Fetcher(NamedTuple):
-    """What fetches, where it is kept, and what reports progress."""
-
-    pip: Pip
-    cache: Path
-    events: Events
-
-
-@contextmanager
-def fetching(events: Events) -> Iterator[Fetcher]:
-    """A fetcher that keeps what it fetches in the cache, for as long as it is used.
-
-    Raises:
-        NoPip: pip is not there or too old.
-        OSError: the cache cannot be written.
-    """
-    cache = cache_dir()
-    ownership.refuse_shared(str(cache), Message("set SITEPATCH_CACHE to a directory of your own"))
-    with Pip() as pip, in_use(cache):
-        yield Fetcher(pip, cache, events)
-
-
-def list_releases(fetcher: Fetcher, names: Sequence[str]) -> Listings:
+def list_releases(pip: Pip, names: Sequence[str], events: Events) -> Listings:
     """The releases of every distribution, or why they cannot be had."""
-    report = partial(fetcher.events.progress, total=len(names), work=Message("lists of releases read"))
-    return dict(zip(names, _parallel(fetcher, [_caught(fetcher.pip.listing, name) for name in names], report)))
+    report = partial(events.progress, total=len(names), work=Message("lists of releases read"))
+    return dict(zip(names, _parallel(pip, [_caught(pip.listing, name) for name in names], report)))
 
 
 def offered(listing: Union[Listing, SitepatchError], against: Sequence[str]) -> List[str]:
@@ -261,7 +238,7 @@ def offered(listing: Union[Listing, SitepatchError], against: Sequence[str]) -> 
 
 
 def fetch_all(
-    fetcher: Fetcher, needed: Sequence[Key], listings: Listings, paths: Mapping[str, Set[str]]
+    pip: Pip, needed: Sequence[Key], listings: Listings, paths: Mapping[str, Set[str]], events: Events
 ) -> Dict[Key, Union[Path, SitepatchError]]:
     """The folder of every release, or why there is none.
 
@@ -272,7 +249,7 @@ def fetch_all(
     missing: List[Key] = []
     for key in needed:
         name, version = key
-        folder, listing = cached_release(fetcher.cache, name, version, paths[name]), listings[name]
+        folder, listing = cached_release(name, version, paths[name]), listings[name]
         if folder:
             releases[key] = folder
         elif isinstance(listing, SitepatchError):
@@ -280,15 +257,15 @@ def fetch_all(
         else:
             missing.append(key)
 
-    if missing and not fetcher.events.fetching(Counter(name for name, _ in missing)):
+    if missing and not events.fetching(Counter(name for name, _ in missing)):
         raise SitepatchError("nothing was fetched", "name patchsets, or fewer releases")
-    report = partial(fetcher.events.progress, total=len(missing), work=Message("releases fetched"))
-    tasks = [_caught(fetch_release, fetcher.pip, fetcher.cache, *key, paths[key[0]], listings[key[0]]) for key in missing]
+    report = partial(events.progress, total=len(missing), work=Message("releases fetched"))
+    tasks = [_caught(fetch_release, pip, *key, paths[key[0]], listings[key[0]]) for key in missing]
     try:
-        releases.update(zip(missing, _parallel(fetcher, tasks, report)))
+        releases.update(zip(missing, _parallel(pip, tasks, report)))
     except OSError as error:
         hint = Message("free some space there, or set SITEPATCH_CACHE to another directory")
-        path, reason = error.filename or fetcher.cache, Message.whole(error.strerror or error)
+        path, reason = error.filename or cache_dir(), Message.whole(error.strerror or error)
         raise SitepatchError("{path}: {reason}", hint, path=path, reason=reason) from None
     return releases
 
@@ -307,7 +284,7 @@ def _caught(function: Callable[..., _T], *arguments: object) -> Callable[[], Uni
     return call
 
 
-def _parallel(fetcher: Fetcher, tasks: Sequence[Callable[[], _T]], report: Callable[[int], None]) -> List[_T]:
+def _parallel(pip: Pip, tasks: Sequence[Callable[[], _T]], report: Callable[[int], None]) -> List[_T]:
     """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other.
 
     `report` takes how many of them are done.
@@ -335,7 +312,7 @@ def _parallel(fetcher: Fetcher, tasks: Sequence[Callable[[], _T]], report: Calla
             report(len(tasks))
     except BaseException:
         waiting.clear()
-        fetcher.pip.stop()
+        pip.stop()
         raise
     return results
 
@@ -347,11 +324,10 @@ def _outcomes(
     picks: Sequence[_Pick],
     listings: Listings,
     folders: Mapping[Key, Union[Path, SitepatchError]],
-    cache: Path,
 ) -> Iterator[ReleaseOutcome]:
     newest_outside = {name: version for _, (name, version), inside in picks if not inside}
     for package, (name, version), inside in picks:
-        listing, folder = listings[name], folders.get((name, version), cache)
+        listing, folder = listings[name], folders.get((name, version))
         if not inside and not is_series(requested.patchset):
             ranges = listed([variant.versions for variant in pick_variants(requested.patchset)[package]], "or")
             asked_early = NEWEST in against and not can_go(requested.patchset, name, version)  # by CI, as `apply` would answer
@@ -367,7 +343,7 @@ def _outcomes(
             hint = update_hint(requested, name, version) if version == newest_outside.get(name) else ""
             outcome = outcome if inside else outcome._replace(hint=outcome.hint or hint)
         yanked = isinstance(listing, Listing) and version in listing.yanked
-        yield outcome._replace(yanked=yanked or was_yanked(cache, name, version))
+        yield outcome._replace(yanked=yanked or was_yanked(name, version))
     yield from _nothing_found(requested.patchset, against, picks, listings)
 
 

@@ -38,11 +38,10 @@ def find_program(word: str) -> str:
         return path
     if os.sep in word and os.path.exists(word):
         kind = Message("a directory" if os.path.isdir(word) else "a file that is not executable")
-        raise NotExecutableError(
-            "{word}: found {what}", Message("name a program, or the interpreter before the file"), word=word, what=kind
-        )
+        hint = Message("name a program, or the interpreter before the file")
+        raise NotExecutableError("{word}: found {what}", hint, word=word, what=kind)
     hint = "" if os.sep in word else Message("it is looked for in the directories of PATH")
-    raise NotFoundCommandError(Message("{word}: command not found", word=word), hint)
+    raise NotFoundCommandError("{word}: command not found", hint, word=word)
 
 
 def interpreter_of(program: str, words: Sequence[str]) -> Optional[Python]:
@@ -127,6 +126,4 @@ def execute(program: str, command: Sequence[str], environ: Mapping[str, str]) ->
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         hint = Message("the interpreter that its first line names is not there" if missing else "a script begins with #!")
-        raise NotExecutableError(
-            Message("{program}: {error}", program=program, error=Message.whole(error.strerror)), hint
-        ) from error
+        raise NotExecutableError("{program}: {error}", hint, program=program, error=Message.whole(error.strerror)) from error

@@ -8,8 +8,8 @@ from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.message import Message
 from patcher.text.diffs import FileDiff
-from patcher.text.highlight import TokenSpan, highlight
-from patcher.text.words import word_edits
+from patcher.verbs.highlight import TokenSpan, highlight
+from patcher.verbs.words import word_edits
 
 _MOST = 20_000  # changed lines of a file, above which no words are marked
 
