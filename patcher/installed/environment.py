@@ -42,29 +42,23 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
     site = places[0] if places else loose[0] if loose else ""
     editable = "" if targeted or (places and site in env.sites) else _editable(env, package)
     if editable:
-        hint = Message("to patch the checkout itself: --target {editable}", editable=editable)
-        raise SitepatchError(
-            Message("{package} is an editable install; its files lie in {editable}", package=package, editable=editable), hint
-        )
+        problem = "{package} is an editable install; its files lie in {editable}"
+        raise SitepatchError(problem, "to patch the checkout itself: --target {editable}", package=package, editable=editable)
     if not site:
         where = env.sites[0] if env.sites else env.python
-        raise AbsentError(
-            Message("{package} is not installed in {where}", package=package, where=where), _similar(env, package)
-        )
+        raise AbsentError("{package} is not installed in {where}", _similar(env, package), package=package, where=where)
     owned = owner(Path(site), package, files)
     notes = [owned.note] if owned.note else []
     if not places and not targeted and not owned.recorded:
-        left = Message(
-            "{path} has no __init__.py and no RECORD lists it: it is left over from an uninstall", path=Path(site) / package
-        )
-        raise SitepatchError(left, Message("remove that directory, then install {package} again", package=package))
+        left = "{path} has no __init__.py and no RECORD lists it: it is left over from an uninstall"
+        hint = Message("remove that directory, then install {package} again", package=package)
+        raise SitepatchError(left, hint, path=Path(site) / package)
     if site not in env.sites and not owned.recorded:
-        raise SitepatchError(
-            "{package} is imported from {site}, which is no site directory", "use --target {site}", package=package, site=site
-        )
+        problem = "{package} is imported from {site}, which is no site directory"
+        raise SitepatchError(problem, "use --target {site}", package=package, site=site)
     if len(places) > 1:
-        problem = "{package} is found twice: in {place}; {site} comes first and is patched"
-        notes.insert(0, Message(problem, package=package, place=listed(places, "in"), site=site))
+        template = "{package} is found twice: in {place}; {site} comes first and is patched"
+        notes.insert(0, Message(template, package=package, place=listed(places, "in"), site=site))
     return Located(package, site, owned.name, owned.version, owned.dist_info, tuple(notes), owned.recorded)
 
 
@@ -84,13 +78,10 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
         for part in parts[:-1]:
             directory = directory / part
             if directory.is_symlink() and not _is_below(directory, located.site):
-                raise SitepatchError.at(
-                    Location(path),
-                    "{directory} is a link to {path_directory}, outside the site directory",
-                    Message("patch it there: --target with the directory that holds the package"),
-                    directory=directory,
-                    path_directory=os.path.realpath(directory),
-                )
+                problem = "{directory} is a link to {to}, outside the site directory"
+                hint = Message("patch it there: --target with the directory that holds the package")
+                real = os.path.realpath(directory)
+                raise SitepatchError.at(Location(path), problem, hint, directory=directory, to=real)
         if (directory / parts[-1]).is_file():
             existing.append(path)
     return tuple(existing)
@@ -131,15 +122,10 @@ def check_not_shared(located: Located, path: str, env: Environment) -> None:
         template = "install {package} into the environment, or patch it there, for all who use it, with --system"
         hint = Message(template, package=located.package)
         other_env = next((folder for folder in Path(located.site).parents if (folder / "pyvenv.cfg").is_file()), None)
-        raise SitepatchError(
-            Message(
-                "{path} is not of this virtual environment: {what} lies in {site}, which others share",
-                path=path,
-                what=release,
-                site=located.site,
-            ),
-            Message("if {other} is the environment that is meant: --python {other}", other=other_env) if other_env else hint,
-        )
+        if other_env:
+            hint = Message("if {other} is the environment that is meant: --python {other}", other=other_env)
+        problem = "{path} is not of this virtual environment: {what} lies in {site}, which others share"
+        raise SitepatchError(problem, hint, path=path, what=release, site=located.site)
 
 
 def compiled_modules(directory: str) -> List[str]:

@@ -98,15 +98,13 @@ def start_session() -> Session:
         finder = partial(command._build_package_finder, options, session, ignore_requires_python=True)
         return Session(finder, session, errors, _Log())
     except SystemExit:
-        lines = said.getvalue().strip().splitlines()
-        raise SitepatchError(
-            "pip refuses its settings: {line}", "see: pip config list", line=lines[-1] if lines else ""
-        ) from None
+        line = said.getvalue().strip().split("\n")[-1]
+        raise SitepatchError("pip refuses its settings: {line}", "see: pip config list", line=line) from None
     except (ImportError, AttributeError, TypeError) as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "pip":
             hint = "releases are fetched with pip: {executable} -m ensurepip, or in a uv environment: uv pip install pip"
             raise NoPip("{executable} has no pip", hint, executable=sys.executable) from None
-        raise NoPip(Message("this pip cannot fetch releases: {error}", error=error), _OTHER_PIP) from None
+        raise NoPip("this pip cannot fetch releases: {error}", _OTHER_PIP, error=error) from None
 
 
 def _add_uv(options: Any, environ: Mapping[str, str]) -> None:
@@ -214,9 +212,8 @@ class Pip:
             except pip.errors as error:
                 problem = [f"{type(error).__name__}: {error}"]
         if problem:
-            template = "pip could not list the releases of {distribution}: {reason}"
-            reason = Message(template, distribution=distribution, reason=_reason(problem[-1]))
-            raise SitepatchError(reason, _hint("\n".join([*said, *problem])))
+            template, hint = "pip could not list the releases of {distribution}: {reason}", _hint("\n".join([*said, *problem]))
+            raise SitepatchError(template, hint, distribution=distribution, reason=_reason(problem[-1]))
         return _listing(candidates)
 
     def open(self, wheel: WheelLink, *, whole: bool = False) -> IO[bytes]:
@@ -336,9 +333,8 @@ def _checked(wheel: WheelLink, path: Path) -> Path:
         for chunk in iter(lambda: file.read(1 << 20), b"") if expected else ():
             digest.update(chunk)
     if expected and digest.hexdigest() != expected:
-        raise SitepatchError(
-            "{name}: is not the file that its index lists (another {algorithm})", AGAIN, name=wheel.name, algorithm=algorithm
-        )
+        problem = "{name}: is not the file that its index lists (another {algorithm})"
+        raise SitepatchError(problem, AGAIN, name=wheel.name, algorithm=algorithm)
     return path
 
 

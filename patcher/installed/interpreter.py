@@ -12,6 +12,7 @@ from patcher.message import Message
 
 _TIMEOUT = 30.0
 """Seconds that a target interpreter has to start; a cold one on a network file system takes several."""
+_NAME_ONE = Message("name a python executable or the directory of a virtual environment")
 
 # Run in the target interpreter under -I, and in this process when it is the target: one rule for both. -I switches off
 # PYTHONPATH and the user site directory, which the target's ordinary runs have, so both are worked out here.
@@ -114,16 +115,14 @@ def discover(python: Optional[str], target: Optional[str]) -> Environment:
     """
     for option, value in (("--target", target), ("--python", python)):
         if value is not None and not value.strip():
-            raise UsageError(
-                "{option}: found an empty value", Message("name a path; is a variable of the shell not set?"), option=option
-            )
+            hint = Message("name a path; is a variable of the shell not set?")
+            raise UsageError("{option}: found an empty value", hint, option=option)
     if target is not None:
         directory = os.path.abspath(target)
         if not os.path.isdir(directory):
             kind = Message("a file" if os.path.exists(directory) else "no such directory")
-            raise UsageError(
-                "--target {target}: found {found}", Message("name a directory that holds packages"), target=target, found=kind
-            )
+            hint = Message("name a directory that holds packages")
+            raise UsageError("--target {target}: found {found}", hint, target=target, found=kind)
         if os.path.isfile(os.path.join(directory, "pyvenv.cfg")):
             raise UsageError("--target {target}: found a virtual environment", "use --python {target}", target=target)
         sites = (directory,)
@@ -152,17 +151,15 @@ def _interpreter(option: str, python: str) -> Environment:
     if not os.path.isfile(path):
         if os.path.islink(path):
             template = "{given} {python}: found no interpreter at {path}, which {detail} links to"
-            message = Message(template, given=option, python=python, path=os.path.realpath(path), detail=path)
             packages = os.path.join(os.path.dirname(os.path.dirname(path)), "lib/python*/site-packages")
             problem = "make the environment anew; to restore what is patched in it: --target {packages}"
-            raise UsageError(message, Message(problem, packages=packages))
+            hint = Message(problem, packages=packages)
+            raise UsageError(template, hint, given=option, python=python, path=os.path.realpath(path), detail=path)
         _check_reachable(option, python, path)
         hint = Message("name a python executable or a venv")
         if not option.startswith("--"):
             hint = Message("unset {given}, activate an environment that is there, or use --python or --target", given=option)
-        raise UsageError(
-            Message("{given} {python}: found no interpreter at {path}", given=option, python=python, path=path), hint
-        )
+        raise UsageError("{given} {python}: found no interpreter at {path}", hint, given=option, python=python, path=path)
     same = os.path.realpath(path) == os.path.realpath(sys.executable)
     if same and os.path.realpath(os.path.dirname(os.path.dirname(path))) == os.path.realpath(sys.prefix):
         return _here()
@@ -175,9 +172,9 @@ def _check_reachable(option: str, python: str, path: str) -> None:
         try:
             os.stat(path)
         except PermissionError as error:
-            words = {"given": option, "python": python, "uid": os.getuid(), "path": path}
+            template = "{given} {python}: user {uid} may not look at {path}"
             hint = Message("run this as its owner, or let others search the directories above it")
-            raise UsageError(Message("{given} {python}: user {uid} may not look at {path}", **words), hint) from error
+            raise UsageError(template, hint, given=option, python=python, uid=os.getuid(), path=path) from error
 
 
 def _here() -> Environment:
@@ -208,13 +205,11 @@ def _ask(option: str, python: str, path: str) -> Dict[str, Any]:
             env={**os.environ, "SITEPATCH_HOOK": "off"},  # a strict hook would not let it answer
         )
     except subprocess.TimeoutExpired:
-        hint = Message("see what holds it up: {path} -I -c 0", path=path)
-        template = "{given} {python}: it gave no answer in {timeout:g} seconds"
-        raise UsageError(Message(template, given=option, python=python, timeout=_TIMEOUT), hint) from None
+        template, hint = "{given} {python}: it gave no answer in {timeout:g} seconds", "see what holds it up: {path} -I -c 0"
+        raise UsageError(template, Message(hint, path=path), given=option, python=python, timeout=_TIMEOUT) from None
     except OSError as error:
-        hint = Message("name a python executable or the directory of a virtual environment")
-        problem = "{given} {python}: it cannot be run ({error})"
-        raise UsageError(Message(problem, given=option, python=python, error=Message.whole(error.strerror)), hint) from None
+        template, reason = "{given} {python}: it cannot be run ({error})", Message.whole(error.strerror)
+        raise UsageError(template, _NAME_ONE, given=option, python=python, error=reason) from None
     try:
         described = json.loads(child.stdout.splitlines()[-1]) if child.returncode == 0 else None
     except (ValueError, IndexError):
@@ -222,8 +217,7 @@ def _ask(option: str, python: str, path: str) -> Dict[str, Any]:
     if not isinstance(described, dict):
         last_line = (child.stderr or child.stdout).decode("utf-8", "replace").strip().split("\n")[-1][:200]
         template = "{given} {python}: it is no working Python 3 interpreter (exit code {code}: {last_line})"
-        hint = Message("name a python executable or the directory of a virtual environment")
-        raise UsageError(template, hint, given=option, python=python, code=child.returncode, last_line=last_line)
+        raise UsageError(template, _NAME_ONE, given=option, python=python, code=child.returncode, last_line=last_line)
     return described
 
 

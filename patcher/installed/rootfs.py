@@ -62,10 +62,10 @@ def image(target: str) -> Optional[Image]:
         places = [site for python in candidates for site in python.sites if _has_packages(site)]
         places = places or [python.sites[0] for python in candidates]
         names = shortened([os.path.relpath(place, root) for place in places], _SHOWN)
-        said = "name one of these directories, as in: --target {target}"
-        hint = Message(said, target=os.path.join(target, os.path.relpath(places[0], directory)))
+        deeper = os.path.join(target, os.path.relpath(places[0], directory))
+        hint = Message("name one of these directories, as in: --target {target}", target=deeper)
         template = "--target {target}: found {number} Pythons in an image, with packages in {names}"
-        raise UsageError(Message(template, target=target, number=len(candidates), names=names), hint)
+        raise UsageError(template, hint, target=target, number=len(candidates), names=names)
     picked = candidates[0] if candidates else Image(root, (directory,), _version(root, directory))
     for site in picked.sites:
         links = [f"{os.path.relpath(link, root)} -> {os.readlink(link)}" for link in _leaving(root, site)]
@@ -73,9 +73,7 @@ def image(target: str) -> Optional[Image]:
         if out:
             raise UsageError(
                 "--target {target}: found links out of the image {root}: {out}",
-                Message(
-                    "seen from this machine they lead elsewhere: run sitepatch in the image, or replace them by what they mean"
-                ),
+                "seen from this machine they lead elsewhere: run sitepatch in the image, or replace them by what they mean",
                 target=target,
                 root=root,
                 out=out,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Tuple
 
 from patcher.text.listed import untagged
@@ -36,13 +37,9 @@ def _range(versions: str) -> SpecifierSet:
 
 def is_version(version: str) -> bool:
     """Whether a text is a PEP 440 version."""
-    if re.fullmatch(_PLAIN, version):
-        return True
-    try:
-        _version(version)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return bool(re.fullmatch(_PLAIN, version) or _version(version))
+    return False
 
 
 def canonical(version: str) -> str:
@@ -57,13 +54,9 @@ def says_nothing(version: str) -> bool:
 
 def is_range(versions: str) -> bool:
     """Whether a text is a PEP 440 specifier set; "" is one, for any version."""
-    if _bounds(versions) is not None:
-        return True
-    try:
-        _range(versions)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return _bounds(versions) is not None or _range(versions) is not None
+    return False
 
 
 def _bounds(versions: str) -> Optional[List[Tuple[str, Tuple[int, ...]]]]:

@@ -129,23 +129,12 @@ def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mappi
     probe = verify.get("probe", "")
     if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
         files[probe] = reader.text(probe)
-    cured = decode_symptoms(reader, top.get("symptom", ()), options)
+    symptoms = decode_symptoms(reader, top.get("symptom", ()), options)
     reader.stop(PatchError)
     prose = "\n\n".join(paragraph.strip("\n") for paragraph, _ in parsed.values() if paragraph.strip())
-    head = {key: top[key] for key in ("name", "version", "kind")}
-    head["summary"] = Message.whole(top["summary"])
-    return Patchset(
-        **head,
-        prose=prose,
-        provenance=top.get("provenance", {}),
-        options=options,
-        variants=tuple(variants),
-        verify=Verify(tuple(verify.get("imports", ())), probe),
-        digest=patchset_digest(files),
-        source=source,
-        files=files,
-        symptoms=cured,
-    )
+    head = top["name"], top["version"], top["kind"], Message.whole(top["summary"]), prose, top.get("provenance", {})
+    checks = Verify(tuple(verify.get("imports", ())), probe)
+    return Patchset(*head, options, tuple(variants), checks, patchset_digest(files), source, files, symptoms)
 
 
 def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
@@ -156,8 +145,8 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
     template = '"{folder}", the name of its folder'
     reader.check("name", name, good and name == folder, Message(template, folder=folder) if good else NAME_FORM)
     reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), Message("one sentence"))
-    if not (_short(top.get("version", "1")) and is_version(top.get("version", "1"))):
-        reader.wrong("version", shown_value(top["version"]), Message('a PEP 440 version such as "1.0"'))
+    version = top.get("version", "1")
+    reader.check("version", version, _short(version) and is_version(version), Message('a PEP 440 version such as "1.0"'))
 
 
 def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Optional[Option]:
@@ -177,18 +166,10 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Optional[Op
             choice = float(choice)
         typed.append(choice)
         finite = type(choice) is not float or abs(choice) < float("inf")  # inf and nan have no Python literal
-        if type(choice) is not OPTION_TYPES[kind] or not finite:
-            reader.wrong(
-                f"{where}.{key}",
-                shown_value(choice),
-                Message("a finite {kind}" if kind == "float" else "of type {kind}", kind=kind),
-            )
-    if typed[1:] and typed[0] not in typed[1:]:
-        reader.wrong(
-            f"{where}.default",
-            shown_value(typed[0]),
-            Message("one of {choices}", choices=", ".join(map(shown_value, typed[1:]))),
-        )
+        expected = Message("a finite {kind}" if kind == "float" else "of type {kind}", kind=kind)
+        reader.check(f"{where}.{key}", choice, type(choice) is OPTION_TYPES[kind] and finite, expected)
+    one_choice = Message("one of {choices}", choices=", ".join(map(shown_value, typed[1:])))
+    reader.check(f"{where}.default", typed[0], not typed[1:] or typed[0] in typed[1:], one_choice)
     return Option(name, kind, typed[0], Message.whole(table["help"]), tuple(typed[1:]))
 
 
@@ -206,8 +187,8 @@ def _variant(
     """
     package, versions = table.get("package", "x"), table.get("versions", "")
     _check_name(reader, f"{where}.package", package, Message("the name that is imported, without dots"), [package])
-    if not (_short(versions) and is_range(versions)):
-        reader.wrong(f"{where}.versions", shown_value(versions), Message('a PEP 440 specifier set such as ">=2.0,<3", or ""'))
+    readable = _short(versions) and is_range(versions)
+    reader.check(f"{where}.versions", versions, readable, Message('a PEP 440 specifier set such as ">=2.0,<3", or ""'))
     names = table.get("names", [])
     for index, name in enumerate(names):
         _check_name(reader, f"{where}.names[{index}]", name, Message("a Python name"), [name])
@@ -246,11 +227,8 @@ def _variant(
                         problem = Message(template, finding=shown_value(path), expectation=shown_value(tail), ahead=ahead)
                         reader.problems.append(PatchError.at(location, problem))
                     elif "package" in table and ahead not in (package, f"{package}.py"):
-                        reader.wrong(
-                            place,
-                            Message("{path} (line {line})", path=shown_value(path), line=patch.line),
-                            Message("a file of the package {package}", package=package),
-                        )
+                        actual = Message("{path} (line {line})", path=shown_value(path), line=patch.line)
+                        reader.wrong(place, actual, Message("a file of the package {package}", package=package))
     return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions), series)
 
 

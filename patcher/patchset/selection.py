@@ -119,9 +119,8 @@ def with_settings(entries: Sequence[ProjectEntry], texts: Sequence[str]) -> List
         if not equals or not key:
             errors.append(UsageError('--set {text}: found no "=", {form}', text=setting, form=form))
         elif not dot:
-            errors.append(
-                UsageError("--set {text}: {number} patchsets are named, {form}", text=setting, number=len(names), form=form)
-            )
+            problem = "--set {text}: {number} patchsets are named, {form}"
+            errors.append(UsageError(problem, text=setting, number=len(names), form=form))
         elif name not in settings:
             alternatives = Message("one of {names}{suggestion}", names=", ".join(names), suggestion=suggest(name, names))
             problem = '--set {text}: found "{name}", a patchset that is not named, expected {known}'
@@ -157,4 +156,4 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
     hint = Message("read it; if you trust it, name its directory, in the same version, with --patch-dir")
     bad = [patchset for patchset in patchsets if patchset.verify.probe and not _probe_trusted(patchset, patch_dirs)]
     template = "{one.name} ({one.source}): its probe is code, and is not run from there"
-    raise_all([UsageError(Message(template, one=patchset), hint) for patchset in bad])
+    raise_all([UsageError(template, hint, one=patchset) for patchset in bad])

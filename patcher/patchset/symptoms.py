@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from patcher.errors import PatchError
 from patcher.message import Message
@@ -79,19 +79,15 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
             option = next((option for option in options if option.name == key), None)
             if option is None:
                 names = [option.name for option in options]
-                reader.wrong(
-                    f"{where}.options.{key}",
-                    Message("an unknown option"),
-                    Message("one of {names}{suggestion}", names=names, suggestion=suggest(key, names)),
-                )
+                expected = Message("one of {names}{suggestion}", names=names, suggestion=suggest(key, names))
+                reader.wrong(f"{where}.options.{key}", Message("an unknown option"), expected)
             elif type(value) is not type(option.default) or value not in (option.choices or (value,)):
                 reader.wrong(f"{where}.options.{key}", shown_value(value), Message("a value of the option {key}", key=key))
             else:
                 suggested[key] = value
-        texts: Dict[str, Any] = {key: Message.whole(table.get(key, "")) for key in ("meaning", "advice")}
+        meaning, advice = (Message.whole(table.get(key, "")) for key in ("meaning", "advice"))
         installed, follows = tuple(table.get("installed", ())), table.get("follows", False)
-        symptom = Symptom(name, tuple(lines[0]), **texts, options=suggested, needs=tuple(lines[1]))
-        symptoms.append(symptom._replace(installed=installed, follows=follows))
+        symptoms.append(Symptom(name, tuple(lines[0]), meaning, advice, suggested, tuple(lines[1]), installed, follows))
     return tuple(symptoms)
 
 

@@ -65,9 +65,8 @@ def decode_toml(source: str, origin: Path) -> Dict[str, Any]:
     lines = source.split("\n")
     for number, line_text in enumerate(lines, 1):
         if line_text.count(".") > _DOTS:  # as the parts of a key they cost their square
-            raise PatchError.at(
-                Location(str(origin), number), "found more than {most:,} dots in one line, expected fewer", most=_DOTS
-            )
+            problem = "found more than {most:,} dots in one line, expected fewer"
+            raise PatchError.at(Location(str(origin), number), problem, most=_DOTS)
     try:
         top = tomllib.loads(source)
     except tomllib.TOMLDecodeError as error:

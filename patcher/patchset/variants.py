@@ -64,11 +64,9 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
         if patchset_name != patchset.name:
             continue
         if name not in options:
-            alternatives = (
-                Message("one of {options}{suggestion}", options=", ".join(options), suggestion=suggest(name, options))
-                if options
-                else Message("none: it has no options")
-            )
+            near = suggest(name, options)
+            alternatives = Message("one of {options}{suggestion}", options=", ".join(options), suggestion=near)
+            alternatives = alternatives if options else Message("none: it has no options")
             problems.append(Message("--set {key}: found an unknown option, expected {known}", key=key, known=alternatives))
             continue
         value = _parse(options[name], setting)

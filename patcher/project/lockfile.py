@@ -6,8 +6,9 @@ does not name the release of sitepatch that wrote it: whether another one makes 
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
 from patcher.message import Message
@@ -76,19 +77,14 @@ class Lock(NamedTuple):
 
 def make_lock(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> Lock:
     """The lock of the requested patchsets and of the files that a plan makes with them, of one build of each release."""
-    pinned = [
-        Pinned(patchset.name, patchset.version, patchset.digest, dict(options), optional)
-        for patchset, options, optional in requested
-    ]
-    files: Dict[Tuple[str, str, str], List[LockedFile]] = {}
-    for file in sorted(set(locked)):
-        files.setdefault(release_of(file), []).append(file)
-    return Lock(tuple(sorted(pinned, key=lambda entry: entry.name)), tuple(map(tuple, files.values())))
+    pinned = [Pinned(item.patchset.name, item.patchset.version, *item.identity, item.optional) for item in requested]
+    targets = tuple(tuple(files) for _, files in groupby(sorted(set(locked)), release_of))
+    return Lock(tuple(sorted(pinned, key=lambda entry: entry.name)), targets)
 
 
 def release_of(file: LockedFile) -> Tuple[str, str, str]:
     """The import package, the distribution and the version that a file belongs to."""
-    return file.package, file.distribution, file.version
+    return file[:3]
 
 
 def build(target: Target) -> Tuple[Tuple[str, str, str], Tuple[Tuple[str, str], ...]]:
@@ -147,14 +143,10 @@ def load_lock(path: Path) -> Lock:
         raise UsageError(error.message, _ANEW, error.location) from None
     number = top.get("format")
     if number != LOCK_FORMAT or isinstance(number, bool):
-        hint = (
-            Message("use the sitepatch that wrote it, or a newer one")
-            if isinstance(number, int) and number > LOCK_FORMAT
-            else _ANEW
-        )
-        number_found = Message("nothing") if number is None else shown_value(number)
-        problem = Message("format: found {found}, expected {lock_format}", found=number_found, lock_format=LOCK_FORMAT)
-        raise UsageError.at(location, problem, hint)
+        newer = isinstance(number, int) and number > LOCK_FORMAT
+        hint = Message("use the sitepatch that wrote it, or a newer one") if newer else _ANEW
+        actual = Message("nothing") if number is None else shown_value(number)
+        raise UsageError.at(location, "format: found {found}, expected {format}", hint, found=actual, format=LOCK_FORMAT)
     reader = Reader(path)
     table = reader.read(top, _LOCK)
     reader.stop(UsageError, _ANEW)
@@ -164,11 +156,8 @@ def load_lock(path: Path) -> Lock:
     builds: Set[object] = set()
     for index, files in enumerate(targets):
         if files and build(files) in builds:
-            reader.wrong(
-                f"target[{index}]",
-                Message("{release} a second time", release=shown_value(" ".join(release_of(files[0])))),
-                Message("every one once"),
-            )
+            twice = Message("{release} a second time", release=shown_value(" ".join(release_of(files[0]))))
+            reader.wrong(f"target[{index}]", twice, Message("every one once"))
         builds.add(files and build(files))
     reader.stop(UsageError, _ANEW)
     return Lock(tuple(pinned), tuple(sorted(targets)))
@@ -186,9 +175,8 @@ def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
     seen: Set[str] = set()
     for index, name in enumerate(names):
         if name in seen:
-            reader.wrong(
-                f"{where}[{index}]", Message("{name} a second time", name=shown_value(name)), Message("every one once")
-            )
+            twice = Message("{name} a second time", name=shown_value(name))
+            reader.wrong(f"{where}[{index}]", twice, Message("every one once"))
         seen.add(name)
 
 
@@ -236,9 +224,8 @@ def changed(old: Pinned, new: Pinned) -> List[str]:
         template = "{new.name} {new.version}: found other files (sha256 {new.sha256}), the lock has {old.sha256}"
         differences.append(Message(template, new=new, old=old))
     for key in sorted({*old.options, *new.options}):
-        is_now, was_locked = (
-            written_toml(side.options[key]) if key in side.options else Message("no such option") for side in (new, old)
-        )
+        none = Message("no such option")
+        is_now, was_locked = (written_toml(side.options[key]) if key in side.options else none for side in (new, old))
         if is_now != was_locked:
             template = "{name}: found {key} = {is_now}, the lock has {was}"
             differences.append(Message(template, name=new.name, key=key, is_now=is_now, was=was_locked))
@@ -257,12 +244,11 @@ def _files(locked: Target, target: Target, *, same: bool, complete: bool) -> Lis
             if complete and same:
                 differences.append(Message("{name}: {path} is in the lock, and no patchset is for it", name=name, path=path))
         elif new[path].before != old[path].before:
-            template = "{name}: {path}: found sha256 {new_before} before patching, the lock has {old_before}"
-            befores = {"new_before": new[path].before, "old_before": old[path].before}
-            differences.append(Message(template, name=name, path=path, **befores))
+            template = "{name}: {path}: found sha256 {new.before} before patching, the lock has {old.before}"
+            differences.append(Message(template, name=name, path=path, new=new[path], old=old[path]))
         elif same and new[path].after != old[path].after:
-            problem = "{name}: {path} would become sha256 {new_after}, the lock has {old_after}"
-            differences.append(Message(problem, name=name, path=path, new_after=new[path].after, old_after=old[path].after))
+            template = "{name}: {path} would become sha256 {new.after}, the lock has {old.after}"
+            differences.append(Message(template, name=name, path=path, new=new[path], old=old[path]))
     return differences
 
 
@@ -270,8 +256,5 @@ def not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
     """The line about an installed release that is not in the lock: it names those of its distribution that are."""
     releases = dict.fromkeys(release_of(file) for file in lock.files)
     names = ", ".join(release_name(*release) for release in releases if release[:2] == installed[:2])
-    return Message(
-        "{release} is installed, the lock has {names}",
-        release=release_name(*installed),
-        names=names or Message("no release of {installed}", installed=installed[1] or installed[0]),
-    )
+    names = names or Message("no release of {installed}", installed=installed[1] or installed[0])
+    return Message("{release} is installed, the lock has {names}", release=release_name(*installed), names=names)

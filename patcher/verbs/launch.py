@@ -38,8 +38,8 @@ def find_program(word: str) -> str:
         return path
     if os.sep in word and os.path.exists(word):
         kind = Message("a directory" if os.path.isdir(word) else "a file that is not executable")
-        hint = Message("name a program, or the interpreter before the file")
-        raise NotExecutableError("{word}: found {what}", hint, word=word, what=kind)
+        template, how = "{word}: found {what}", Message("name a program, or the interpreter before the file")
+        raise NotExecutableError(template, how, word=word, what=kind)
     hint = "" if os.sep in word else Message("it is looked for in the directories of PATH")
     raise NotFoundCommandError("{word}: command not found", hint, word=word)
 
