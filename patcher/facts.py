@@ -75,33 +75,29 @@ class FileStatus(NamedTuple):
     @property
     def why(self) -> Tuple[str, str]:
         """What the condition means and, apart, what to do; both "" where all is in order."""
-        name = self.receipt.distribution or self.receipt.package
+        problem = then = ""
         if self.condition is Condition.OVERWRITTEN:
-            return Message("{replacement}, our change is gone", replacement=self.replacement), Message(
-                "apply again, or restore to forget it"
-            )
-        if self.condition is Condition.EDITED:
-            kept = Message("restore takes our change out and keeps the edit, unless they overlap")
-            return Message("the file was changed after it was patched"), kept
-        if self.condition is Condition.MISSING:
-            gone = self.receipt.origin != "unrecorded" and not self.installed
+            problem = Message("{replacement}, our change is gone", replacement=self.replacement)
+            then = Message("apply again, or restore to forget it")
+        elif self.condition is Condition.EDITED:
+            problem = Message("the file was changed after it was patched")
+            then = Message("restore takes our change out and keeps the edit, unless they overlap")
+        elif self.condition is Condition.MISSING:
+            gone, name = self.receipt.origin != "unrecorded" and not self.installed, self.receipt.distribution
+            what = Message("{name} is not installed" if gone else "the file is not there", name=name or self.receipt.package)
+            problem = Message("{what} any more", what=what)
             then = Message("restore puts it back as it was before it was patched" if self.deleted else "restore forgets it")
-            return Message(
-                "{what} any more",
-                what=Message("{name} is not installed" if gone else "the file is not there", name=name),
-            ), then
-        if self.condition is Condition.ASTRAY:
-            problem = Message(
-                "the file is that of {release} as we patched it, but another build of it is installed", release=self.release
-            )
-            return problem, Message("put back what belongs there: {reinstall}", reinstall=self.reinstall)
-        if self.receipt.origin == "edited":
-            return Message("the file was edited by hand before it was patched (unproven)"), Message(
-                "restore gives the edited file back"
-            )
-        if self.receipt.origin == "unrecorded":
-            return Message("no RECORD proves the original file (unproven)"), Message("restore gives it back as it was found")
-        return "", ""
+        elif self.condition is Condition.ASTRAY:
+            template = "the file is that of {release} as we patched it, but another build of it is installed"
+            problem = Message(template, release=self.release)
+            then = Message("put back what belongs there: {reinstall}", reinstall=self.reinstall)
+        elif self.receipt.origin == "edited":
+            problem = Message("the file was edited by hand before it was patched (unproven)")
+            then = Message("restore gives the edited file back")
+        elif self.receipt.origin == "unrecorded":
+            problem = Message("no RECORD proves the original file (unproven)")
+            then = Message("restore gives it back as it was found")
+        return problem, then
 
 
 class Assignment(NamedTuple):

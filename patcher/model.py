@@ -333,6 +333,11 @@ class LockedFile(NamedTuple):
     before: str
     after: str
 
+    @property
+    def release(self) -> Tuple[str, str, str]:
+        """The import package, the distribution and the version that it belongs to."""
+        return self[:3]
+
 
 class FilePlan(NamedTuple):
     """The plan for one file: the bytes `before` and `after`, and edited bytes `aside` that are copied to the store first.

@@ -229,7 +229,7 @@ def _look(one: InstalledFile, receipt: Optional[Receipt]) -> Tuple[Optional[Inst
         )
         return None, how if edited else ""
     if status.condition is Condition.ASTRAY:
-        return None, joined("; ", status.why)
+        return None, status.meaning
     return item._replace(status=status if status.condition is Condition.EDITED else None), ""
 
 

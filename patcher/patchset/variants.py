@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Mapping, Optional, Sequence
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from patcher.errors import UsageError
 from patcher.installed.versions import accepts, says_nothing
@@ -27,6 +27,15 @@ def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
 def paths_of(variants: Sequence[Variant]) -> List[str]:
     """The files of variants, with their alternative places."""
     return list(dict.fromkeys(path for variant in variants for patch in variant.patches for path in patch.paths))
+
+
+def targets_of(patchset: Patchset) -> List[Tuple[str, str, List[Variant]]]:
+    """All that a patchset is for: each import package with each distribution that provides it, and the package's variants."""
+    return [
+        (package, name, variants)
+        for package, variants in pick_variants(patchset).items()
+        for name in dict.fromkeys(name for variant in variants for name in variant.distributions or (package,))
+    ]
 
 
 def matching_variants(variants: Sequence[Variant], version: str) -> List[Variant]:

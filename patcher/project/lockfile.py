@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
 from patcher.message import Message
@@ -78,18 +78,13 @@ class Lock(NamedTuple):
 def make_lock(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> Lock:
     """The lock of the requested patchsets and of the files that a plan makes with them, of one build of each release."""
     pinned = [Pinned(item.patchset.name, item.patchset.version, *item.identity, item.optional) for item in requested]
-    targets = tuple(tuple(files) for _, files in groupby(sorted(set(locked)), release_of))
+    targets = tuple(tuple(files) for _, files in groupby(sorted(set(locked)), lambda file: file.release))
     return Lock(tuple(sorted(pinned, key=lambda entry: entry.name)), targets)
-
-
-def release_of(file: LockedFile) -> Tuple[str, str, str]:
-    """The import package, the distribution and the version that a file belongs to."""
-    return file[:3]
 
 
 def build(target: Target) -> Tuple[Tuple[str, str, str], Tuple[Tuple[str, str], ...]]:
     """What identifies a build: its release, and each path with the sha256 of the pristine file."""
-    return release_of(target[0]), tuple((file.path, file.before) for file in target)
+    return target[0].release, tuple((file.path, file.before) for file in target)
 
 
 def merged(old: Lock, new: Lock) -> Lock:
@@ -112,7 +107,7 @@ def encode_lock(lock: Lock) -> str:
     """The text of a lock: the same text for the same lock."""
     parts = [f"{_HEAD}format = {LOCK_FORMAT}\n", *map(_patchset, lock.patchsets)]
     for target in lock.targets:
-        parts.append(_table("target", zip(("package", "distribution", "version"), release_of(target[0]))))
+        parts.append(_table("target", zip(("package", "distribution", "version"), target[0].release)))
         parts += [_table("target.file", zip(("path", "before", "after"), file[3:])) for file in target]
     return "\n".join(parts)
 
@@ -156,7 +151,7 @@ def load_lock(path: Path) -> Lock:
     builds: Set[object] = set()
     for index, files in enumerate(targets):
         if files and build(files) in builds:
-            twice = Message("{release} a second time", release=shown_value(" ".join(release_of(files[0]))))
+            twice = Message("{release} a second time", release=shown_value(" ".join(files[0].release)))
             reader.wrong(f"target[{index}]", twice, Message("every one once"))
         builds.add(files and build(files))
     reader.stop(UsageError, _ANEW)
@@ -190,13 +185,13 @@ def lock_differences(lock: Lock, current: Lock, *, complete: bool = True) -> Lis
         complete: whether `current` has all of its files; not so where a patchset does not fit.
     """
     differences: List[str] = []
-    pinned, requested = ({patchset.name: patchset for patchset in source.patchsets} for source in (lock, current))
+    pinned, requested = (_by_name(source.patchsets) for source in (lock, current))
     for name in sorted({*pinned, *requested}):
         if name not in pinned or name not in requested:
             where = Message("is asked for, and not in the lock" if name in requested else "is in the lock, and not asked for")
             differences.append(Message("{name} {where}", name=name, where=where))
         else:
-            differences += changed(pinned[name], requested[name])
+            differences += _changed(pinned[name], requested[name])
     same = not differences
     for name in sorted({*pinned} & {*requested}):
         optional = requested[name].optional
@@ -204,18 +199,39 @@ def lock_differences(lock: Lock, current: Lock, *, complete: bool = True) -> Lis
             note = Message("is optional, and in the lock it is not" if optional else "is not optional, and in the lock it is")
             differences.append(Message("{name} {how}", name=name, how=note))
     for target in current.targets:
-        release = release_of(target[0])
-        builds = [candidate for candidate in lock.targets if release_of(candidate[0]) == release]
+        release = target[0].release
+        builds = [candidate for candidate in lock.targets if candidate[0].release == release]
         if builds:
             nearest = max(builds, key=lambda candidate: len(set(build(candidate)[1]) & set(build(target)[1])))
             differences += _files(nearest, target, same=same, complete=complete)
         else:
-            differences.append(not_locked(lock, release))
+            differences.append(_not_locked(lock, release))
     return differences
 
 
-def changed(old: Pinned, new: Pinned) -> List[str]:
-    """How a patchset differs from the lock, one line each."""
+def host_differences(lock: Lock, applied: Iterable[Pinned], installed: Iterable[Tuple[str, str, str]]) -> List[str]:
+    """What a host has otherwise than the lock, one line each.
+
+    Args:
+        lock: the lock.
+        applied: the patchsets that are applied there.
+        installed: the releases that they are applied in: package, distribution and version.
+    """
+    there, locked = _by_name(applied), _by_name(lock.patchsets)
+    missing = (name for name, pinned in locked.items() if name not in there and not pinned.optional)
+    differences: List[str] = [Message("{name} is in the lock, and not applied", name=name) for name in missing]
+    differences += [Message("{name} is applied, and not in the lock", name=name) for name in there if name not in locked]
+    for name in sorted({*there} & {*locked}):
+        differences += _changed(locked[name], there[name])
+    releases = {target[0].release for target in lock.targets}
+    return [*differences, *(_not_locked(lock, release) for release in installed if release not in releases)]
+
+
+def _by_name(patchsets: Iterable[Pinned]) -> Dict[str, Pinned]:
+    return {pinned.name: pinned for pinned in patchsets}
+
+
+def _changed(old: Pinned, new: Pinned) -> List[str]:
     differences: List[str] = []
     if new.version != old.version:
         template = "{new.name}: found version {new.version}, the lock has {old.version}"
@@ -223,8 +239,8 @@ def changed(old: Pinned, new: Pinned) -> List[str]:
     elif new.sha256 != old.sha256:
         template = "{new.name} {new.version}: found other files (sha256 {new.sha256}), the lock has {old.sha256}"
         differences.append(Message(template, new=new, old=old))
+    none = Message("no such option")
     for key in sorted({*old.options, *new.options}):
-        none = Message("no such option")
         is_now, was_locked = (written_toml(side.options[key]) if key in side.options else none for side in (new, old))
         if is_now != was_locked:
             template = "{name}: found {key} = {is_now}, the lock has {was}"
@@ -234,7 +250,7 @@ def changed(old: Pinned, new: Pinned) -> List[str]:
 
 def _files(locked: Target, target: Target, *, same: bool, complete: bool) -> List[str]:
     """How the files of a release differ from the lock; `same` is whether patchsets and options do not."""
-    name = release_name(*release_of(target[0]))
+    name = release_name(*target[0].release)
     old, new = ({file.path: file for file in files} for files in (locked, target))
     differences: List[str] = []
     for path in sorted({*old, *new}):
@@ -252,9 +268,8 @@ def _files(locked: Target, target: Target, *, same: bool, complete: bool) -> Lis
     return differences
 
 
-def not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
-    """The line about an installed release that is not in the lock: it names those of its distribution that are."""
-    releases = dict.fromkeys(release_of(file) for file in lock.files)
+def _not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
+    releases = dict.fromkeys(file.release for file in lock.files)
     names = ", ".join(release_name(*release) for release in releases if release[:2] == installed[:2])
     names = names or Message("no release of {installed}", installed=installed[1] or installed[0])
     return Message("{release} is installed, the lock has {names}", release=release_name(*installed), names=names)

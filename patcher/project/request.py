@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Collection, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
-from patcher.message import Message
+from patcher.message import Message, joined
 from patcher.model import Patchset, Requested
 from patcher.patchset.places import PATCH_DIR, PROJECT_DIR
 from patcher.patchset.selection import ProjectEntry, chosen
@@ -94,19 +94,16 @@ def _read(request: ProjectFiles) -> List[Project]:
     if requirements:
         projects.append(read_requirements(requirements))
     if project is None and not any(asking.entries for asking in projects):
-        table = Message(
-            "{path}: found no {what}",
-            path=path,
-            what=Message("table [tool.sitepatch]" if path.is_file() else "such file"),
-        )
+        missing = Message("table [tool.sitepatch]" if path.is_file() else "such file")
+        table = Message("{path}: found no {what}", path=path, what=missing)
         if not requirements:
             remedy = Message('write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r')
-            raise UsageError(Message("{table}, expected what the project asks for", table=table), remedy, Location(str(path)))
+            raise UsageError("{table}, expected what the project asks for", remedy, Location(str(path)), table=table)
         names = ", ".join(requirements)
         dropped = Message("pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from")
         nothing = Message("to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml")
         message = Message('{names}: found no comment "# sitepatch: NAME"\n{table}', names=names, table=table)
-        raise UsageError(message, Message("{dropped}\n{nothing}", dropped=dropped, nothing=nothing), Location(requirements[0]))
+        raise UsageError(message, joined("\n", (dropped, nothing)), Location(requirements[0]))
     return projects
 
 
@@ -141,18 +138,16 @@ def parse_entry(entry: str, location: Location, field: str = "") -> ProjectEntry
     try:
         words = shlex.split(entry)
     except ValueError as error:
-        template = "{origin}: found {text} ({error}), {form}"
-        words_of_error = str(error).lower()
-        raise UsageError(template, location=location, origin=origin, text=entry, error=words_of_error, form=_FORM) from None
+        template, reason = "{origin}: found {text} ({error}), {form}", str(error).lower()
+        raise UsageError(template, location=location, origin=origin, text=entry, error=reason, form=_FORM) from None
     if not words or "=" in words[0]:
         said = "{origin}: found {text}, {form}"
         raise UsageError(said, location=location, origin=origin, text=entry.strip() or Message("nothing"), form=_FORM)
     for word in words[1:]:
         name, equals, _ = word.partition("=")
         if word != _OPTIONAL and not (name and equals):
-            problem = Message(
-                'found "{word}", {form}{suggestion}', word=word, form=_FORM, suggestion=suggest(word, [_OPTIONAL])
-            )
+            near = suggest(word, [_OPTIONAL])
+            problem = Message('found "{word}", {form}{suggestion}', word=word, form=_FORM, suggestion=near)
             raise UsageError("{origin}: {problem}", location=location, origin=origin, problem=problem)
     settings = tuple(word for word in words[1:] if word != _OPTIONAL)
     return ProjectEntry(words[0], settings, _OPTIONAL in words[1:], location, field)
@@ -192,16 +187,6 @@ _NOT_OURS_TO_JUDGE = (Message("no such option"), "${")
 """What newer releases of pip may know, and what they fill in from the environment."""
 
 
-class _Found(NamedTuple):
-    """What was found so far; `seen` holds the real paths of the files that were begun, so that a circle of them ends."""
-
-    entries: List[ProjectEntry]
-    patch_dirs: List[str]
-    notes: List[str]
-    errors: List[SitepatchError]
-    seen: Set[str]
-
-
 def read_requirements(paths: Sequence[str]) -> Project:
     """Read requirements files and those that they include with `-r` and `-c`, each once.
 
@@ -212,97 +197,94 @@ def read_requirements(paths: Sequence[str]) -> Project:
     Raises:
         SitepatchError: files that are missing or no text, and lines that cannot be read, all of them.
     """
-    collected = _Found([], [], [], [], set())
+    files = _Requirements()
     for path in paths:
-        _follow(path, None, collected)
-    raise_all(collected.errors)
-    return Project(tuple(collected.entries), tuple(collected.patch_dirs), tuple(collected.notes))
+        files.follow(path)
+    raise_all(files.errors)
+    return Project(tuple(files.entries), tuple(files.patch_dirs), tuple(files.notes))
 
 
-def _follow(path: str, asked_by: Optional[Location], collected: _Found) -> None:
-    """Read one file that was not read yet; `asked_by` is the line that includes it, None for the command line."""
-    real = str(Path(path).resolve())
-    if real in collected.seen:
-        return
-    collected.seen.add(real)
-    where = Location(path)
-    try:
-        _read_file(path, collected)
-    except OSError as error:
-        problem: SitepatchError = UsageError.at(
-            where, "found no readable file ({error}), expected one", error=Message.whole(error.strerror)
+class _Requirements:
+    """What requirements files request, and what is wrong with them; each file is begun once, so that a circle of them ends."""
+
+    def __init__(self) -> None:
+        self.entries: List[ProjectEntry] = []
+        self.patch_dirs: List[str] = []
+        self.notes: List[str] = []
+        self.errors: List[SitepatchError] = []
+        self._begun: Set[Path] = set()
+
+    def follow(self, path: str, asked_by: Optional[Location] = None) -> None:
+        """Read one file that was not read yet; `asked_by` is the line that includes it, None for the command line."""
+        real, where = Path(path).resolve(), Location(path)
+        if real in self._begun:
+            return
+        self._begun.add(real)
+        try:
+            self._read(path)
+            return
+        except OSError as error:
+            reason = Message.whole(error.strerror)
+            problem: SitepatchError = UsageError.at(where, "found no readable file ({error}), expected one", error=reason)
+        except UnicodeDecodeError as error:
+            said = "found the byte {byte}, which is not {encoding}, expected the text of a requirements file"
+            problem = UsageError.at(where, said, byte=f"0x{error.object[error.start]:02x}", encoding=error.encoding)
+        except (LookupError, ValueError) as error:
+            problem = UsageError.at(where, "found {error}, expected the text of a requirements file", error=error)
+        except SitepatchError as error:
+            problem = error
+        message = Message("{asked_by}: {message}", asked_by=asked_by, message=problem.message) if asked_by else problem.message
+        self.errors.append(UsageError(message, location=asked_by or where))
+
+    def _read(self, path: str) -> None:
+        from pip_requirements_parser import (
+            CommentRequirementLine,
+            InvalidRequirementLine,
+            OptionLine,
+            RequirementsFile,
+            auto_decode,
         )
-    except UnicodeDecodeError as error:
-        byte = f"0x{error.object[error.start]:02x}"
-        said = "found the byte {byte}, which is not {encoding}, expected the text of a requirements file"
-        template = Message(said, byte=byte, encoding=error.encoding)
-        problem = UsageError.at(where, template)
-    except (LookupError, ValueError) as error:
-        problem = UsageError.at(where, "found {error}, expected the text of a requirements file", error=error)
-    except SitepatchError as error:
-        problem = error
-    else:
-        return
-    message = Message("{asked_by}: {message}", asked_by=asked_by, message=problem.message) if asked_by else problem.message
-    collected.errors.append(UsageError(message, location=asked_by or where))
 
+        if "\0" in auto_decode(read_file(path, TEXT)):
+            raise ValueError(Message("a NUL character"))
+        for line in RequirementsFile.parse(path):
+            origin = Location(path, line.line_number)
+            if isinstance(line, CommentRequirementLine):
+                for directive in _DIRECTIVE.split(line.line)[1:]:
+                    self._request(_REMARK.sub("", directive).strip(), origin)
+            elif isinstance(line, InvalidRequirementLine):
+                self._invalid(line.line, line.error_message, origin)
+            elif isinstance(line, OptionLine):
+                for name in [*line.options.get("requirements", ()), *line.options.get("constraints", ())]:
+                    if re.match("[a-z]+://", name, re.IGNORECASE):
+                        template = "{origin}: {name} is not looked at for what it asks for; only files are"
+                        self.notes.append(Message(template, origin=origin, name=name))
+                    else:
+                        self.follow(str(Path(path).parent / name), origin)
 
-def _read_file(path: str, collected: _Found) -> None:
-    from pip_requirements_parser import (
-        CommentRequirementLine,
-        InvalidRequirementLine,
-        OptionLine,
-        RequirementsFile,
-        auto_decode,
-    )
+    def _invalid(self, line: str, problem: str, origin: Location) -> None:
+        """A line that is no requirement and no option of pip."""
+        why = " ".join(problem.split("\n")[0].split("error: ")[-1].rstrip(":").split())
+        if any(phrase in f"{problem}{line}" for phrase in _NOT_OURS_TO_JUDGE):
+            template = "{origin}: {line} is passed over ({why}); pip may know it"
+            self.notes.append(Message(template, origin=origin, line=line, why=why))
+        else:
+            shown = line if len(line) <= 60 else f"{line[:57]}..."
+            template = "found {shown} ({why}), expected a requirement or an option of pip"
+            self.errors.append(UsageError.at(origin, template, shown=shown, why=why))
 
-    if "\0" in auto_decode(read_file(path, TEXT)):
-        raise ValueError(Message("a NUL character"))
-    for line in RequirementsFile.parse(path):
-        origin = Location(path, line.line_number)
-        if isinstance(line, CommentRequirementLine):
-            _comment(line.line, origin, path, collected)
-        elif isinstance(line, InvalidRequirementLine):
-            _invalid(line.line, line.error_message, origin, collected)
-        elif isinstance(line, OptionLine):
-            for name in [*line.options.get("requirements", ()), *line.options.get("constraints", ())]:
-                if re.match("[a-z]+://", name, re.IGNORECASE):
-                    template = "{origin}: {name} is not looked at for what it asks for; only files are"
-                    collected.notes.append(Message(template, origin=origin, name=name))
-                else:
-                    _follow(_beside(path, name), origin, collected)
-
-
-def _invalid(line: str, problem: str, origin: Location, collected: _Found) -> None:
-    """A line that is no requirement and no option of pip."""
-    why = " ".join(problem.split("\n")[0].split("error: ")[-1].rstrip(":").split())
-    if any(phrase in f"{problem}{line}" for phrase in _NOT_OURS_TO_JUDGE):
-        collected.notes.append(
-            Message("{origin}: {line} is passed over ({why}); pip may know it", origin=origin, line=line, why=why)
-        )
-    else:
-        shown = line if len(line) <= 60 else f"{line[:57]}..."
-        sentence = Message("found {shown} ({why}), expected a requirement or an option of pip", shown=shown, why=why)
-        collected.errors.append(UsageError.at(origin, sentence))
-
-
-def _comment(comment: str, origin: Location, path: str, collected: _Found) -> None:
-    for directive in _DIRECTIVE.split(comment)[1:]:
-        request = _REMARK.sub("", directive).strip()
+    def _request(self, request: str, origin: Location) -> None:
+        """What a comment asks for."""
         try:
             if request.split(" ")[0] == _PATCH_DIR:
                 folders = shlex.split(request)[1:]
                 if len(folders) != 1:
                     raise ValueError(Message("one directory after it"))
-                collected.patch_dirs.append(str(Path(_beside(path, folders[0])).absolute()))
+                self.patch_dirs.append(str((Path(origin.file).parent / folders[0]).absolute()))
             else:
-                collected.entries.append(parse_entry(request, origin))
+                self.entries.append(parse_entry(request, origin))
         except UsageError as error:
-            collected.errors.append(error)
+            self.errors.append(error)
         except ValueError as error:
             problem = "found {request} ({error}), expected {patch_dir} DIR"
-            collected.errors.append(UsageError.at(origin, problem, request=request, error=error, patch_dir=_PATCH_DIR))
-
-
-def _beside(path: str, name: str) -> str:
-    return str(Path(path).parent / name)
+            self.errors.append(UsageError.at(origin, problem, request=request, error=error, patch_dir=_PATCH_DIR))

@@ -60,17 +60,12 @@ def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> Li
     for number, line in lines:
         for prefix, _, string in re.findall(_STRING, line) if "$" in line else ():
             plain = re.sub(r"\{[^{}]*\}", "", string) if "f" in prefix.lower() else string
-            sentences += [
-                Message(
-                    "{path}:{number}: ${name} is inside a string and stays as it is written: put it in the braces of an "
-                    "f-string",
-                    path=path,
-                    number=number,
-                    name=name,
-                )
-                for name in dict.fromkeys(re.findall(r"\$(\w+)", plain))
-                if name in placeholders
-            ]
+            names = [name for name in dict.fromkeys(re.findall(r"\$(\w+)", plain)) if name in placeholders]
+            template = (
+                "{path}:{number}: ${name} is inside a string and stays as it is written: "
+                "put it in the braces of an f-string"
+            )
+            sentences += [Message(template, path=path, number=number, name=name) for name in names]
     return sentences
 
 

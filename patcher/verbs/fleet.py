@@ -10,7 +10,7 @@ from patcher.errors import Location, SitepatchError, UsageError
 from patcher.message import Message, joined
 from patcher.model import OptionValue
 from patcher.patchset.toml import options_text
-from patcher.project.lockfile import Lock, Pinned, changed, load_lock, not_locked, release_of
+from patcher.project.lockfile import Lock, Pinned, host_differences, load_lock
 from patcher.system.decode import STRINGS, Items, Reader, Table, Values, decode_json, option_value, string
 from patcher.system.reading import read_file
 from patcher.text.listed import count
@@ -134,28 +134,15 @@ def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Ho
             states.append(fields["state"])
             reason = joined("; ", (*fields["problems"], fields["advice"])) or fields["state"]
             problems.append(Message("{name}: {reason}", name=fields["name"], reason=reason))
-    differences = _differences(answer, lock) if lock else []
+    differences: List[str] = []
+    if lock:
+        pinned = [Pinned(*itemgetter("name", "version", "digest", "options")(fields)) for fields in applied]
+        installed = dict.fromkeys(map(itemgetter("package", "distribution", "installed"), answer["files"]))
+        differences = host_differences(lock, pinned, installed)
     states += [DIFFERS] if differences else []
     state = states[0] if states else APPLIED if applied else NOTHING
     releases = tuple(dict.fromkeys(release for fields in applied for release in fields["releases"]))
     return Host(host, state, patchsets, releases, tuple(problems), tuple(differences))
-
-
-def _differences(answer: Mapping[str, Any], lock: Lock) -> List[str]:
-    """What a host has otherwise than the lock, one line each."""
-    pinned = (Pinned(*itemgetter("name", "version", "digest", "options")(fields)) for fields in answer["patchsets"])
-    applied = {patchset.name: patchset for patchset in pinned}
-    locked = {pinned.name: pinned for pinned in lock.patchsets}
-    missing = (name for name, pinned in locked.items() if name not in applied and not pinned.optional)
-    differences: List[str] = [Message("{name} is in the lock, and not applied", name=name) for name in missing]
-    differences += [Message("{name} is applied, and not in the lock", name=name) for name in applied if name not in locked]
-    for name in sorted({*applied} & {*locked}):
-        differences += changed(locked[name], applied[name])
-    releases = {release_of(target[0]) for target in lock.targets}
-    for release in dict.fromkeys(map(itemgetter("package", "distribution", "installed"), answer["files"])):
-        if release not in releases:
-            differences.append(not_locked(lock, release))
-    return differences
 
 
 _FEW = 4  # names of hosts that one line has

@@ -16,7 +16,7 @@ from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import BUILT_IN, builtin_dir, builtin_table
 from patcher.patchset.symptoms import general_symptoms
-from patcher.patchset.variants import matching_variants, pick_variants, resolve_options
+from patcher.patchset.variants import matching_variants, paths_of, pick_variants, resolve_options
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
 from patcher.text.listed import release_name
@@ -131,7 +131,7 @@ def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str
     ranged: List[Tuple[Located, List[Variant]]] = []
     for package, variants in pick_variants(patchset).items():
         try:
-            located = locate(env, package, [path for variant in variants for patch in variant.patches for path in patch.paths])
+            located = locate(env, package, paths_of(variants))
         except SitepatchError:
             continue  # not there, or not to be patched: `check` says which
         installed.append(located)

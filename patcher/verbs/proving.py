@@ -22,14 +22,14 @@ from patcher.message import Message, joined, one_line
 from patcher.model import Located, Patchset, PatchsetSource, Requested, State, Variant
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
-from patcher.patchset.variants import paths_of, pick_variants, resolve_options
+from patcher.patchset.variants import paths_of, pick_variants, resolve_options, targets_of
 from patcher.planner.survey import make_plan
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.diffs import FileDiff, plan_diffs
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.place import Events, Place
-from patcher.verbs.releases.against import NoRelease, distributions, named_releases, try_release
+from patcher.verbs.releases.against import NoRelease, named_releases, try_release
 from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, NEWEST, ReleaseOutcome, compared
 
 _MOST_EXPLAINED = 3  # releases of which every hunk is explained
@@ -348,7 +348,7 @@ def fetched_releases(patchset: Patchset, to: Sequence[str], events: Events) -> T
     """
     releases: List[Located] = []
     failed: List[Tuple[str, str, SitepatchError]] = []
-    packages = [(package, name) for package in pick_variants(patchset) for name in distributions(patchset, package)]
+    packages = [(package, name) for package, name, _ in targets_of(patchset)]
     for package, name in packages:
         paths = {name: set(paths_of(pick_variants(patchset)[package]))}
         for (_, version), kept in named_releases(paths, to, events).items():

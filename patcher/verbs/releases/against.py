@@ -26,7 +26,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, fixtures_dir
 from patcher.patchset.removal import can_go, upstream_patch
 from patcher.patchset.results import request_of, rewrite_cached
-from patcher.patchset.variants import choose_variant, pick_variants
+from patcher.patchset.variants import choose_variant, paths_of, pick_variants, targets_of
 from patcher.planner.survey import make_plan, update_hint
 from patcher.store.status import read_installed
 from patcher.system.cache import cache_dir
@@ -44,6 +44,7 @@ from patcher.verbs.releases.outcome import (
     Checked,
     PatchState,
     ReleaseOutcome,
+    overall,
     state_of,
 )
 
@@ -53,8 +54,6 @@ Key = Tuple[str, str]
 """A release: its distribution and its version."""
 Listings = Mapping[str, Union[Listing, SitepatchError]]
 """By distribution: its releases, or why they cannot be had."""
-_ORDER = (State.CONFLICT, State.AMBIGUOUS, State.NOT_FOUND, State.APPLICABLE, State.APPLIED, State.UPSTREAM)
-"""What a patch is as a whole: the first of these that one of its hunks is."""
 
 
 class NoRelease(SitepatchError):
@@ -77,20 +76,11 @@ def check_against(against: Sequence[str], option: str = "--against", *, folders:
     Raises:
         UsageError: a text that is neither `all` nor `newest` nor a version nor a specifier set.
     """
-    words = (ALL, NEWEST)
-    wrong = [word for word in against if word not in words and not is_version(word) and not (word.strip() and is_range(word))]
-    wrong = [word for word in wrong if not (folders and _is_folder(word))]
-    if wrong:
-        lines = [
-            Message(
-                '{option} "{text}": expected a version, a range such as ">=2.4,<3", {names} or {version}',
-                option=option,
-                text=word,
-                names=ALL,
-                version=NEWEST,
-            )
-            for word in wrong
-        ]
+    ranges = [word for word in against if word in (ALL, NEWEST) or is_version(word) or (word.strip() and is_range(word))]
+    wrong = [word for word in against if word not in ranges and not (folders and _is_folder(word))]
+    template = '{option} "{text}": expected a version, a range such as ">=2.4,<3", {names} or {version}'
+    lines = [Message(template, option=option, text=word, names=ALL, version=NEWEST) for word in wrong]
+    if lines:
         raise UsageError(joined("\n", lines), "versions and ranges are those of PEP 440")
 
 
@@ -119,20 +109,17 @@ def check_releases(
     against = [word for word in against if word not in folders_given]
     if not against:
         return [Checked(item.patchset, tuple(_in_folders(item, folders_given))) for item in requested]
-    names = dict.fromkeys(
-        name
-        for item in requested
-        for package in pick_variants(item.patchset)
-        for name in distributions(item.patchset, package)
-    )
+    names = dict.fromkeys(name for item in requested for _, name, _ in targets_of(item.patchset))
     with fetching() as pip:
         listings = list_releases(pip, list(names), events)
         picks_of = {item.patchset.name: _choose(item.patchset, against, listings) for item in requested}
         tried_outside = {item.patchset.name for item in requested if is_series(item.patchset)}
-        paths = {name: _paths([*(item.patchset for item in requested), *patchsets], name) for name in names}
-        needed = dict.fromkeys(
-            key for name, picks in picks_of.items() for _, key, inside in picks if inside or name in tried_outside
-        )
+        paths: Dict[str, Set[str]] = {}
+        for patchset in (*(item.patchset for item in requested), *patchsets):
+            for _, name, variants in targets_of(patchset):
+                paths.setdefault(name, set()).update(paths_of(variants))
+        picks = [(name, pick) for name, picks in picks_of.items() for pick in picks]
+        needed = dict.fromkeys(pick.key for name, pick in picks if pick.inside or name in tried_outside)
         folders = fetch_all(pip, list(needed), listings, paths, events)
     total, tried = sum(map(len, picks_of.values())), count(1)
     checked = []
@@ -176,25 +163,18 @@ def named_releases(
         return releases
 
 
-def distributions(patchset: Patchset, package: str) -> List[str]:
-    """The distributions that provide an import package, as the variants of a patchset list them."""
-    variants = pick_variants(patchset)[package]
-    return list(dict.fromkeys(name for variant in variants for name in variant.distributions or (package,)))
-
-
 # which releases -------------------------------------------------------------------------------------------------------
 def _choose(patchset: Patchset, against: Sequence[str], listings: Listings) -> List[_Pick]:
     """The releases that are asked for, distribution by distribution, oldest first."""
     picked: List[_Pick] = []
-    for package, variants in pick_variants(patchset).items():
-        for name in distributions(patchset, package):
-            listing = listings[name]
-            versions = offered(listing, against)
-            inside = [version for version in versions if choose_variant(variants, version)]
-            yanked = listing.yanked if isinstance(listing, Listing) else ()
-            current = [version for version in versions if version not in yanked]
-            taken = {version for word in against for version in _taken(word, current if word == NEWEST else versions, inside)}
-            picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
+    for package, name, variants in targets_of(patchset):
+        listing = listings[name]
+        versions = offered(listing, against)
+        inside = [version for version in versions if choose_variant(variants, version)]
+        yanked = listing.yanked if isinstance(listing, Listing) else ()
+        current = [version for version in versions if version not in yanked]
+        taken = {version for word in against for version in _taken(word, current if word == NEWEST else versions, inside)}
+        picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
     return picked
 
 
@@ -211,18 +191,6 @@ def _no_such(versions: Sequence[str]) -> Message:
     """That a release is not among those of the index, and which is the newest one."""
     newest_version = Message("; the newest is {version}", version=oldest_first(versions)[-1]) if versions else ""
     return Message("the index has no such release for macOS or Linux{newest}", newest=newest_version)
-
-
-def _paths(patchsets: Sequence[Patchset], distribution: str) -> Set[str]:
-    return {
-        path
-        for patchset in patchsets
-        for package, variants in pick_variants(patchset).items()
-        if distribution in distributions(patchset, package)
-        for variant in variants
-        for patch in variant.patches
-        for path in patch.paths
-    }
 
 
 # fetching -------------------------------------------------------------------------------------------------------------
@@ -363,19 +331,19 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
         variants = (choose_variant(variants, version) or variants[-1]._replace(versions=""),)
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
     plan = make_plan(Environment.alone(site), Wanted((only,)))
-    answers = tuple(answer._replace(problem=answer.problem.replace(site, "the wheel")) for answer in plan.answers)
+    answers = tuple(answer._replace(problem=_of_wheel(answer.problem, site)) for answer in plan.answers)
+    plan = plan._replace(answers=answers)
     patches = _patch_states(only, release, plan) if is_series(only.patchset) else ()
+    outcome = ReleaseOutcome(distribution, version, "", answers=answers, patches=patches)
     if plan.failed:
         failure, *other_failures = plan.failed
         where = failure.path if failure.scope or "/" in failure.path else ""
         further = Message(" (and {number} more)", number=len(other_failures)) if other_failures else ""
-        problem = joined(": ", [where, failure.scope, _of_wheel(one_line(failure.problem), site)]) + further
-        word, hint = failure.state.value, failure.hint
-        return ReleaseOutcome(distribution, version, word, problem=problem, hint=hint, answers=answers, patches=patches)
+        problem = joined(": ", [where, failure.scope, one_line(failure.problem)]) + further
+        return outcome._replace(word=failure.state.value, problem=problem, hint=failure.hint)
     state, name = state_of(plan), requested.patchset.name
     diffs = tuple(_diff(file.path, file.before, file.after, name) for file in plan.files if file.before != file.after)
-    places = _places(plan, state)
-    return ReleaseOutcome(distribution, version, state.value, places, diffs=diffs, answers=answers, patches=patches)
+    return outcome._replace(word=state.value, places=_places(plan, state), diffs=diffs)
 
 
 def _with_patch(requested: Requested, release: Located) -> ReleaseOutcome:
@@ -398,8 +366,7 @@ def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[Releas
     for folder in folders:
         env = discover(None, folder)
         for package, variants in pick_variants(requested.patchset).items():
-            paths = [path for variant in variants for patch in variant.patches for path in patch.paths]
-            outcome = _with_patch(requested, locate(env, package, paths))
+            outcome = _with_patch(requested, locate(env, package, paths_of(variants)))
             yield outcome._replace(version=outcome.version or folder)
 
 
@@ -420,7 +387,7 @@ def _nothing_found(
     patchset: Patchset, against: Sequence[str], picks: Sequence[_Pick], listings: Listings
 ) -> Iterator[ReleaseOutcome]:
     """An outcome for each distribution that could not be listed, and for each text that took no release at all."""
-    names = list(dict.fromkeys(name for package in pick_variants(patchset) for name in distributions(patchset, package)))
+    names = list(dict.fromkeys(name for _, name, _ in targets_of(patchset)))
     chosen_names = {pick.key[0] for pick in picks}
     for name in names:
         error = listings[name]
@@ -451,19 +418,18 @@ def _of_wheel(message: str, site: str) -> str:
 # the patches of a series ----------------------------------------------------------------------------------------------
 def _patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[PatchState, ...]:
     """What each patch is, by the plan of the series for a release; those that fail are explained."""
-    answers: Dict[str, List[Answer]] = {}
+    answers: Dict[str, List[Answer]] = {name: [] for name in patch_names(requested.patchset)}
     patches = [patch for variant in requested.patchset.variants for patch in variant.patches]
     for answer in plan.answers:
         origins = {patch.hunks[0].origin for patch in patches if answer.path in patch.paths}  # of a whole file that is refused
         for origin in {answer.written[0]} if answer.written[0] else origins:
-            answers.setdefault(patch_name(origin), []).append(answer)
+            answers[patch_name(origin)].append(answer)
     explained = _explained(requested, release, plan)
     states = []
-    for name in patch_names(requested.patchset):
-        states_found = {answer.state for answer in answers.get(name, ())}
-        word = next((state for state in _ORDER if state in states_found), State.NOT_NEEDED).value
+    for name, its_answers in answers.items():
+        word = overall(answer.state for answer in its_answers).value
         hunks = tuple(hunk for hunk in explained if patch_name(hunk.answer.written[0]) == name)
-        failed = [answer for answer in answers.get(name, ()) if answer.state.failed]
+        failed = [answer for answer in its_answers if answer.state.failed]
         problem = f"{failed[0].path}: {failed[0].scope}: {failed[0].problem}" if failed else ""
         breaking = next(filter(None, (_breaking(requested, release, hunk) for hunk in hunks)), "")
         if breaking:

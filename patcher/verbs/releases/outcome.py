@@ -13,13 +13,8 @@ if TYPE_CHECKING:
 
 ALL, NEWEST = "all", "newest"
 """What `--against` and `--to` take beside versions and ranges."""
-APPLICABLE, OUT_OF_RANGE, NO_RELEASE, NO_WHEEL, NOT_FETCHED = (
-    "applicable",
-    Message("out of range"),
-    Message("no release"),
-    Message("no wheel"),
-    Message("not fetched"),
-)
+APPLICABLE, OUT_OF_RANGE = State.APPLICABLE.value, Message("out of range")
+NO_RELEASE, NO_WHEEL, NOT_FETCHED = Message("no release"), Message("no wheel"), Message("not fetched")
 HOLDS = (APPLICABLE, State.APPLIED.value, State.UPSTREAM.value)
 _GOOD = (*HOLDS, State.NOT_NEEDED.value, OUT_OF_RANGE)
 
@@ -88,11 +83,15 @@ class Checked(NamedTuple):
     outcomes: Tuple[ReleaseOutcome, ...]
 
 
+def overall(states: Iterable[State]) -> State:
+    """What hunks are as a whole: the first of these states that one of them has."""
+    ranked = (State.CONFLICT, State.AMBIGUOUS, State.NOT_FOUND, State.APPLICABLE, State.APPLIED, State.UPSTREAM)
+    return min(states, key=(*ranked, State.NOT_NEEDED).index, default=State.NOT_NEEDED)
+
+
 def state_of(plan: Plan) -> State:
-    """The state of a plan that has no failed answer, as a whole."""
-    states = [answer.state for answer in plan.answers]
-    states_by_rank = (State.APPLICABLE, State.APPLIED, State.UPSTREAM)
-    return next((state for state in states_by_rank if state in states), State.NOT_NEEDED)
+    """The state of a plan as a whole."""
+    return overall(answer.state for answer in plan.answers)
 
 
 def is_absent(answer: Answer) -> bool:

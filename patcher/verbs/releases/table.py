@@ -40,19 +40,16 @@ def checked_heading(checked: Checked) -> str:
 def checked_rows(checked: Checked, *, in_full: bool) -> List[Row]:
     """One line for each run of releases with one answer; `in_full` one for each release."""
     rows = []
-    for releases_alike in [(release,) for release in checked.outcomes] if in_full else folded(checked.outcomes):
-        release, last_release = releases_alike[0], releases_alike[-1]
-        if release is last_release:
-            places = [f"{path}:{','.join(map(str, lines))}" for path, lines in release.places]
-            cells = release.distribution, version(release), joined("  ", [*places, release.problem])
-            rows.append(Row(release.word, cells))
-            continue
-        paths = dict.fromkeys(path for outcome in releases_alike for path, _ in outcome.places)
-        yanked = sum(outcome.yanked for outcome in releases_alike)
-        number = count(len(releases_alike), "release") + (Message(", {yanked} yanked", yanked=yanked) if yanked else "")
-        template = "{version} to {last.version} ({releases})"
-        versions = Message(template, version=release.version, last=last_release, releases=number)
-        rows.append(Row(release.word, (release.distribution, versions, joined("  ", [*paths, release.problem]))))
+    for releases in [(release,) for release in checked.outcomes] if in_full else folded(checked.outcomes):
+        release, versions = releases[0], version(releases[0])
+        places = [f"{path}:{','.join(map(str, lines))}" for path, lines in release.places]
+        if len(releases) > 1:
+            places = list(dict.fromkeys(path for outcome in releases for path, _ in outcome.places))
+            yanked = sum(outcome.yanked for outcome in releases)
+            number = count(len(releases), "release") + (Message(", {yanked} yanked", yanked=yanked) if yanked else "")
+            template = "{version} to {last.version} ({releases})"
+            versions = Message(template, version=release.version, last=releases[-1], releases=number)
+        rows.append(Row(release.word, (release.distribution, versions, joined("  ", [*places, release.problem]))))
     return rows
 
 
@@ -195,11 +192,8 @@ def github(answers: Iterable[Answer], releases: Iterable[Checked], manifests: Ma
             why = joined("\n", (verdict.problem, verdict.hint)) or word
             annotations.append(annotation(ERROR, title, f"{word}: {why}", file, line))
         elif word == State.UPSTREAM.value:
-            title, message = (
-                Message("{patchset} can go", patchset=patchset),
-                Message("{name} has its change already", name=about),
-            )
-            annotations.append(annotation(NOTICE, title, message, file, line))
+            title = Message("{patchset} can go", patchset=patchset)
+            annotations.append(annotation(NOTICE, title, Message("{name} has its change already", name=about), file, line))
         else:
             good += 1
     if good:
