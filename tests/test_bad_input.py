@@ -160,7 +160,7 @@ def test_a_bad_spatch_is_one_problem_with_the_file_and_the_place(tmp_path, text,
 def test_a_bad_value_of_an_option_is_shown_in_short(text):
     one = Patchset(NAME, "1.0", "fix", "", "", {}, (Option("n", "int", 1, "", ()),), (), None, "", "test", {})
     with pytest.raises(UsageError, match=r"found .*, expected a value of type int") as caught:
-        resolve_options(one, {f"{NAME}.n": text})
+        resolve_options(one, {"n": text})
     assert len(caught.value.message) < 200
 
 

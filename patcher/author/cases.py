@@ -19,8 +19,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import Location, PatchError, SitepatchError
 from patcher.installed.versions import is_version
 from patcher.message import Message, joined
-from patcher.model import Answer, Patchset, State, Variant
-from patcher.patchset.results import Request, rewrite_uncached
+from patcher.model import Answer, Patchset, Requested, State, Variant
+from patcher.patchset.results import request_of, rewrite_uncached
 from patcher.patchset.variants import matching_variants, resolve_options
 from patcher.planner.plan import answer_of, reconciled
 from patcher.system.reading import TEXT, read_file
@@ -114,22 +114,17 @@ def run_case(patchset: Patchset, case: Case) -> CaseResult:
     path, *words = case.head
     try:
         variant = _variant(patchset, path, [word for word in words if "=" not in word])
-        options = resolve_options(patchset, {f"{patchset.name}.{key}": value for key, value in _settings(words)})
+        options = resolve_options(patchset, dict(setting.split("=", 1) for setting in words if "=" in setting))
     except SitepatchError as error:
         return CaseResult(case, path, f"{case.origin}:1: {error.message}")
-    every = tuple(hunk for each in patchset.variants for patch in each.patches for hunk in patch.hunks)
     hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
-    made = rewrite_uncached(case.text, Request(patchset.name, hunks, options, variant.names, every))
+    made = rewrite_uncached(case.text, request_of(Requested(patchset, options), hunks, variant.names))
     answers = reconciled([answer_of(patchset.name, path, each) for each in made.answers])
     problem = _problem(case, answers)
     if not problem and case.expected == AFTER and made.data != case.result:
         diff = diff_texts("", path, case.result, made.data).text
         return CaseResult(case, path, Message("it becomes another text than expected"), diff)
     return CaseResult(case, path, problem)
-
-
-def _settings(words: Sequence[str]) -> List[Tuple[str, str]]:
-    return [(key, value) for key, equals, value in (word.partition("=") for word in words) if equals]
 
 
 def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:

@@ -11,13 +11,14 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 from patcher.author.changed import InstalledFile, find_changed, home_of, named_file, python_files
 from patcher.author.pristine import Original
 from patcher.errors import Location, SitepatchError, UsageError
-from patcher.installed.environment import locate, nearest
+from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Located
 from patcher.store.status import read_installed
 from patcher.system.decode import Reader, Values, decode_json, sha256_hex
 from patcher.system.reading import read_file
+from patcher.text.listed import nearest
 
 _STATE = ".sitepatch-edit.json"
 """The file in a directory of copies that has the sha256 (hex) of each copy before it is edited, by path."""

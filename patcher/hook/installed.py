@@ -98,7 +98,7 @@ def load_hook(folder: str) -> Hook:
 
 def _requested(folder: str, name: str, texts: Mapping[str, str]) -> Requested:
     patchset = load_patchset(f"{folder}/{PATCHSETS}/{name}", PatchsetSource(Message("the hook"), folder))
-    return Requested(patchset, resolve_options(patchset, {f"{name}.{option}": value for option, value in texts.items()}))
+    return Requested(patchset, resolve_options(patchset, texts))
 
 
 def loaded_hooks(env: Environment) -> Tuple[List[Hook], Dict[str, StoreError]]:

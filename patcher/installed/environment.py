@@ -14,8 +14,8 @@ from patcher.installed.interpreter import Environment
 from patcher.installed.record import recorded_sources
 from patcher.message import Message
 from patcher.model import Located
-from patcher.system.reading import read_file
-from patcher.text.listed import listed, normalized, release_name
+from patcher.system.reading import is_inside, read_file
+from patcher.text.listed import listed, nearest, normalized, release_name
 
 
 def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located:
@@ -77,7 +77,7 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
         directory = Path(located.site)
         for part in parts[:-1]:
             directory = directory / part
-            if directory.is_symlink() and not _is_below(directory, located.site):
+            if directory.is_symlink() and not is_inside(directory, located.site):
                 problem = "{directory} is a link to {to}, outside the site directory"
                 hint = Message("patch it there: --target with the directory that holds the package")
                 real = os.path.realpath(directory)
@@ -85,11 +85,6 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
         if (directory / parts[-1]).is_file():
             existing.append(path)
     return tuple(existing)
-
-
-def _is_below(path: Path, site: str) -> bool:
-    top = os.path.realpath(site)
-    return os.path.commonpath([top, os.path.realpath(path)]) == top
 
 
 def nearest_file(located: Located, path: str) -> str:
@@ -102,13 +97,6 @@ def nearest_file(located: Located, path: str) -> str:
         if near:
             return nearest(path, near, 1, 0)[0]
     return ""
-
-
-def nearest(word: str, words: Sequence[str], most: int, least: float = 0.6) -> List[str]:
-    """The words that are spelled most like this one, the most similar first."""
-    from difflib import get_close_matches  # slow to import, and seldom needed
-
-    return get_close_matches(word, words, most, least)
 
 
 def check_not_shared(located: Located, path: str, env: Environment) -> None:

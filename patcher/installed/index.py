@@ -69,7 +69,7 @@ class _Log(logging.Handler):
             del self._lines[threading.get_ident()]
 
 
-class Session(NamedTuple):
+class _Session(NamedTuple):
     """What makes pip's finders, what sends its requests, the errors that it raises, what it says."""
 
     finder: Callable[[], Any]
@@ -78,13 +78,8 @@ class Session(NamedTuple):
     log: _Log
 
 
-def start_session() -> Session:
-    """What `pip download` would start with, from the user's settings.
-
-    Raises:
-        NoPip: pip is not there or too old.
-        SitepatchError: it refuses its settings.
-    """
+def _start_session() -> _Session:
+    """What `pip download` would start with, from the user's settings. Raises NoPip, or SitepatchError if it refuses them."""
     said = io.StringIO()
     try:
         errors = (import_module("pip._internal.exceptions").PipError, OSError, ValueError)
@@ -96,7 +91,7 @@ def start_session() -> Session:
             session = command._build_session(options)
         session.auth._prompt_for_password = lambda netloc: (None, None, False)  # a keyring is asked, nobody at a terminal
         finder = partial(command._build_package_finder, options, session, ignore_requires_python=True)
-        return Session(finder, session, errors, _Log())
+        return _Session(finder, session, errors, _Log())
     except SystemExit:
         line = said.getvalue().strip().split("\n")[-1]
         raise SitepatchError("pip refuses its settings: {line}", "see: pip config list", line=line) from None
@@ -175,7 +170,7 @@ class Pip:
     def __init__(self) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="sitepatch-")
         self._lock = threading.Lock()
-        self._session: Optional[Session] = None
+        self._session: Optional[_Session] = None
         self.stopped = False
         self.writing = threading.Lock()
         """Locked while fetched files are written to the cache: `stop` waits for that."""
@@ -249,10 +244,10 @@ class Pip:
         with self._answer(wheel.url) as answer:
             return self._saved(wheel, answer)
 
-    def _started(self) -> Session:
+    def _started(self) -> _Session:
         with self._lock:
             if self._session is None:
-                self._session = start_session()
+                self._session = _start_session()
             return self._session
 
     @contextmanager

@@ -14,6 +14,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from patcher.errors import UsageError
 from patcher.installed.interpreter import image_root
 from patcher.message import Message
+from patcher.system.reading import is_inside
 from patcher.text.listed import normalized, shortened
 
 _DEPTH = 8  # ROOTFS/home/me/.local/share/uv/python/cpython-3.13/lib
@@ -49,7 +50,7 @@ def image(target: str) -> Optional[Image]:
     root = image_root(directory)
     if not root or not os.path.isdir(directory):
         return None
-    if not _inside(root, directory):
+    if not is_inside(directory, root):
         template = "--target {target}: found a link out of the image {root}, to {directory}"
         raise UsageError(template, target=target, root=root, directory=os.path.realpath(directory))
     pythons = [] if _has_packages(directory) else list(_pythons(root, directory))
@@ -79,11 +80,6 @@ def image(target: str) -> Optional[Image]:
                 out=out,
             )
     return picked
-
-
-def _inside(root: str, path: str) -> bool:
-    """Whether a path leads, by whatever links this machine follows, to a place in the image."""
-    return os.path.join(os.path.realpath(path), "").startswith(os.path.join(os.path.realpath(root), ""))
 
 
 def _resolved(root: str, path: str) -> str:
@@ -176,7 +172,7 @@ def _leaving(root: str, site: str) -> Iterator[str]:
     folders = [site]
     while folders:
         for entry in _listed(folders.pop()):
-            if entry.is_symlink() and not _inside(root, entry.path):
+            if entry.is_symlink() and not is_inside(entry.path, root):
                 yield entry.path
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)

@@ -14,7 +14,7 @@ from patcher.message import Message
 from patcher.model import KINDS, FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
-from patcher.patchset.toml import decode_text, decode_toml
+from patcher.patchset.toml import decode_toml, read_text
 from patcher.system.decode import (
     STRINGS,
     Reader,
@@ -29,7 +29,7 @@ from patcher.system.decode import (
     tables,
 )
 from patcher.system.reading import TEXT as LIMIT
-from patcher.system.reading import check_size, patchset_digest, read_file
+from patcher.system.reading import check_size, is_inside, patchset_digest
 from patcher.text.confusable import look_alike
 from patcher.text.listed import AnyPath
 
@@ -82,13 +82,13 @@ class _Reader(Reader):
         self.folder, self.texts = folder, texts
 
     def text(self, name: str) -> str:
-        """The text of a file of the folder (UTF-8; CRLF read as LF, so that a checkout's setting changes no digest)."""
+        """The text of a file of the folder, "" where it cannot be read."""
         path = self.folder / name
         try:
             if self.texts is not None and name in self.texts:
                 check_size(str(path), len(self.texts[name].encode("utf-8")), LIMIT)
                 return self.texts[name]
-            return decode_text(read_file(path, LIMIT), path).replace("\r\n", "\n")
+            return read_text(path)
         except SitepatchError as error:
             self.problems.append(error)
         except OSError as error:
@@ -252,6 +252,6 @@ def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
     good = good and not {"", ".", ".."} & set(parts)
     places = (os.path.join(reader.folder, *parts[:depth]) for depth in range(1, len(parts) + 1))
     if good and any(map(os.path.islink, places)):
-        good = os.path.realpath(reader.folder / name).startswith(os.path.join(os.path.realpath(reader.folder), ""))
+        good = is_inside(reader.folder / name, reader.folder)
     reader.check(where, name, good, Message('the relative path of a {suffix} file inside the folder, with "/"', suffix=suffix))
     return good

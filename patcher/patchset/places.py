@@ -9,7 +9,7 @@ from typing import Iterator, Mapping, Tuple, Union
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message
 from patcher.model import PatchsetSource
-from patcher.patchset.toml import decode_text
+from patcher.patchset.toml import read_text
 from patcher.system.reading import TEXT, read_file
 
 MANIFEST = "patchset.toml"
@@ -48,8 +48,7 @@ def has_texts(folder: str, files: Mapping[str, str]) -> bool:
     """Whether a folder holds these files (name -> text), with other line ends perhaps."""
     try:
         for name, content in files.items():
-            path = os.path.join(folder, name)
-            if decode_text(read_file(path, TEXT), path).replace("\r\n", "\n") != content:
+            if read_text(os.path.join(folder, name)) != content:
                 return False
     except (OSError, SitepatchError):
         return False

@@ -77,7 +77,7 @@ def chosen(
         errors += clashes
         try:
             found = catalogue.find(name)
-            options = resolve_options(found.patchset, {f"{name}.{option}": value for option, value in values.items()})
+            options = resolve_options(found.patchset, values)
             requested.append(Requested(found.patchset, options, all(entry.optional for entry in its_entries)))
             notes += found.notes
         except SitepatchError as error:

@@ -33,6 +33,17 @@ def read_toml(path: Path, limit: int = LIMIT) -> Dict[str, Any]:
     return decode_toml(decode_text(read_file(path, limit), path), path)
 
 
+def read_text(path: Union[str, Path]) -> str:
+    """The text of a file of a patchset (UTF-8; CRLF read as LF, so that a checkout's setting changes no digest).
+
+    Raises:
+        OSError: it is not there or may not be read.
+        SitepatchError: it is no regular file or too large.
+        PatchError: see `decode_text`.
+    """
+    return decode_text(read_file(path, LIMIT), path).replace("\r\n", "\n")
+
+
 def lookup(table: object, *keys: str) -> Any:
     """The value at nested keys; None where there is none, or something on the way is no table."""
     for key in keys:

@@ -59,7 +59,7 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
 
     Args:
         patchset: the patchset whose options are asked for.
-        settings: "NAME.option" -> VALUE; those of other patchsets (another NAME) are not looked at.
+        settings: VALUE by the name of the option.
 
     Raises:
         UsageError: with all problems, one line each: an option that does not exist, a value that is not of its type
@@ -68,10 +68,8 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
     values: Dict[str, OptionValue] = {option.name: option.default for option in patchset.options}
     options = {option.name: option for option in patchset.options}
     problems: List[str] = []
-    for key, setting in settings.items():
-        patchset_name, _, name = key.partition(".")
-        if patchset_name != patchset.name:
-            continue
+    for name, setting in settings.items():
+        key = f"{patchset.name}.{name}"
         if name not in options:
             near = suggest(name, options)
             alternatives = Message("one of {options}{suggestion}", options=", ".join(options), suggestion=near)

@@ -114,6 +114,11 @@ def _check(info: os.stat_result, path: str) -> None:
         raise SitepatchError.at(Location(path), "found {kind}, expected a regular file", kind=kind)
 
 
+def is_inside(path: Union[str, os.PathLike[str]], folder: Union[str, os.PathLike[str]]) -> bool:
+    """Whether a path leads, by whatever links, to a place in a folder, or to the folder itself."""
+    return f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(folder).rstrip('/')}/")
+
+
 def patchset_digest(files: Mapping[str, str]) -> str:
     """The sha256 (hex) over the sorted names and texts of the files of a patchset."""
     return files_digest((name.encode("utf-8"), content.encode("utf-8")) for name, content in sorted(files.items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from itertools import groupby
-from typing import Iterable, Sequence, Tuple, Union
+from typing import Iterable, List, Sequence, Tuple, Union
 
 from patcher.message import Message, joined
 
@@ -60,11 +60,16 @@ def ranks(numbers: Sequence[int]) -> str:
     return Message("rank {number}" if len(numbers) == 1 else "ranks {number}", number=number_ranges(numbers))
 
 
+def nearest(word: str, words: Sequence[str], most: int, least: float = 0.6) -> List[str]:
+    """The words that are spelled most like this one, the most similar first."""
+    from difflib import get_close_matches  # slow to import, and seldom needed
+
+    return get_close_matches(word, words, most, least)
+
+
 def suggest(word: str, words: Iterable[str]) -> str:
     """`; did you mean "..."?` for the nearest of `words`, "" if none is near."""
-    import difflib
-
-    near = difflib.get_close_matches(word, list(words), n=1)
+    near = nearest(word, list(words), 1)
     return Message('; did you mean "{name}"?', name=near[0]) if near else ""
 
 

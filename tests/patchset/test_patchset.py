@@ -514,11 +514,10 @@ def test_settings_are_read_by_the_type_of_the_option(tmp_path):
     made = manifest.load_patchset(write(tmp_path), "here")
     assert patchset.resolve_options(made, {}) == {"params": 5, "lang": "en", "ratio": 1.0, "loud": False}
     settings = {
-        "demo-fix.params": "-7",
-        "demo-fix.lang": "zh",
-        "demo-fix.ratio": "2",
-        "demo-fix.loud": "Yes",
-        "other.params": "x",
+        "params": "-7",
+        "lang": "zh",
+        "ratio": "2",
+        "loud": "Yes",
     }
     values = patchset.resolve_options(made, settings)
     assert values == {"params": -7, "lang": "zh", "ratio": 2.0, "loud": True}
@@ -540,14 +539,14 @@ def test_settings_are_read_by_the_type_of_the_option(tmp_path):
 def test_a_wrong_setting_is_reported_with_what_was_expected(tmp_path, key, text, line):
     made = manifest.load_patchset(write(tmp_path), "here")
     with pytest.raises(UsageError) as caught:
-        patchset.resolve_options(made, {f"demo-fix.{key}": text})
+        patchset.resolve_options(made, {key: text})
     assert caught.value.message == f"--set demo-fix.{key}: {line}"
 
 
 def test_all_wrong_settings_are_reported_together(tmp_path):
     made = manifest.load_patchset(write(tmp_path), "here")
     with pytest.raises(UsageError) as caught:
-        patchset.resolve_options(made, {"demo-fix.params": "x", "demo-fix.none": "x"})
+        patchset.resolve_options(made, {"params": "x", "none": "x"})
     assert len(caught.value.message.split("\n")) == 2
 
 
