@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from patcher.engine.engine import fit_score
 from patcher.engine.text import STANDS_THERE
@@ -85,12 +85,10 @@ def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileSt
         PatchError: a hunk is wrong in itself.
         StoreError: a receipt or a pristine copy is invalid.
     """
-    answers: List[Answer] = []
-    notes: List[str] = []
+    survey = _Survey(env)
     assignments: Dict[Tuple[str, str], Tuple[Assignment, ...]] = {}
-    compiled = lru_cache(maxsize=None)(compiled_modules)
     for requested in wanted.requested:
-        for assignment in assignments_of(env, requested, answers, notes, compiled):
+        for assignment in survey.assignments(requested):
             key = (assignment.located.site, assignment.path)
             assignments[key] = (*assignments.get(key, ()), assignment)
     seen = {(item.site, item.receipt.path): item for item in items or ()}
@@ -106,7 +104,7 @@ def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileSt
         else:
             files[site, path] = read_target(located, path, receipt, wanted, seen.get((site, path)))
     other_items: Sequence[FileStatus] = ()
-    failed = wanted.reverted == () and any(answer.state.failed for answer in answers)  # then nothing is written
+    failed = wanted.reverted == () and any(answer.state.failed for answer in survey.answers)  # then nothing is written
     if not (wanted.fresh or wanted.edits is not None or failed):
         other_items = statuses(env, but=assignments, read=receipts) if items is None else items
     going = [
@@ -115,7 +113,7 @@ def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileSt
         if (item.site, item.receipt.path) not in files and any(wanted.goes(step.patchset) for step in item.receipt.steps)
     ]
     patched = {(item.site, item.receipt.path): _read_patched(item, force=wanted.force) for item in going}
-    return Facts(assignments, {**patched, **files}, tuple(answers), tuple(notes))
+    return Facts(assignments, {**patched, **files}, tuple(survey.answers), tuple(survey.notes))
 
 
 # files that patchsets are for -----------------------------------------------------------------------------------------
@@ -275,48 +273,90 @@ def stored_patchset(site: str, step: Step) -> Patchset:
 
 
 # which hunks are for which file ----------------------------------------------------------------------------------------
-def assignments_of(
-    env: Environment,
-    requested: Requested,
-    answers: List[Answer],
-    notes: List[str],
-    compiled: Callable[[str], Sequence[str]],
-) -> List[Assignment]:
-    """The assignments of one patchset.
+class _Survey:
+    """Finds the files of an environment that hunks are for.
 
-    Args:
-        env: the environment.
-        requested: the patchset.
-        answers: gets an answer for each package and file that is not there, or cannot be patched.
-        notes: gets remarks.
-        compiled: the names of the compiled modules in a directory.
-
-    Raises:
-        PatchError: a hunk is wrong in itself.
-        StoreError: a receipt or a pristine copy is invalid.
+    `answers` gets an answer for each package and file that is not there, or cannot be patched; `notes` gets remarks.
     """
-    assignments: List[Assignment] = []
-    name = requested.patchset.name
-    for package, variants in pick_variants(requested.patchset).items():
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._compiled = lru_cache(maxsize=None)(compiled_modules)
+        self.answers: List[Answer] = []
+        self.notes: List[str] = []
+
+    def assignments(self, requested: Requested) -> List[Assignment]:
+        """The assignments of one patchset.
+
+        Raises:
+            PatchError: a hunk is wrong in itself.
+            StoreError: a receipt or a pristine copy is invalid.
+        """
+        assignments: List[Assignment] = []
+        name = requested.patchset.name
+        for package, variants in pick_variants(requested.patchset).items():
+            try:
+                paths = [path for variant in variants for patch in variant.patches for path in patch.paths if not patch.adds]
+                located = locate(self._env, package, paths)
+                variant = _variant(requested, variants, located)
+            except SitepatchError as error:
+                if requested.optional and isinstance(error, AbsentError):
+                    left_out = "{name} is optional and left out: {message}"
+                    self.notes.append(Message(left_out, name=name, message=error.message))
+                else:
+                    self.answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, error.hint))
+                continue
+            self.notes += located.notes
+            hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
+            added = {patch.paths[0] for patch in variant.patches if patch.adds}
+            for patch in variant.patches:
+                path = patch.paths[0] if patch.paths[0] in added else self._path(requested, located, patch)
+                if path:
+                    hunks[path] = hunks.get(path, ()) + patch.hunks
+            assignments += [Assignment(requested, located, path, of_file, variant.names) for path, of_file in hunks.items()]
+        return assignments
+
+    def _path(self, requested: Requested, located: Located, patch: FilePatch) -> str:
+        """The one of the alternative paths that is meant; "" (and an answer) where there is none or several."""
+        state, problem, hint = State.CONFLICT, "", ""
         try:
-            paths = [path for variant in variants for patch in variant.patches for path in patch.paths if not patch.adds]
-            located = locate(env, package, paths)
-            variant = _variant(requested, variants, located)
-        except SitepatchError as error:
-            if requested.optional and isinstance(error, AbsentError):
-                notes.append(Message("{name} is optional and left out: {message}", name=name, message=error.message))
+            paths = _likeliest(requested, located, patch, find_file(located, patch.paths))
+            if len(paths) == 1:
+                check_not_shared(located, paths[0], self._env)
+                problem = blocker(located, paths[0], self._env, self._compiled) or ""
+                if not problem:
+                    return paths[0]
+            elif paths:
+                state = State.AMBIGUOUS
+                problem = Message("the code to change is in several places of this file: {paths}", paths=", ".join(paths))
+                hint = Message("name the one that is meant in a variant of its own")
+            elif all(hunk.when_present for hunk in patch.hunks):
+                state = State.NOT_NEEDED
             else:
-                answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, error.hint))
-            continue
-        notes += located.notes
-        hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
-        added = {patch.paths[0] for patch in variant.patches if patch.adds}
-        for patch in variant.patches:
-            path = patch.paths[0] if patch.paths[0] in added else _path(env, requested, located, patch, answers, compiled)
-            if path:
-                hunks[path] = hunks.get(path, ()) + patch.hunks
-        assignments += [Assignment(requested, located, path, file_hunks, variant.names) for path, file_hunks in hunks.items()]
-    return assignments
+                state, words = State.NOT_FOUND, {"package": located.package, "version": located.version}
+                problem = Message("{package} {version} has no such file", **words)
+                near = nearest_file(located, patch.paths[0])
+                hint = Message(
+                    "the nearest name there is {near}: write that path if it is meant"
+                    if near
+                    else "the file was moved or removed in this release: see `sitepatch show` for the releases it is for",
+                    near=near,
+                )
+        except SitepatchError as error:
+            problem, hint = error.message, error.hint
+        answer = Answer(requested.patchset.name, patch.paths[0], "", state, (), problem, hint)
+        answer = answer._replace(written=(patch.hunks[0].origin, patch.line))
+        self.answers += [answer._replace(scope=scope) for scope in dict.fromkeys(hunk.scope for hunk in patch.hunks)]
+        return ""
+
+
+def _likeliest(requested: Requested, located: Located, patch: FilePatch, paths: Sequence[str]) -> Sequence[str]:
+    """The one of several existing paths that the hunks fit best; several only where they fit equally well."""
+    if len(paths) < 2:
+        return paths
+    scores = {path: _score(requested, located, path, patch) for path in paths}
+    best = [path for path in paths if scores[path] == max(scores.values())]
+    return best if scores[best[0]][1] else best[:1]  # the first, where none has the code: its answers say so
 
 
 def _variant(requested: Requested, variants: Sequence[Variant], located: Located) -> Variant:
@@ -370,49 +410,3 @@ def _score(requested: Requested, located: Located, path: str, patch: FilePatch) 
     if receipt is not None and receipt.current == sha256(data):
         data = store.pristine(receipt.pristine)
     return fit_score(data, patch.hunks, requested.options)
-
-
-def _path(
-    env: Environment,
-    requested: Requested,
-    located: Located,
-    patch: FilePatch,
-    answers: List[Answer],
-    compiled: Callable[[str], Sequence[str]],
-) -> str:
-    """The one of the alternative paths that is meant; "" (and an answer) where there is none or several."""
-    state, problem, hint = State.CONFLICT, "", ""
-    try:
-        paths = _likeliest(requested, located, patch, find_file(located, patch.paths))
-        if len(paths) == 1:
-            check_not_shared(located, paths[0], env)
-            problem = blocker(located, paths[0], env, compiled) or ""
-            if not problem:
-                return paths[0]
-        elif paths:
-            state = State.AMBIGUOUS
-            problem = Message("the code to change is in several places of this file: {paths}", paths=", ".join(paths))
-            hint = Message("name the one that is meant in a variant of its own")
-        elif all(hunk.when_present for hunk in patch.hunks):
-            state = State.NOT_NEEDED
-        else:
-            state, words = State.NOT_FOUND, {"package": located.package, "version": located.version}
-            problem = Message("{package} {version} has no such file", **words)
-            hint = Message("the file was moved or removed in this release: see `sitepatch show` for the releases it is for")
-            near = nearest_file(located, patch.paths[0])
-            hint = Message("the nearest name there is {near}: write that path if it is meant", near=near) if near else hint
-    except SitepatchError as error:
-        problem, hint = error.message, error.hint
-    answer = Answer(requested.patchset.name, patch.paths[0], "", state, (), problem, hint)
-    answer = answer._replace(written=(patch.hunks[0].origin, patch.line))
-    answers += [answer._replace(scope=scope) for scope in dict.fromkeys(hunk.scope for hunk in patch.hunks)]
-    return ""
-
-
-def _likeliest(requested: Requested, located: Located, patch: FilePatch, paths: Sequence[str]) -> Sequence[str]:
-    """The one of several existing paths that the hunks fit best; several only where they fit equally well."""
-    if len(paths) < 2:
-        return paths
-    scores = {path: _score(requested, located, path, patch) for path in paths}
-    best = [path for path in paths if scores[path] == max(scores.values())]
-    return best if scores[best[0]][1] else best[:1]  # the first, where none has the code: its answers say so
