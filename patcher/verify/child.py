@@ -163,7 +163,8 @@ def main(request_path: str, results_path: str) -> None:
     except (ImportError, AttributeError, ValueError, RuntimeError):
         pass  # an interpreter without it; the parent keeps the time as well
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
-    served = {_resolved(path): binascii.a2b_base64(encoded) for path, encoded in request["serve"].items()}
+    texts = {path: binascii.a2b_base64(encoded) for path, encoded in request["texts"].items()}
+    served = {_resolved(path): texts[path] for path in request["serve"]}
     current = ["probe", request.get("name", "")]
     if served:
         serve(served)
@@ -187,7 +188,7 @@ def main(request_path: str, results_path: str) -> None:
         ended = {"problem": "", "output": ""}
         try:
             if kind == "compile":
-                ended["problem"] = compiled(name, binascii.a2b_base64(request["texts"][name]), request["shown"])
+                ended["problem"] = compiled(name, texts[name], request["shown"])
             else:
                 importlib.import_module(name)
         except BaseException as error:  # SystemExit and KeyboardInterrupt of a module too

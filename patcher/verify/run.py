@@ -14,7 +14,7 @@ import tempfile
 import time
 from base64 import b64encode
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from patcher.message import Message
 from patcher.model import SOURCE, FilePlan, Patchset
@@ -49,6 +49,8 @@ def verify_files(
     """
     begun = time.monotonic()
     paths = {str(Path(file.site, file.path)): file for file in files}
+    after, before = {path: file.after for path, file in paths.items()}, {path: file.before for path, file in paths.items()}
+    texts = (after, before) if written else (before, after)
     modules = dict.fromkeys(name for patchset in patchsets for name in patchset.verify.imports)
     tasks = [(COMPILE, path) for path in paths if path.endswith(SOURCE)]
     if settings.imports:
@@ -56,12 +58,11 @@ def verify_files(
     probed = [patchset for patchset in patchsets if settings.how == PROBE and patchset.verify.probe]
     total = len(tasks) + len(probed)
     settings.progress(0, total, Message("files and modules verified"))
-    after, before = {path: file.after for path, file in paths.items()}, {path: file.before for path, file in paths.items()}
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
-        stage = _Stage(settings, Path(folder), before if written else after, in_memory=in_memory)
-        checks = stage.examine(tasks, after, shown=not written)
+        stage = _Stage(settings, Path(folder), texts, in_memory=in_memory)
+        checks = stage.examine(tasks, shown=not written)
         bad = [check[:2] for check in checks if check.problem]
-        broken = {check[:2] for check in stage.examine(bad, before, shown=written) if check.problem}
+        broken = {check[:2] for check in stage.examine(bad, shown=written) if check.problem}
         checks = [check._replace(before=check[:2] in broken) for check in checks]
         for patchset in probed:
             settings.progress(len(checks), total, Message("files and modules verified"))
@@ -75,27 +76,29 @@ def verify_files(
 
 
 class _Stage:
-    """Runs checks in processes that are shown other texts than those of the disk, or that see the disk as it is.
+    """Runs checks in processes that see the disk as it is, or are shown other texts of files.
 
-    `unseen` gets a sentence for each check that looked past a text that was served from memory.
+    `texts` are both: of the disk, and those that are shown. `unseen` gets a sentence for each check that looked past a text
+    that was served from memory.
     """
 
-    def __init__(self, settings: VerifySettings, folder: Path, texts: Mapping[str, bytes], *, in_memory: bool) -> None:
+    def __init__(
+        self, settings: VerifySettings, folder: Path, texts: Tuple[Dict[str, bytes], Dict[str, bytes]], *, in_memory: bool
+    ) -> None:
         self._settings, self._folder, self._texts = settings, folder, texts
         self.unseen: List[str] = []
+        added = [path for path in texts[True] if not os.path.lexists(path)]  # nothing can be mounted over them
         (folder / "shown").mkdir()
-        (folder / "plain").mkdir()
-        self._added = [path for path in texts if not os.path.lexists(path)]  # nothing can be mounted over them
-        view = Namespace({path: data for path, data in texts.items() if path not in self._added}, folder / "shown")
-        self._views = None if in_memory or not view.works() else {True: view, False: Namespace({}, folder / "plain")}
+        view = Namespace({path: data for path, data in texts[True].items() if path not in added}, folder / "shown")
+        self._views = None if in_memory or not view.works() else (Namespace({}, folder), view)
+        self._served = added if self._views else list(texts[True])
 
-    def examine(self, tasks: Sequence[Tuple[str, str]], texts: Mapping[str, bytes], *, shown: bool) -> List[CheckResult]:
-        """The result of each task, for files that have `texts`; a new process takes the tasks that the last one left."""
+    def examine(self, tasks: Sequence[Tuple[str, str]], *, shown: bool) -> List[CheckResult]:
+        """The result of each task; a new process takes the tasks that the last one left."""
         checks: List[CheckResult] = []
         while len(checks) < len(tasks):
             left = list(tasks[len(checks) :])
-            request = {"tasks": left, "texts": _encoded(texts), "shown": shown}
-            checks += _results(left, *self._child(request, shown=shown), self._settings.timeout)
+            checks += _results(left, *self._child({"tasks": left}, shown=shown), self._settings.timeout)
         return checks
 
     def probe(self, patchset: Patchset, *, shown: bool) -> CheckResult:
@@ -111,10 +114,10 @@ class _Stage:
         settings, folder = self._settings, self._folder
         # one clock for all processes; the interpreter may take long to start
         until = time.monotonic() + settings.timeout + _AFTER
-        unseen = {path: data for path, data in self._texts.items() if self._views is None or path in self._added}
-        served = _encoded(unseen) if shown else {}
-        fields = {"search": list(settings.env.search), "ahead": settings.ahead, "until": until, "probe": "", "serve": served}
-        (folder / "request").write_text(json.dumps({**fields, **request}), encoding="ascii")
+        texts = {path: b64encode(data).decode("ascii") for path, data in self._texts[shown].items()}
+        fields = {"search": list(settings.env.search), "ahead": settings.ahead, "until": until, "probe": ""}
+        seen = {"texts": texts, "shown": shown, "serve": self._served if shown else []}
+        (folder / "request").write_text(json.dumps({**fields, **seen, **request}), encoding="ascii")
         results = folder / "results"
         results.write_bytes(b"")
         command = [settings.env.python, "-I", "-B"]
@@ -131,37 +134,24 @@ class _Stage:
         return lines, ended
 
 
-def _encoded(texts: Mapping[str, bytes]) -> Dict[str, str]:
-    return {path: b64encode(data).decode("ascii") for path, data in texts.items()}
-
-
 def _results(
     tasks: Sequence[Tuple[str, str]], lines: Sequence[Dict[str, Any]], ended: Ended, limit: float
 ) -> List[CheckResult]:
     """The results that a child wrote; that of a task which ended the process is how it ended."""
     checks = [
-        CheckResult(
-            line["end"][0], line["end"][1], Message.whole(line["problem"]), last_lines(line["output"]), line["seconds"]
-        )
+        CheckResult(kind, name, Message.whole(line["problem"]), last_lines(line["output"]), line["seconds"])
         for line in lines
         if "end" in line
+        for kind, name in [line["end"]]
     ]
     open_tasks = [line["begin"] for line in lines if "begin" in line][len(checks) :]
-    problem = _ending(ended, limit)
-    if open_tasks:
-        kind, name = open_tasks[0]
-        checks.append(CheckResult(kind, name, problem, relevant_lines(ended.output, _OWN), ended.seconds))
+    problem, output = _ending(ended, limit), relevant_lines(ended.output, _OWN)
+    for kind, name in open_tasks:
+        checks.append(CheckResult(kind, name, problem, output, ended.seconds))
     if checks:
         return checks
-    return [
-        CheckResult(
-            kind,
-            name,
-            Message("the interpreter did not get so far: {problem}", problem=problem),
-            relevant_lines(ended.output, _OWN),
-        )
-        for kind, name in tasks
-    ]
+    problem = Message("the interpreter did not get so far: {problem}", problem=problem)
+    return [CheckResult(kind, name, problem, output) for kind, name in tasks]
 
 
 def _ending(ended: Ended, limit: float) -> str:
