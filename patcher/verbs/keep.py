@@ -10,7 +10,7 @@ import re
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Sequence
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import BusyError, SitepatchError
 from patcher.hook.boot import recorded_problems, signature, write_stderr
@@ -18,7 +18,7 @@ from patcher.hook.installed import HOOK, Hook, load_hook, loaded_hooks
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
-from patcher.model import Requested
+from patcher.model import Requested, Variant
 from patcher.patchset.variants import pick_variants
 from patcher.store import patience
 from patcher.store.folder import Folder, Meta
@@ -213,15 +213,20 @@ def _rivals(hook: Hook) -> Dict[str, str]:
 
 
 def _present(site: str, item: Requested) -> bool:
-    packages = pick_variants(item.patchset)
-    return any(Path(site, path).exists() for package in packages for path in _paths(item, package, added=False))
+    packages = pick_variants(item.patchset).items()
+    paths = (path for package, variants in packages for path in (*_imported(package), *_targets(variants, added=False)))
+    return any(Path(site, path).exists() for path in paths)
 
 
-def _paths(item: Requested, package: str, *, added: bool = True) -> List[str]:
-    """The files that a patchset names in a package, and those by which the package is imported; also those that it adds."""
-    variants = [variant for variant in item.patchset.variants if variant.package == package]
+def _imported(package: str) -> Tuple[str, str]:
+    """The files by which a package is imported."""
+    return f"{package}/__init__.py", f"{package}.py"
+
+
+def _targets(variants: Sequence[Variant], *, added: bool) -> List[str]:
+    """The files that variants of a patchset name; also those that they add."""
     patches = [patch for variant in variants for patch in variant.patches if added or not patch.adds]
-    return [f"{package}/__init__.py", f"{package}.py", *dict.fromkeys(path for patch in patches for path in patch.paths)]
+    return list(dict.fromkeys(path for patch in patches for path in patch.paths))
 
 
 # what is recorded -----------------------------------------------------------------------------------------------------
@@ -232,11 +237,10 @@ def _signatures(hook: Hook) -> Dict[str, str]:
     """
     paths: List[str] = []
     for item in hook.requested:
-        for package in pick_variants(item.patchset):
-            targets = _paths(item, package)
-            paths += targets if not _present(hook.site, item) else targets[2:]
+        for package, variants in pick_variants(item.patchset).items():
+            paths += [*(() if _present(hook.site, item) else _imported(package)), *_targets(variants, added=True)]
             try:
-                dist_info = locate(Environment.alone(hook.site), package, _paths(item, package, added=False)[2:]).dist_info
+                dist_info = locate(Environment.alone(hook.site), package, _targets(variants, added=False)).dist_info
             except SitepatchError:  # it is not there, or `apply` says what is wrong with it
                 continue
             paths += [f"{Path(dist_info).name}/RECORD"] if dist_info else []
