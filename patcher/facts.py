@@ -118,7 +118,7 @@ class Assignment(NamedTuple):
 class TargetFile(NamedTuple):
     """A file that a plan may change: its pristine bytes, its bytes now, and the steps that are applied in it.
 
-    `origin` is that of `Receipt`; `aside` are edited bytes that would be lost, as in `FilePlan`. `receipt` is the present one,
+    `origin` is that of `Receipt`; `aside` are edited bytes that would be lost, as in `Change`. `receipt` is the present one,
     also of what a reinstall took away, so that it may have steps that the file has not; `blank` is the one that it would get,
     without hashes and steps. `problem` is why it cannot be changed, `notes` are remarks, `if_changed` is one that holds where
     the file changes. `missing` is whether it is not there, `forget` whether only its receipt is to be dropped, `edited`

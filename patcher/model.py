@@ -290,7 +290,8 @@ class Change(NamedTuple):
 
     `data` and `receipt` are the new bytes and their receipt; both None restores the pristine file. `forget` drops the receipt
     and leaves the file alone. `merged` is whether `data` has edits by hand, so that the receipt is for other bytes.
-    `pristine` are the pristine bytes where neither the file nor the store has them (a patchset replaces an edit by hand).
+    `pristine` are the pristine bytes where neither the file nor the store has them (a patchset replaces an edit by hand), and
+    `aside` are edited bytes of which a copy is kept (see `patcher.store.store.edited_copy`), b"" for none.
     `mtime_ns` is the modification time of `data` that was installed as it is, None to set a new one.
     """
 
@@ -301,6 +302,7 @@ class Change(NamedTuple):
     forget: bool = False
     merged: bool = False
     pristine: Optional[bytes] = None
+    aside: bytes = b""
     mtime_ns: Optional[int] = None
 
 
@@ -340,7 +342,7 @@ class LockedFile(NamedTuple):
 
 
 class FilePlan(NamedTuple):
-    """The plan for one file: the bytes `before` and `after`, and edited bytes `aside` that are copied to the store first.
+    """The plan for one file, and the bytes `before` and `after`.
 
     `locked` is what a lock has of it, None where none of the requested patchsets is for it.
     """
@@ -351,7 +353,6 @@ class FilePlan(NamedTuple):
     after: bytes
     change: Optional[Change]
     steps: Tuple[Step, ...]
-    aside: bytes = b""
     locked: Optional[LockedFile] = None
 
 

@@ -1,10 +1,13 @@
 """One change of one site directory, as a transaction of its own, and what a directory holds before and after it."""
 
+import hashlib
 import json
 import os
 import stat
 
-from patcher.store import transaction as module
+from patcher.model import Change
+from patcher.store import status
+from patcher.store.store import edited_copy
 from patcher.store.transaction import transaction
 
 __all__ = ["commit", "commit_plan", "contents", "leave_journal", "recover", "save_edited"]
@@ -18,12 +21,15 @@ def commit(site, changes, texts, timeout=None):
 
 
 def recover(site, timeout=None):
-    return module.recover(str(site), timeout)
+    return status.recover(str(site), timeout)
 
 
 def save_edited(site, path, data):
-    with transaction([str(site)]) as run:
-        return run.save_edited(str(site), path, data)
+    """Have a commit keep a copy of an edited text, and do nothing else; returns its path."""
+    file = site / path
+    old = hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else ""
+    commit(site, [Change(path, old, None, None, forget=True, aside=data)], {})
+    return f"{site}/{edited_copy(path, data)}"
 
 
 def commit_plan(plan, patchsets):
@@ -38,9 +44,9 @@ def commit_plan(plan, patchsets):
 
 def leave_journal(site, phase="preparing", **entry):
     """Leave what a run that was killed leaves, by default before its commit point."""
-    entry = {"action": "write", "old": "0" * 64, "new": "1" * 64, "link": "", "receipt": "", **entry}
+    entry = {"old": "0" * 64, "new": "1" * 64, "link": "", "receipt": "", "folder": "", **entry}
     (site / ".sitepatch").mkdir(exist_ok=True)
-    fields = {"format": 1, "sitepatch": "0", "phase": phase, "files": [entry]}
+    fields = {"format": 1, "sitepatch": "0", "phase": phase, "files": [entry], "named": []}
     (site / ".sitepatch/journal.json").write_text(json.dumps(fields))
 
 

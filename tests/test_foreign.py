@@ -281,7 +281,7 @@ def test_status_does_not_wait_for_a_run_that_is_under_way(site):
 def test_status_reports_an_interrupted_run_where_it_may_not_write(site, public):
     done(site("apply", DDP))
     (site.path / ".sitepatch" / "journal.json").write_text(
-        '{"format": 1, "sitepatch": "0.1.0", "phase": "preparing", "files": []}'
+        '{"format": 1, "sitepatch": "0.1.0", "phase": "preparing", "files": [], "named": []}'
     )
     folders = [site.path, *(path for path in site.path.rglob("*") if path.is_dir())]
     for folder in folders:

@@ -465,7 +465,7 @@ def test_what_another_format_has_is_refused_with_the_release_that_wrote_it(site,
     done(site("apply", DDP))
     if what == "journal":
         path = site.path / ".sitepatch" / "journal.json"
-        path.write_text(json.dumps({"format": 1, "sitepatch": "0.1.0", "phase": "preparing", "files": []}))
+        path.write_text(json.dumps({"format": 1, "sitepatch": "0.1.0", "phase": "preparing", "files": [], "named": []}))
     else:
         path = store_file(site, what)
     fields = dict(json.loads(path.read_text()), format=number, sitepatch="9.1", more="nobody knows")

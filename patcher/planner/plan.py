@@ -60,8 +60,9 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
             continue
         change = _change(path, file, steps, sha256(data), after)
         notes += [file.if_changed] if file.if_changed and change else []
-        aside = file.aside if change and file.aside != after else b""
-        files.append(FilePlan(site, path, file.now, after, change, steps, aside, _locked(file, assignments, sha256(data))))
+        if change and file.aside != after:
+            change = change._replace(aside=file.aside)
+        files.append(FilePlan(site, path, file.now, after, change, steps, _locked(file, assignments, sha256(data))))
     return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
 
 

@@ -11,8 +11,7 @@ import os
 import stat
 import sys
 from contextlib import contextmanager, suppress
-from types import TracebackType
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from patcher.errors import Location, SitepatchError, StoreError
 from patcher.facts import sha256
@@ -60,9 +59,7 @@ class Folder:
     def __enter__(self) -> Folder:
         return self
 
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -140,8 +137,11 @@ class Folder:
         finally:
             os.close(fd)
 
-    def look(self, name: str, *, xattrs: bool = True) -> Tuple[bytes, Meta]:
-        """Return the bytes and metadata of the regular file `name`, followed if it is a link; extended attributes if asked."""
+    def look(self, name: str, *, hint: str = "", xattrs: bool = True) -> Tuple[bytes, Meta]:
+        """Return the bytes and metadata of the regular file `name`, followed if it is a link; extended attributes if asked.
+
+        Where it is none, a StoreError says what to do: `hint`.
+        """
         path = f"{self.path}/{name}"
         try:
             with naming(path):
@@ -150,7 +150,7 @@ class Folder:
             meta = meta._replace(xattrs=read_xattrs(fd)) if xattrs else meta
             return read_open(fd, path), meta
         except SitepatchError as error:
-            hint = error.hint or "sitepatch changes regular files only"
+            hint = hint or error.hint or "sitepatch changes regular files only"
             raise StoreError(error.message, hint, error.location) from error
 
     def read(self, name: str) -> bytes:
@@ -169,20 +169,13 @@ class Folder:
         if stat.S_ISLNK(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode):
             raise StoreError.at(Location(path), "is a link; sitepatch writes regular files there", HOME_HINT)
         try:
-            data, meta = self.look(name, xattrs=False)
+            data, meta = self.look(name, hint=HOME_HINT, xattrs=False)
         except FileNotFoundError:
             raise
-        except StoreError as error:
-            raise StoreError(error.message, HOME_HINT, error.location) from error
         except OSError as error:
-            hint = (
-                Message("make it readable for user {uid}, or run this as its owner", uid=os.getuid())
-                if error.errno == errno.EACCES
-                else ""
-            )
-            raise StoreError.at(
-                Location(path), Message("cannot be read: {error}", error=Message.whole(error.strerror)), hint
-            ) from error
+            hint = Message("make it readable for user {uid}, or run this as its owner", uid=os.getuid())
+            problem = Message("cannot be read: {error}", error=Message.whole(error.strerror))
+            raise StoreError.at(Location(path), problem, hint if error.errno == errno.EACCES else "") from error
         if not proven:
             self._check_trusted(meta, path)
         return data

@@ -12,55 +12,50 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from patcher.errors import Location, StoreError
+from patcher.errors import StoreError
 from patcher.message import Message
 from patcher.store import bytecode
 from patcher.store.folder import JOURNAL, Folder
-from patcher.store.receipt import decode_fields, encode_fields, file_name, folder_below, path_below
-from patcher.system.decode import STRINGS, Items, Table, one_of, sha256_hex, string
+from patcher.store.receipt import FOLDER, decode_fields, encode_fields, file_name, path_below
+from patcher.system.decode import STRINGS, Items, Table, one_of, or_empty, sha256_hex, string
 
 PREPARING, COMMITTING = "preparing", "committing"
-WRITE, PUT, LINK, REMOVE, FORGET = "write", "put", "link", "remove", "forget"
 
 
-def _hash(value: object) -> str:
-    return "" if value == "" else sha256_hex(value)
-
-
-_ENTRY = Table(
-    {
-        "path": path_below,
-        "action": one_of(WRITE, PUT, LINK, REMOVE, FORGET),
-        "old": _hash,
-        "new": _hash,
-        "link": string,
-        "receipt": _hash,
-        "folder": folder_below,
-    },
-    optional=("folder",),
-)
-_JOURNAL = Table(
-    {"phase": one_of(PREPARING, COMMITTING), "files": Items(_ENTRY), "named": STRINGS},
-    optional=("named",),  # which older releases did not write, as `folder`
-)
+_HASH = or_empty(sha256_hex)
+_ENTRY = Table({"path": path_below, "old": _HASH, "new": _HASH, "link": string, "receipt": _HASH, "folder": FOLDER})
+_JOURNAL = Table({"phase": one_of(PREPARING, COMMITTING), "files": Items(_ENTRY), "named": STRINGS})
 
 
 class JournalEntry(NamedTuple):
     """What becomes of one target file.
 
-    `action` is WRITE (rename the temporary file over it), PUT (the same, with no receipt afterwards), LINK (rename the
-    temporary symbolic link to `link` over it), REMOVE (a file that was added) or FORGET (leave it alone). `old` and `new` are
-    the sha256 of the target before and after, "" where it is not there. `receipt` is the sha256 of the receipt waiting beside
-    the old one, "" to drop it. `folder` is that of the receipt of an added file: where it is left empty it is removed.
+    `old` and `new` are the sha256 of the target before and after, "" where it is not there. It is removed, or the temporary
+    file is renamed over it: a symbolic link to `link`, unless that is "". `receipt` is the sha256 of the receipt waiting
+    beside the old one, "" to drop it. `folder` is that of the receipt of an added file: where it is left empty it is removed.
     """
 
     path: str
-    action: str
     old: str
     new: str
-    link: str
-    receipt: str
+    link: str = ""
+    receipt: str = ""
     folder: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the target in its directory."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def stays(self) -> bool:
+        """Whether the target is left alone, and its receipt alone is written or dropped."""
+        return self.old == self.new
+
+    @property
+    def stale(self) -> bool:
+        """Whether what bytecode the target has is of another text."""
+        return not (self.stays and self.new)
 
 
 class Journal(NamedTuple):
@@ -107,11 +102,7 @@ def read_journal(home: Folder) -> Optional[Journal]:
     hint = Message("reinstall the packages that it names, then delete {where}", where=where)
     fields = decode_fields(data, where, hint, _JOURNAL)
     entries = tuple(JournalEntry(**file_fields) for file_fields in fields["files"])
-    for index, entry in enumerate(entries):
-        if entry.action not in (REMOVE, FORGET) and not entry.new:
-            problem = Message('files[{index}].new: found "", expected a sha256 in lower-case hex', index=index)
-            raise StoreError.at(Location(where), problem, hint)
-    return Journal(fields["phase"], entries, tuple(fields.get("named", ())))
+    return Journal(fields["phase"], entries, tuple(fields["named"]))
 
 
 def undo(site: Folder, entries: Sequence[JournalEntry]) -> None:
@@ -165,8 +156,7 @@ def put_in_place(site: Folder, home: Folder, entries: Sequence[JournalEntry]) ->
     Raises:
         StoreError: a prepared file is lost or is not what the journal promised; nothing was put in place then.
     """
-    targets = [entry for entry in entries if entry.action != FORGET]
-    verdicts = [(entry, _verdict(site, entry)) for entry in targets]
+    verdicts = [(entry, _verdict(site, entry)) for entry in entries if not entry.stays]
     with home.make("receipts") as receipts:
         for entry in entries:
             name = staged(entry.path) if receipts.has(staged(entry.path)) else file_name(entry.path)
@@ -175,19 +165,20 @@ def put_in_place(site: Folder, home: Folder, entries: Sequence[JournalEntry]) ->
     for entry, verdict in verdicts:  # nothing but renames, so that readers see a mixture as briefly as possible
         if verdict == "ready":
             with site.holder(entry.path) as folder:
-                if entry.action == REMOVE:
-                    folder.remove(entry.path.rpartition("/")[2])
+                if entry.new:
+                    folder.move(temporary(entry.path), entry.name)
                 else:
-                    folder.move(temporary(entry.path), entry.path.rpartition("/")[2])
+                    folder.remove(entry.name)
     return [entry.path for entry, verdict in verdicts if verdict == "changed"]
 
 
 def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> None:
     """Once every file is in place: drop the second names and the bytecode, and put the receipts in place."""
-    targets = [entry for entry in entries if entry.action != FORGET]
+    targets = [entry for entry in entries if not entry.stays]
     undo(site, targets)  # removes what waits for a file that is left alone, and syncs every directory
-    for entry in targets:
-        bytecode.purge(site, entry.path)
+    for entry in entries:
+        if entry.stale:
+            bytecode.purge(site, entry.path)
     with home.make("receipts") as receipts:
         for entry in entries:
             if not entry.receipt:
@@ -206,25 +197,25 @@ def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bo
         changed then. A file that somebody else has changed since is left alone.
     """
     with home.make("receipts") as receipts:
-        # A PUT has no receipt to tell by: its second name is removed before any receipt is dropped.
-        if any(entry.action != PUT and receipts.digest(file_name(entry.path)) == entry.receipt for entry in entries):
+        # Where a changed file gets none, its second name tells: that is removed before any receipt is dropped.
+        telling = (entry for entry in entries if entry.receipt or entry.stays)
+        if any(receipts.digest(file_name(entry.path)) == entry.receipt for entry in telling):
             return False
-    targets = [entry for entry in entries if entry.action != FORGET]
+    targets = [entry for entry in entries if not entry.stays]
     backs: List[JournalEntry] = []
     for entry in targets:
         with suppress(FileNotFoundError), site.holder(entry.path) as folder:
-            current, saved = (folder.digest(name) for name in (entry.path.rpartition("/")[2], backup(entry.path)))
+            current, saved = (folder.digest(name) for name in (entry.name, backup(entry.path)))
             if current in (entry.old, entry.new) and saved == entry.old:
                 backs.append(entry)
-            elif current == entry.new != entry.old:
+            elif current == entry.new:
                 return False
     for entry in backs:
-        name = entry.path.rpartition("/")[2]
         with site.holder(entry.path) as folder:
             if entry.old:
-                folder.move(backup(entry.path), name)
+                folder.move(backup(entry.path), entry.name)
             else:  # it was not there before
-                folder.remove(name)
+                folder.remove(entry.name)
     undo(site, targets)
     for entry in targets:
         bytecode.purge(site, entry.path)
@@ -237,16 +228,15 @@ def _verdict(site: Folder, entry: JournalEntry) -> str:
     try:
         folder = site.holder(entry.path)
     except FileNotFoundError:
-        return "done" if entry.action == REMOVE else "changed"
+        return "changed" if entry.new else "done"
     with folder:
-        current, name = folder.digest(entry.path.rpartition("/")[2]), temporary(entry.path)
+        current, name = folder.digest(entry.name), temporary(entry.path)
         if current not in (entry.old, entry.new):
             return "changed"
-        if entry.action == REMOVE:
+        if not entry.new:
             return "ready" if current else "done"
         if folder.has(name):
-            is_link = entry.action == LINK
-            if folder.link(name) == (entry.link if is_link else "") and (is_link or folder.digest(name) == entry.new):
+            if folder.link(name) == entry.link and (entry.link or folder.digest(name) == entry.new):
                 return "ready"
         elif current == entry.new:
             return "done"

@@ -38,30 +38,27 @@ def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
         BusyError: another process had a lock for longer; names the process.
     """
     wait = _Wait(site.path, timeout)
-    try:
-        home, fd = _acquire(site, wait)
-    except BaseException:
-        with suppress(OSError):
-            site.remove_folder(HOME)  # made just now, if it is empty: the lock file could not be
-        raise
-    try:
-        with home:
-            try:
-                with _uv_kept_out(site.path, wait):
-                    yield home
-            finally:
-                with suppress(OSError):  # the next one removes what cannot be removed now, and the work is done
-                    if [name for name in home.names() if not name.startswith(_OPEN)] == [_NAME]:
-                        home.remove(_NAME)
-                        site.remove_folder(HOME)
-                        date(site.fd)
-                    elif source_date() is not None:
-                        os.ftruncate(fd, 0)  # the number of a process is another one each time
-                        date(fd)
-    finally:
-        os.close(fd)
-        with suppress(OSError):
-            site.remove_folder(HOME)  # NFS: it was not empty until the lock file was closed
+    with ExitStack() as stack:
+        stack.callback(_remove_home, site)  # NFS: it is not empty until the lock file is closed
+        home, fd = _acquire(site, wait, stack)
+        try:
+            with _uv_kept_out(site.path, wait):
+                yield home
+        finally:
+            with suppress(OSError):  # the next one removes what cannot be removed now, and the work is done
+                if [name for name in home.names() if not name.startswith(_OPEN)] == [_NAME]:
+                    home.remove(_NAME)
+                    site.remove_folder(HOME)
+                    date(site.fd)
+                elif source_date() is not None:
+                    os.ftruncate(fd, 0)  # the number of a process is another one each time
+                    date(fd)
+
+
+def _remove_home(site: Folder) -> None:
+    """Remove `.sitepatch` where it is empty: made just now by who could not make the lock file, say."""
+    with suppress(OSError):
+        site.remove_folder(HOME)
 
 
 class _Wait:
@@ -108,31 +105,24 @@ def _ancestors() -> Iterator[str]:
                 pid = file.read().rpartition(")")[2].split()[1]
 
 
-def _acquire(site: Folder, wait: _Wait) -> Tuple[Folder, int]:
-    """Wait for the lock; returns `.sitepatch` and the descriptor of the lock file, both open."""
+def _acquire(site: Folder, wait: _Wait, stack: ExitStack) -> Tuple[Folder, int]:
+    """Wait for the lock; returns `.sitepatch` and the descriptor of the lock file, both open until `stack` closes them."""
     while True:
-        with _gone():  # removed by the process that finished, between two of our steps
-            home = site.make(HOME)
-            try:
-                with naming(f"{home.path}/{_NAME}"):  # private: whoever can open a lock file can lock it
-                    fd = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=home.fd)
-                try:
-                    set_owner(fd, home.fd)
-                    if group_bits(home.fd):
-                        with suppress(PermissionError):  # its owner has done so
-                            os.fchmod(fd, 0o660)
-                    if _try(site, home, fd):
-                        _give_to_owner(site, home)
-                        return home, fd
-                    who = holder(os.fstat(fd)) or _noted(fd)
-                except BaseException:
-                    os.close(fd)  # an open file stays locked, and this process may need the lock again
-                    raise
-                os.close(fd)
-            except BaseException:
-                home.close()
-                raise
-            home.close()
+        with _gone(), ExitStack() as opened:  # removed by the process that finished, between two of our steps
+            home = opened.enter_context(site.make(HOME))
+            with naming(f"{home.path}/{_NAME}"):  # private: whoever can open a lock file can lock it
+                fd = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=home.fd)
+            opened.callback(os.close, fd)
+            set_owner(fd, home.fd)
+            if group_bits(home.fd):
+                with suppress(PermissionError):  # its owner has done so
+                    os.fchmod(fd, 0o660)
+            if _try(site, home, fd):
+                _give_to_owner(site, home)
+                stack.push(opened.pop_all())
+                return home, fd
+            who = holder(os.fstat(fd)) or _noted(fd)
+            opened.close()  # an open file stays locked, and this process may need the lock again
             wait.pause(Message("another sitepatch ({who})", who=who))
 
 

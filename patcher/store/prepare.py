@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import AbstractSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.errors import OutdatedError, StoreError
@@ -10,8 +11,9 @@ from patcher.facts import sha256
 from patcher.message import Message, joined
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
-from patcher.store.folder import SPARE, Folder, Meta
-from patcher.store.journal import FORGET, LINK, PUT, REMOVE, WRITE, JournalEntry, backup, staged, sync_holders, temporary
+from patcher.store.folder import EDITED, SPARE, Folder, Meta
+from patcher.store.journal import JournalEntry, backup, staged, sync_holders, temporary
+from patcher.store.store import Store, edited_copy
 from patcher.system.decode import is_sha256
 
 # xfs asks for 200 KB of room before it makes a file, even an empty one.
@@ -22,18 +24,18 @@ _SPARE_EACH = 1 << 11  # ... and so many more for each file: its two entries, in
 class Work(NamedTuple):
     """A change that was checked, with what it takes to prepare it.
 
-    `text` is the JSON of its receipt, b"" to drop the receipt; `data` the new bytes, for WRITE; `back` the receipt of a
-    file that is restored, `shared` whether other files need its pristine copy; `save` whether the file as it is becomes
-    the pristine copy, `given` that copy itself where it is not the file, `mtime_ns` as in `Change`.
+    `text` is the JSON of its receipt, b"" to drop the receipt; `data` the new bytes; `copy` the pristine bytes to be stored;
+    `back` the receipt of a file that is restored, `shared` whether other files need its pristine copy; `aside` and
+    `mtime_ns` as in `Change`.
     """
 
     entry: JournalEntry
     text: bytes = b""
     data: bytes = b""
+    copy: Optional[bytes] = None
     back: Optional[Receipt] = None
     shared: bool = False
-    save: bool = False
-    given: Optional[bytes] = None
+    aside: bytes = b""
     mtime_ns: Optional[int] = None
 
 
@@ -68,22 +70,25 @@ def plan_work(
     needed = Counter(record.pristine for record in receipts.values())
     needed.update(change.receipt.pristine for change in changes if change.receipt)
     made = {record.folder for record in receipts.values()}
+    texts = {f"{digest}.json" for digest in patchsets}
+    with suppress(FileNotFoundError), home.sub("patchsets") as stored:
+        texts.update(stored.names())
     works: List[Work] = []
     kind = StoreError
     for change in changes:
         try:
-            _check_target(site, change)
-            change, folder = _with_folder(site, receipts.get(change.path), made, change)
+            current = _target(site, change)
+            back = receipts.get(change.path)
+            change, folder = _with_folder(site, back, made, change)
             if change.forget:
-                works.append(Work(JournalEntry(change.path, FORGET, change.old, change.old, "", "")))
+                work = Work(JournalEntry(change.path, change.old, change.old))
             elif change.data is not None:
-                works.append(_writing(home, change, change.data, patchsets))
-            elif change.path not in receipts:
+                work = _writing(site, change, current, texts)
+            elif back is None:
                 raise StoreError("{path}: there is no receipt to restore it by", path=change.path)
             else:
-                back = receipts[change.path]
-                works.append(_restoring(site, home, change, back, shared=needed[back.pristine] > 1))
-            works[-1] = works[-1]._replace(entry=works[-1].entry._replace(folder=folder))
+                work = _restoring(site, change, back, shared=needed[back.pristine] > 1)
+            works.append(work._replace(entry=work.entry._replace(folder=folder), aside=change.aside))
         except StoreError as error:
             problems.append(error.message)
             kind = OutdatedError if isinstance(error, OutdatedError) else kind
@@ -93,20 +98,19 @@ def plan_work(
     return works
 
 
-def _check_target(site: Folder, change: Change) -> None:
-    """Raise StoreError unless the target file is the one that the change was planned for."""
+def _target(site: Folder, change: Change) -> bytes:
+    """The bytes of the target file, b"" where it is not there; StoreError unless it is the one that the change is for."""
     path, name = change.path, change.path.rpartition("/")[2]
     problem = receipt.path_problem(path)
     if problem:
         raise StoreError("{path}: {problem}", path=path, problem=problem)
-    current = link = ""
-    try:
-        with site.holder(path) as folder:
-            current, link = folder.digest(name), folder.link(name)
-            if folder.mounted(name):  # what it hides is neither replaced nor forgotten
-                raise StoreError("{path}: {place}", path=path, place=permission.MOUNTED)
-    except FileNotFoundError:
-        pass  # the package is not there: no file
+    data, current, link = b"", "", ""
+    with suppress(FileNotFoundError), site.holder(path) as folder:  # else the package is not there: no file
+        link = folder.link(name)
+        if folder.mounted(name):  # what it hides is neither replaced nor forgotten
+            raise StoreError("{path}: {place}", path=path, place=permission.MOUNTED)
+        data = folder.read(name)
+        current = sha256(data)
     if current != change.old:
         raise OutdatedError(
             "{path}: has changed since the plan was made" if current else "{path}: is not there any more", path=path
@@ -121,6 +125,7 @@ def _check_target(site: Folder, change: Change) -> None:
             link=link,
             recorded=new.link or Message("a regular file"),
         )
+    return data
 
 
 def _with_folder(site: Folder, old: Optional[Receipt], made: AbstractSet[str], change: Change) -> Tuple[Change, str]:
@@ -142,66 +147,42 @@ def _with_folder(site: Folder, old: Optional[Receipt], made: AbstractSet[str], c
     return change._replace(receipt=new._replace(folder="")), ""
 
 
-def _writing(home: Folder, change: Change, data: bytes, patchsets: Mapping[str, Mapping[str, str]]) -> Work:
-    """Return the work for new bytes."""
-    new, digest = change.receipt, sha256(data)
+def _writing(site: Folder, change: Change, current: bytes, texts: AbstractSet[str]) -> Work:
+    """Return the work for new bytes in the place of the current ones; `texts` are the names of stored patchsets."""
+    new, data = change.receipt, change.data or b""
+    entry = JournalEntry(change.path, change.old, sha256(data))
     if new is None:
-        return Work(JournalEntry(change.path, PUT, change.old, digest, "", ""), data=data, mtime_ns=change.mtime_ns)
+        return Work(entry, data=data, mtime_ns=change.mtime_ns)
     encoded = receipt.encode_receipt(new)
     receipt.decode(encoded, receipt.file_name(change.path))  # what could not be read back is not written
-    if new.current != digest and not change.merged:
+    if new.current != entry.new and not change.merged:
         raise StoreError("{path}: its receipt is for other bytes", path=change.path)
-    save = new.pristine == change.old
-    pristine = change.pristine
-    if pristine is not None and sha256(pristine) != new.pristine:
+    copy = current if new.pristine == change.old else change.pristine
+    if copy is None and new.origin != receipt.ADDED_FILE:
+        Store(site.path).pristine(new.pristine)  # it is there
+    elif copy is not None and sha256(copy) != new.pristine:
         raise StoreError("{path}: its receipt is for other pristine bytes", path=change.path)
-    if pristine is None and not save and new.origin != receipt.ADDED_FILE:
-        _pristine(home, new)
     for step in new.steps:
-        if step.digest not in patchsets and not _has(home, "patchsets", f"{step.digest}.json"):
+        if f"{step.digest}.json" not in texts:
             raise StoreError(
                 "{path}: the text of patchset {patchset!r} ({digest}) is missing",
                 path=change.path,
                 patchset=step.patchset,
                 digest=step.digest,
             )
-    entry = JournalEntry(change.path, WRITE, change.old, digest, "", sha256(encoded))
-    return Work(entry, encoded, data, save=save, given=pristine)
+    return Work(entry._replace(receipt=sha256(encoded)), encoded, data, copy)
 
 
-def _restoring(site: Folder, home: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:
+def _restoring(site: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:
     """Return the work for the pristine file: the old link, the pristine copy itself, or a copy of it; or for none."""
     if back.origin == receipt.ADDED_FILE:
-        return Work(JournalEntry(change.path, REMOVE, change.old, "", "", ""))
+        return Work(JournalEntry(change.path, change.old, ""))
+    entry = JournalEntry(change.path, change.old, back.pristine)
     with site.holder(change.path) as folder:
         if back.link and folder.digest(back.link) == back.pristine:
-            return Work(JournalEntry(change.path, LINK, change.old, back.pristine, back.link, ""), back=back)
-        data = _pristine(home, back)  # the link leads nowhere now: restore the file itself
-        return Work(JournalEntry(change.path, WRITE, change.old, back.pristine, "", ""), data=data, back=back, shared=shared)
-
-
-def _pristine(home: Folder, of: Receipt) -> bytes:
-    try:
-        with home.sub("pristine") as pristine:
-            data = pristine.own(of.pristine, proven=True)
-    except FileNotFoundError as error:
-        raise StoreError("{of.path}: its pristine copy {of.pristine} is missing; reinstall {of.package}", of=of) from error
-    if sha256(data) != of.pristine:
-        raise StoreError("{of.path}: its pristine copy {of.pristine} is damaged; reinstall {of.package}", of=of)
-    return data
-
-
-def _has(home: Folder, folder_name: str, name: str) -> bool:
-    try:
-        with home.sub(folder_name) as folder:
-            return folder.has(name)
-    except FileNotFoundError:
-        return False
-
-
-def _spare_size(count: int) -> int:
-    """Return how many bytes to set aside where `count` files are changed."""
-    return _SPARE_SIZE + _SPARE_EACH * count
+            return Work(entry._replace(link=back.link), back=back)
+    data = Store(site.path).pristine(back.pristine)  # a link leads nowhere now: restore the file itself
+    return Work(entry, data=data, back=back, shared=shared)
 
 
 def check_possible(site: Folder, works: Sequence[Work]) -> None:
@@ -210,13 +191,13 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
     For a restore the room is not checked: it has to work on a full disk.
     """
     moved = {work.entry.path for work in works if not work.entry.old or (work.back and not work.shared)}
-    problems = permission.obstacles(site, [work.entry.path for work in works if work.entry.action != FORGET], moved)
+    problems = permission.obstacles(site, [work.entry.path for work in works if not work.entry.stays], moved)
     for folder in sorted({work.entry.folder for work in works} - {""}):  # its name is made or removed
         problems += permission.obstacles_above(site, folder)
     if any(work.text for work in works):
         sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
-        copies = [len(work.data) for work in works if work.save or work.given is not None]
-        problems += permission.no_room(site, [_spare_size(2 * len(works)), *sizes, *copies])
+        copies = [len(copy) for work in works for copy in (work.copy, work.aside) if copy]
+        problems += permission.no_room(site, [_SPARE_SIZE + 2 * _SPARE_EACH * len(works), *sizes, *copies])
     if problems:
         raise StoreError(joined("\n", problems), "nothing was changed")
 
@@ -238,46 +219,55 @@ def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mappin
         for work in works:
             if work.text:
                 receipts.write(staged(work.entry.path), work.text)
-            if work.entry.action != FORGET:
+            if work.aside:
+                _keep_aside(site, home, work)
+            if not work.entry.stays or work.copy is not None:
                 with site.holder(work.entry.path, work.entry.folder) as folder:
                     _prepare_file(site, folder, pristine, work)
+            if work.entry.stale:
                 bytecode.purge(site, work.entry.path)  # now, while it can fail without harm, and again after the rename
-        sync_holders(site, [work.entry.path for work in works if work.entry.action != FORGET])
-        spare = _spare_size(len(receipts.names()))
+        sync_holders(site, [work.entry.path for work in works if not work.entry.stays])
+        spare = _SPARE_SIZE + _SPARE_EACH * len(receipts.names())
         if any(work.text for work in works) and (not home.has(SPARE) or len(home.own(SPARE)) < spare):
             home.put(SPARE, bytes(spare))
         for written in (pristine, receipts, texts):
             written.sync()
 
 
+def _keep_aside(site: Folder, home: Folder, work: Work) -> None:
+    """Save a copy of an edited text; it outlives everything else of the store, until somebody removes it."""
+    name, meta = edited_copy(work.entry.path, work.aside).rpartition("/")[2], Meta(mode=0o600)
+    with suppress(FileNotFoundError), site.holder(work.entry.path) as folder:
+        meta = folder.look(work.entry.name)[1]
+    with home.make(EDITED) as edited:
+        if edited.digest(name) != sha256(work.aside):
+            edited.put(name, work.aside, meta)
+        edited.sync()
+
+
 def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) -> None:
-    path, action, old, new, link, *_ = work.entry
-    name = path.rpartition("/")[2]
-    if work.back and action == LINK:
-        folder.make_link(temporary(path), link, work.back.mtime_ns)
-    elif work.back:
-        meta = pristine.look(new)[1]
-        if not work.back.link:  # else mode and mtime are those of the link, and the copy has those of what it led to
-            meta = meta._replace(mode=work.back.mode, mtime_ns=work.back.mtime_ns)
-        if not work.shared and pristine.link_to(new, folder, temporary(path)):
-            folder.stamp(temporary(path), meta)
+    entry, back, waiting = work.entry, work.back, temporary(work.entry.path)
+    if back and entry.link:
+        folder.make_link(waiting, entry.link, back.mtime_ns)
+    elif back:
+        meta = pristine.look(entry.new)[1]
+        if not back.link:  # else mode and mtime are those of the link, and the copy has those of what it led to
+            meta = meta._replace(mode=back.mode, mtime_ns=back.mtime_ns)
+        if not work.shared and pristine.link_to(entry.new, folder, waiting):
+            folder.stamp(waiting, meta)
         else:
-            folder.write(temporary(path), work.data, meta)
-    elif old or action == REMOVE:
-        data, meta = folder.look(name)
-        if sha256(data) != old:
+            folder.write(waiting, work.data, meta)
+    else:
+        data, meta = folder.look(entry.name) if entry.old else (b"", Meta.inside(folder.fd))
+        if entry.old and sha256(data) != entry.old:
             raise StoreError(
-                "{path}: {file} was changed by somebody else while sitepatch was at work", path=folder.path, file=path
+                "{path}: {file} was changed by somebody else while sitepatch was at work", path=folder.path, file=entry.path
             )
-        if work.save and pristine.digest(old) != old:
-            pristine.put(old, data, meta)
-        if work.given is not None and pristine.digest(sha256(work.given)) != sha256(work.given):
-            pristine.put(sha256(work.given), work.given, meta)
-        fresh = bytecode.fresh_mtime_ns(site, path, meta.mtime_ns or 0) if work.mtime_ns is None else work.mtime_ns
-        meta = meta._replace(mtime_ns=fresh)
-        if action != REMOVE:
-            folder.write(temporary(path), work.data, meta)
-    else:  # a file that is added
-        fresh = bytecode.fresh_mtime_ns(site, path, 0)
-        folder.write(temporary(path), work.data, Meta.inside(folder.fd)._replace(mtime_ns=fresh))
-    folder.link_to(name, folder, backup(path))
+        if work.copy is not None and pristine.digest(sha256(work.copy)) != sha256(work.copy):
+            pristine.put(sha256(work.copy), work.copy, meta)
+        if entry.stays:
+            return
+        if entry.new:
+            fresh = bytecode.fresh_mtime_ns(site, entry.path, meta.mtime_ns or 0) if work.mtime_ns is None else work.mtime_ns
+            folder.write(waiting, work.data, meta._replace(mtime_ns=fresh))
+    folder.link_to(entry.name, folder, backup(entry.path))

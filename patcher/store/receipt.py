@@ -12,7 +12,19 @@ from patcher.facts import sha256
 from patcher.message import Message
 from patcher.model import Located, Receipt, Splice, State, Step
 from patcher.store.folder import HOME
-from patcher.system.decode import Items, Reader, Table, Values, decode_json, integer, one_of, option_value, sha256_hex, string
+from patcher.system.decode import (
+    Items,
+    Reader,
+    Table,
+    Values,
+    decode_json,
+    integer,
+    one_of,
+    option_value,
+    or_empty,
+    sha256_hex,
+    string,
+)
 
 RECEIPT_FORMAT = 1
 ADDED_FILE = "added"
@@ -148,9 +160,8 @@ def path_below(value: object) -> str:
     return string(value) or (Message("a path below a site directory ({problem})", problem=problem) if problem else "")
 
 
-def folder_below(value: object) -> str:
-    """The kind of such paths of directories; "" for none."""
-    return "" if value == "" else path_below(value)
+FOLDER = or_empty(path_below)
+"""The kind of such paths of directories; "" for none."""
 
 
 def whole_from(low: int) -> Callable[[object], str]:
@@ -170,16 +181,6 @@ def _link(value: Any) -> str:
     return "" if isinstance(value, str) and "\0" not in value else Message("the target of a symbolic link")
 
 
-def _is_latin(value: object) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        value.encode("latin-1")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _splices(value: Any) -> str:
     """The kind of lists of `[start, end, text]`, sorted and without overlap; each character of a text is a byte."""
     if not isinstance(value, list):
@@ -189,7 +190,7 @@ def _splices(value: Any) -> str:
         if not (isinstance(item, list) and len(item) == 3 and not integer(item[0]) and not integer(item[1])):
             return Message("a list of [start, end, text]")
         start, end, code = item
-        if not floor <= start <= end or not _is_latin(code):
+        if not floor <= start <= end or not isinstance(code, str) or max(code, default="") > "\xff":
             return Message("sorted splices [start, end, text]")
         floor = end
     return ""
@@ -222,7 +223,6 @@ _RECEIPT = Table(
         "link": _link,
         "steps": Items(STEP),
         "origin": one_of(*ORIGINS),
-        "folder": folder_below,
-    },
-    optional=("folder",),  # which older releases did not write
+        "folder": FOLDER,
+    }
 )

@@ -217,6 +217,19 @@ def describe_unfinished(env: Environment) -> List[str]:
     ]
 
 
+def recover(site: str, timeout: Optional[float] = None) -> str:
+    """Finish or undo an interrupted run in a site directory and return a sentence that says which, "" if there was none.
+
+    `timeout` and the errors are those of `patcher.store.transaction.transaction`.
+    """
+    if Store(site).tidy():
+        return ""
+    from patcher.store.transaction import transaction  # only where something is unfinished
+
+    with transaction([site], timeout) as run:
+        return joined("", run.recovered.values())
+
+
 def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
     """Finish or undo interrupted runs of this user, without waiting for another process.
 
@@ -231,33 +244,21 @@ def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]
     left: List[Tuple[str, str, str]] = []
     own_users = trusted_users() - ({0} if os.geteuid() else set())
     for word, site, sentence in unfinished(env):
-        if word == UNDER_WAY:
-            left.append((word, site, sentence))
-            continue
-        writer = _writer(site)
-        if writer not in {-1, *own_users}:
-            remedy = Message(
-                "it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours",
-                writer=writer,
-            )
-            left.append((INTERRUPTED, site, Message("{sentence}; {how}", sentence=sentence, how=remedy)))
-            continue
-        from patcher.store import transaction  # only where something is unfinished
-
-        try:
-            ending = transaction.recover(site, timeout=0)
-        except BusyError as error:
-            left.append((UNDER_WAY, site, error.message))
-        except StoreError as error:
-            left.append(
-                (
-                    INTERRUPTED,
-                    site,
-                    Message("{sentence}, when the store can be written: {message}", sentence=sentence, message=error.message),
-                )
-            )
-        else:
-            recovered += [Message("{site}: {done}", site=site, done=ending)] if ending else []
+        problem = sentence
+        if word == INTERRUPTED and _writer(site) in {-1, *own_users}:
+            try:
+                ending = recover(site, timeout=0)
+                recovered += [Message("{site}: {done}", site=site, done=ending)] if ending else []
+                continue
+            except BusyError as error:
+                word, problem = UNDER_WAY, error.message
+            except StoreError as error:
+                template = "{sentence}, when the store can be written: {message}"
+                problem = Message(template, sentence=sentence, message=error.message)
+        elif word == INTERRUPTED:
+            template = "it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours"
+            problem = Message("{sentence}; {how}", sentence=sentence, how=Message(template, writer=_writer(site)))
+        left.append((word, site, problem))
     return recovered, left
 
 

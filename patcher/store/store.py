@@ -178,6 +178,11 @@ def claimed_names(receipts: Iterable[Receipt]) -> Dict[str, Set[str]]:
     return names
 
 
+def edited_copy(path: str, data: bytes) -> str:
+    """The path, below the site directory, of the copy of an edited text of a target file; nothing takes it for a module."""
+    return f"{HOME}/{EDITED}/{path.rpartition('/')[2]}.{sha256(data)[:16]}"
+
+
 def is_tidy(home: Folder) -> bool:
     """Whether nothing in `.sitepatch` is still to be finished, undone or removed."""
     names = home.names()
@@ -185,7 +190,6 @@ def is_tidy(home: Folder) -> bool:
         return False
     if EDITED in names:
         with home.sub(EDITED) as edited:
-            copies = edited.names()
-        if not copies or any(name.endswith(".tmp") for name in copies):
-            return False
+            if not edited.names():  # somebody has removed the last copy
+                return False
     return bool({"receipts", "pristine", EDITED} & set(names))

@@ -16,7 +16,7 @@ from patcher.facts import sha256
 from patcher.message import Message, joined
 from patcher.model import Change, Receipt
 from patcher.store import journal, permission, prepare
-from patcher.store.folder import EDITED, HOME, JOURNAL, SPARE, Folder, Meta
+from patcher.store.folder import EDITED, JOURNAL, SPARE, Folder
 from patcher.store.lock import locked
 from patcher.store.store import Store, claimed_names, explained
 from patcher.system.decode import is_sha256
@@ -61,17 +61,6 @@ def transaction(sites: Iterable[str], timeout: Optional[float] = None) -> Iterat
         raise KeyboardInterrupt(Message("{sites}: {ended}", sites=listed(list(paths.values())), ended=run.ended)) from error
 
 
-def recover(site: str, timeout: Optional[float] = None) -> str:
-    """Finish or undo an interrupted run in a site directory and return a sentence that says which, "" if there was none.
-
-    The arguments and errors are those of `transaction`.
-    """
-    if Store(site).tidy():
-        return ""
-    with transaction([site], timeout) as run:
-        return joined("", run.recovered.values())
-
-
 class Transaction:
     """The locked site directories of a run. `recovered` has a sentence for each in which an interrupted run was recovered."""
 
@@ -106,24 +95,6 @@ class Transaction:
         for place in self.places.values():
             place.rescue()
 
-    def save_edited(self, site: str, path: str, data: bytes) -> str:
-        """Save a copy of an edited text of the target file `path` in `.sitepatch/edited` and return its path.
-
-        It stays when everything else of the store is removed, until somebody removes it.
-        """
-        base = path.rpartition("/")[2]
-        name = f"{base}.{sha256(data)[:16]}"  # with such an ending nothing takes it for a module
-        meta = Meta(mode=0o600)
-        with self._explained():
-            (place,) = self._in_turn([self.places[os.path.realpath(site)]])
-            with suppress(FileNotFoundError), place.site.holder(path) as folder:
-                meta = folder.look(base)[1]
-            with place.home.make(EDITED) as edited:
-                if edited.digest(name) != sha256(data):
-                    edited.put(name, data, meta)
-                edited.sync()
-        return f"{site}/{HOME}/{EDITED}/{name}"
-
     def commit(self, changes: Mapping[str, Sequence[Change]], patchsets: Mapping[str, Mapping[str, str]]) -> None:
         """Carry out all changes or none, even if the process or the machine dies in between.
 
@@ -145,18 +116,28 @@ class Transaction:
                 place.plan(of_site, patchsets)
             places = [place for place in places if place.works]
             for place in self._in_turn(places):
-                place.prepare(patchsets)
+                prepare.use_spare(place.home, place.works)
+                place.write_journal(journal.PREPARING)
+                prepare.prepare(place.site, place.home, place.works, patchsets)
             try:
                 for place in self._in_turn(places):
-                    place.promise()
-                left_alone = list(filter(None, [place.put_in_place() for place in self._in_turn(places)]))
+                    place.write_journal(journal.COMMITTING)  # the commit point: from now on, recovery finishes
+                for place in self._in_turn(places):
+                    place.left_alone = journal.put_in_place(place.site, place.home, place.entries)
             except BaseException:
                 with ignored():
                     for place in places:
                         place.roll_back()
                 raise
             for place in self._in_turn(places):
-                place.settle()
+                journal.settle(place.site, place.home, place.entries)
+                place.ended = journal.but_for(FINISHED, place.left_alone)
+                place.clean_up()
+        left_alone = [
+            Message("{names} in {path}", names=", ".join(place.left_alone), path=place.path)
+            for place in places
+            if place.left_alone
+        ]
         if left_alone:
             raise StoreError(
                 "{names}: changed by somebody else while sitepatch was at work",
@@ -180,25 +161,29 @@ class Transaction:
 
 
 class _Place:
-    """One locked site directory: `ended` is how the run has ended there, `works` is what a commit is to do."""
+    """One locked site directory: `ended` is how the run has ended there, `works` is what a commit is to do.
+
+    `left_alone` are files that somebody else has changed meanwhile.
+    """
 
     def __init__(self, path: str, site: Folder, home: Folder) -> None:
         self.path, self.site, self.home = path, site, home
         self.ended: str = UNTOUCHED
         self.works: List[prepare.Work] = []
-        self._entries: List[journal.JournalEntry] = []
-        self._named: List[str] = []
-        self._left_alone: List[str] = []
+        self.entries: Sequence[journal.JournalEntry] = ()
+        self._named: Sequence[str] = ()
+        self.left_alone: Sequence[str] = ()
 
     def recover(self) -> str:
         """Undo or finish what the journal says; returns the sentence about it, "" without a journal."""
         interrupted = journal.read_journal(self.home)
         if interrupted is None:
             self.home.remove(f"{JOURNAL}.tmp")
-            tidy_edited(self.home)
+            self.home.remove_folder(EDITED)
             return ""
+        _, self.entries, self._named = interrupted
         self.ended = journal.recover_run(self.site, self.home, interrupted)
-        clean_up(self.home, interrupted.entries, interrupted.named, Store(self.path).receipts)
+        self.clean_up()
         return self.ended
 
     def rescue(self) -> None:
@@ -215,36 +200,23 @@ class _Place:
         receipts = Store(self.path).receipts([])
         self.works = prepare.plan_work(self.site, self.home, receipts, changes, patchsets)
         prepare.check_possible(self.site, self.works)
-        self._entries = [work.entry for work in self.works]
-        copies = {receipts[entry.path].pristine for entry in self._entries if entry.path in receipts}
-        self._named = sorted(copies | {sha256(work.given) for work in self.works if work.given is not None})
+        self.entries = [work.entry for work in self.works]
+        copies = {receipts[entry.path].pristine for entry in self.entries if entry.path in receipts}
+        self._named = sorted(copies | {sha256(work.copy) for work in self.works if work.copy is not None})
 
-    def prepare(self, patchsets: Mapping[str, Mapping[str, str]]) -> None:
-        """Write everything that has only to be renamed then."""
-        prepare.use_spare(self.home, self.works)
-        journal.write_journal(self.home, journal.PREPARING, self._entries, self._named)
-        prepare.prepare(self.site, self.home, self.works, patchsets)
-
-    def promise(self) -> None:
-        """The commit point: from now on, recovery finishes."""
-        journal.write_journal(self.home, journal.COMMITTING, self._entries, self._named)
-
-    def put_in_place(self) -> str:
-        """Rename the files; returns those that somebody else has changed, which are left alone, and their directory."""
-        self._left_alone = journal.put_in_place(self.site, self.home, self._entries)
-        return Message("{names} in {path}", names=", ".join(self._left_alone), path=self.path) if self._left_alone else ""
-
-    def settle(self) -> None:
-        """Put the receipts in place, and remove what is of no use any more."""
-        journal.settle(self.site, self.home, self._entries)
-        self.ended = journal.but_for(FINISHED, self._left_alone)
-        clean_up(self.home, self._entries, self._named, Store(self.path).receipts)
+    def write_journal(self, phase: str) -> None:
+        """Write the journal of the commit."""
+        journal.write_journal(self.home, phase, self.entries, self._named)
 
     def roll_back(self) -> None:
         """Put the old files back; what cannot be put back is left to `rescue`, which finishes it where that can be done."""
         with suppress(OSError, StoreError):
-            if journal.roll_back(self.site, self.home, self._entries):
-                clean_up(self.home, self._entries, self._named, Store(self.path).receipts)
+            if journal.roll_back(self.site, self.home, self.entries):
+                self.clean_up()
+
+    def clean_up(self) -> None:
+        """Remove what is of no use any more, then the journal."""
+        clean_up(self.home, self.entries, self._named, Store(self.path).receipts)
 
 
 def clean_up(
@@ -271,6 +243,7 @@ def clean_up(
         "receipts": lambda name: not name.endswith(".json"),
         "pristine": lambda name: not is_sha256(name) or (name in gone and not bad),
         "patchsets": lambda name: name not in kept["patchsets"] and not bad,
+        EDITED: lambda name: name.endswith(".tmp"),
     }
     for folder_name, is_unwanted in rules.items():
         with suppress(FileNotFoundError), home.sub(folder_name) as folder:
@@ -289,12 +262,3 @@ def clean_up(
         home.sync()  # the journal is removed last: without it nobody would look for what a power cut brings back
     home.remove(JOURNAL)
     home.sync()
-
-
-def tidy_edited(home: Folder) -> None:
-    """Remove what `Store.save_edited` leaves where it is killed: half of a copy, or an empty folder."""
-    with suppress(FileNotFoundError), home.sub(EDITED) as edited:
-        for name in edited.names():
-            if name.endswith(".tmp"):
-                edited.remove(name)
-        home.remove_folder(EDITED)

@@ -71,6 +71,11 @@ def option_value(value: object) -> str:
     return "" if isinstance(value, (int, float, str)) else Message("a number, a string, true or false")
 
 
+def or_empty(kind: Callable[[object], str]) -> Callable[[object], str]:
+    """The kind of values of another kind, and of ""."""
+    return lambda value: "" if value == "" else kind(value)
+
+
 STRINGS = Items(string, Message("a list of strings"))
 
 

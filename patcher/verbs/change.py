@@ -11,8 +11,8 @@ from patcher.message import Message, joined
 from patcher.model import Change, FilePlan, Plan
 from patcher.patchset.selection import check_probes
 from patcher.store.retry import quiet, retry, settled
-from patcher.store.status import describe_unfinished, has_store, stores
-from patcher.store.store import Store
+from patcher.store.status import describe_unfinished, has_store, recover, stores
+from patcher.store.store import Store, edited_copy
 from patcher.system.signals import stoppable
 from patcher.verbs.place import Events, Outcome, Place
 from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings, seconds_for_each
@@ -41,7 +41,7 @@ def carry_out(
     """
     if dry_run:
         note_interrupted(env, events)
-    recovered = [] if dry_run else _recover(env, events)
+    recovered = [] if dry_run else _told_recovered({store.site: recover(store.site) for store in stores(env)}, events)
     first_look = settled(env, look) if dry_run else quiet(env, look)
     sites = _sites(first_look) if first_look else {store.site for store in stores(env)}
     if first_look and (dry_run or not sites):
@@ -64,20 +64,9 @@ def carry_out(
     return retry(change, events.note)
 
 
-def _recover(env: Environment, events: Events) -> List[str]:
-    recovered: List[str] = []
-    for store in stores(env):
-        if not store.tidy():
-            from patcher.store.transaction import recover
-
-            sentence = recover(store.site)
-            recovered += _told_recovered({store.site: sentence} if sentence else {}, events)
-    return recovered
-
-
 def _told_recovered(sentences: Mapping[str, str], events: Events) -> List[str]:
     """Report what was recovered in each site directory, and return that."""
-    lines = [f"{site}: {sentence}" for site, sentence in sentences.items()]
+    lines = [f"{site}: {sentence}" for site, sentence in sentences.items() if sentence]
     for line in lines:
         events.note(line, "recovered")
     return lines
@@ -100,16 +89,16 @@ def _write(run: Transaction, outcome: Outcome, settings: Optional[VerifySettings
     outcome = outcome._replace(verified=_verified(outcome, settings) if settings else None)
     if outcome.verified and outcome.verified.failed:
         return outcome
-    for file in changed:
-        if file.aside:
-            copy = run.save_edited(file.site, file.path, file.aside)
-            events.note(Message("the edited {path} is kept as {copy}", path=file.path, copy=copy), "kept")
     from patcher.store.transaction import FINISHED  # as above
 
     changes: Dict[str, List[Change]] = {}
     for file in changed:
         changes.setdefault(file.site, []).extend([file.change] if file.change else [])
     run.commit(changes, {patchset.digest: patchset.files for patchset in _patchsets(outcome)})
+    for site, path, data in ((file.site, file.path, file.change.aside) for file in changed if file.change):
+        if data:
+            copy = f"{site}/{edited_copy(path, data)}"
+            events.note(Message("the edited {path} is kept as {copy}", path=path, copy=copy), "kept")
     events.reached(FINISHED)
     return outcome._replace(written=True)
 

@@ -104,8 +104,9 @@ def _above(word: Path, backup: Backup) -> bool:
 
 
 def _file_plan(backup: Backup) -> FilePlan:
-    change = Change(backup.path, sha256(backup.edited).hexdigest(), backup.data, None, mtime_ns=backup.mtime_ns)
-    return FilePlan(backup.site, backup.path, backup.edited, backup.data, change, (), backup.edited)
+    old = sha256(backup.edited).hexdigest()
+    change = Change(backup.path, old, backup.data, None, aside=backup.edited, mtime_ns=backup.mtime_ns)
+    return FilePlan(backup.site, backup.path, backup.edited, backup.data, change, ())
 
 
 @click.command(

@@ -458,7 +458,7 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
             assert (change.data is None) == (change.receipt is None and not change.merged)
             assert change.data in (None, file.after) and (not file.steps or change.receipt)
             assert (change.receipt.steps if change.receipt else ()) == file.steps and (change.receipt is None or file.steps)
-        aside = f" aside {file.aside.decode()}" if file.aside else ""
+        aside = f" aside {file.change.aside.decode()}" if file.change and file.change.aside else ""
         found[file.path] = (file.after.decode(), done + aside, tuple(step.patchset for step in file.steps))
     return found
 
@@ -639,7 +639,7 @@ def test_a_text_that_was_edited_before_is_set_aside_once_a_reinstall_has_taken_i
     world.edit(TEXT + MINE)
     assert told(plan_apply(world.env(), requested, force=True)) == {OLD: (A + MINE, "written", ("a",))}
     (file,) = plan_apply(world.env(), requested, force=True).files
-    assert file.aside == b""
+    assert file.change is None or file.change.aside == b""
 
 
 def test_the_remark_that_the_store_keeps_an_edit_is_made_where_it_does(world: World) -> None:

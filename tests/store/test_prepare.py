@@ -6,9 +6,10 @@ from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, Receipt, Step
 from patcher.store import permission, prepare
 from patcher.store.folder import Folder
-from patcher.store.journal import FORGET, LINK, PUT, WRITE, JournalEntry
+from patcher.store.journal import JournalEntry
 from patcher.store.prepare import Work
 from patcher.store.receipt import encode_receipt, file_name
+from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
 from tests.command import tree
 from tests.store.test_store import sha
@@ -56,7 +57,6 @@ REFUSED = {
     "link": ([change(LINKED, new=receipt(LINKED))], f"{LINKED}: is a link to ../../target.py, but its receipt says a regular file"),
     "link to": ([change(LINKED, new=receipt(LINKED, link="x"))], f"{LINKED}: is a link to ../../target.py, but its receipt says x"),
     "other bytes": ([change(data=b"other", new=receipt())], f"{FILE}: its receipt is for other bytes"),
-    "no copy": ([change(new=LATER)], f"{FILE}: its pristine copy {LATER.pristine} is missing; reinstall pkg"),
     "no text": ([change(new=AGAIN)], f"{FILE}: the text of patchset 'p' ({'2' * 64}) is missing"),
     "not to be read back": ([change(new=receipt(mode=0o100644))], f"{file_name(FILE)}: mode: found 33188, expected permission bits, at most 0o7777"),
 }
@@ -88,21 +88,27 @@ def test_what_has_changed_since_is_reported_of_every_file_and_is_outdated(site, 
     with pytest.raises(StoreError, match=f"{FILE}: {permission.MOUNTED}"):
         check(site, [], change())
     (site / ".sitepatch/pristine" / sha(OLD)).write_bytes(b"damaged")
-    with pytest.raises(StoreError, match=f"its pristine copy {sha(OLD)} is damaged; reinstall pkg"):
+    monkeypatch.undo()
+    where = f"{site}/.sitepatch/pristine"
+    with pytest.raises(StoreError, match=f"{where}/{sha(OLD)}: the pristine copy is damaged, its sha256 differs"):
         check(site, [receipt(TWIN)], change(TWIN, data=None))
+    for changed in (change(new=LATER), change(data=None)):
+        with pytest.raises(StoreError, match=f"{where}/{LATER.pristine}: is missing"):
+            check(site, [LATER], changed)
 
 
 def test_what_is_to_be_done_for_each_kind_of_change(site):
     """Whether a pristine copy is moved into place or copied depends on who else needs it."""
 
-    def write(path, old=OLD, data=NEW, new=None):
+    def write(path, old=OLD, data=NEW, new=None, copy=OLD):
         text = b"" if new is None else encode_receipt(new)
-        return Work(JournalEntry(path, WRITE if text else PUT, sha(old), sha(data), "", sha(text) if text else ""), text, data, save=new is not None)
+        entry = JournalEntry(path, sha(old), sha(data), receipt=sha(text) if text else "")
+        return Work(entry, text, data, copy if text else None)
 
     forget = change("none/a.py", b"", None, forget=True)
-    assert check(site, [], forget) == [Work(JournalEntry("none/a.py", FORGET, "", "", "", ""))]
+    assert check(site, [], forget) == [Work(JournalEntry("none/a.py", "", ""))]
     forget = change(data=None, forget=True)
-    assert check(site, [], forget) == [Work(JournalEntry(FILE, FORGET, sha(OLD), sha(OLD), "", ""))]
+    assert check(site, [], forget) == [Work(JournalEntry(FILE, sha(OLD), sha(OLD)))]
     assert check(site, [], change(), change(TWIN, new=receipt(TWIN))) == [write(FILE), write(TWIN, new=receipt(TWIN))]
     merged = receipt(current=sha(b"ours"))
     assert check(site, [], change(new=merged, merged=True)) == [write(FILE, new=merged)]
@@ -110,10 +116,12 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     assert check(site, [], change(LINKED, new=linked)) == [write(LINKED, new=linked)]
     (site / ".sitepatch/patchsets" / f"{'2' * 64}.json").write_text("")
     (site / FILE).write_bytes(NEW)
-    assert check(site, [receipt()], change(old=NEW, new=AGAIN)) == [write(FILE, NEW, new=AGAIN)._replace(save=False)]
+    assert check(site, [receipt()], change(old=NEW, new=AGAIN)) == [write(FILE, NEW, new=AGAIN, copy=None)]
+    edited = receipt(pristine=sha(b"given"))
+    assert check(site, [], change(old=NEW, new=edited, pristine=b"given")) == [write(FILE, NEW, new=edited, copy=b"given")]
 
     (back,) = check(site, [receipt()], change(old=NEW, data=None))
-    assert back == Work(JournalEntry(FILE, WRITE, sha(NEW), sha(OLD), "", ""), data=OLD, back=receipt())
+    assert back == Work(JournalEntry(FILE, sha(NEW), sha(OLD)), data=OLD, back=receipt())
     assert check(site, [receipt(), receipt(TWIN)], change(old=NEW, data=None)) == [back._replace(shared=True)]
     shared = check(site, [receipt()], change(old=NEW, data=None), change(TWIN, new=receipt(TWIN)))
     assert shared == [back._replace(shared=True), write(TWIN, new=receipt(TWIN))]
@@ -121,10 +129,10 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     (site / LINKED).unlink()
     (site / LINKED).write_bytes(NEW)
     (back,) = check(site, [linked], change(LINKED, NEW, None))
-    assert back == Work(JournalEntry(LINKED, LINK, sha(NEW), sha(OLD), "../../target.py", ""), back=linked)
+    assert back == Work(JournalEntry(LINKED, sha(NEW), sha(OLD), "../../target.py"), back=linked)
     (site / "target.py").write_bytes(b"of the next release")
     (back,) = check(site, [linked], change(LINKED, NEW, None))
-    assert back == Work(JournalEntry(LINKED, WRITE, sha(NEW), sha(OLD), "", ""), data=OLD, back=linked)
+    assert back == Work(JournalEntry(LINKED, sha(NEW), sha(OLD)), data=OLD, back=linked)
 
 
 def test_room_is_asked_for_by_apply_alone_and_problems_are_reported_at_once(site, monkeypatch):
@@ -138,9 +146,10 @@ def test_room_is_asked_for_by_apply_alone_and_problems_are_reported_at_once(site
         assert caught.value.hint == "nothing was changed"
         text = len(encode_receipt(receipt(current=sha(b"12345"))))
         spare = (1 << 19) + (1 << 11) * 6
-        assert asked == [([FILE, TWIN], set()), [spare, 5, text, 1 << 11, 3, 0, 1 << 11, 0, 0, 1 << 11, 5]]
+        assert asked == [([FILE, TWIN], set()), [spare, 5, text, 1 << 11, 3, 0, 1 << 11, 0, 0, 1 << 11, 3]]
         del asked[:]
-        back = check(site, [receipt(), receipt(TWIN), receipt(LINKED, pristine=sha(b"x"))], change(data=None))
+        (site / FILE).write_bytes(NEW)
+        back = check(site, [receipt(), receipt(TWIN), receipt(LINKED, pristine=sha(b"x"))], change(old=NEW, data=None))
         prepare.check_possible(folder, [*back, back[0]._replace(entry=back[0].entry._replace(path=TWIN), shared=False)])
         assert asked == [([FILE, TWIN], {TWIN})]
 
@@ -177,3 +186,18 @@ def test_a_run_that_applies_and_restores_keeps_the_space_and_a_file_that_changes
         (site / FILE).write_bytes(b"other")
         with pytest.raises(StoreError, match=f"{FILE} was changed by somebody else while sitepatch was at work"):
             prepare.prepare(folder, home, works, {})
+
+
+def test_a_file_whose_bytes_stay_is_left_alone_and_has_its_receipt_and_its_pristine_copy(site):
+    """An edit by hand that becomes a patchset, and then another version of it that makes the same of the file."""
+    (site / FILE).write_bytes(NEW)
+    before = (site / FILE).stat()
+    for version, pristine in (("1", b"given"), ("2", None)):
+        of = receipt(pristine=sha(b"given"), version=version)
+        commit(site, [change(old=NEW, new=of, pristine=pristine)], {TEXT: {}})
+        assert Store(str(site)).receipts() == {FILE: of}
+        now = (site / FILE).stat()
+        assert (now.st_ino, now.st_mtime_ns, now.st_ctime_ns) == (before.st_ino, before.st_mtime_ns, before.st_ctime_ns)
+    assert Store(str(site)).pristine(sha(b"given")) == b"given"
+    commit(site, [change(old=NEW, data=None)], {})
+    assert (site / FILE).read_bytes() == b"given" and Store(str(site)).receipts() == {}

@@ -213,7 +213,7 @@ def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me
     found = writer if writer is not None else status._writer("/nowhere")
     monkeypatch.setattr(status, "_writer", lambda site: found)
     monkeypatch.setattr(os, "geteuid", lambda: me)
-    monkeypatch.setattr("patcher.store.transaction.recover", lambda site, timeout: "an interrupted run was undone")
+    monkeypatch.setattr(status, "recover", lambda site, timeout: "an interrupted run was undone")
     said, left = status.recover_all(interrupted)
     assert said == [f"{site}: an interrupted run was undone"] * mine
     assert [each[:2] for each in left] == [("interrupted", site)] * (not mine)
@@ -257,7 +257,7 @@ def test_a_run_that_takes_the_lock_or_ends_while_it_is_looked_at(interrupted, mo
 
     (site,) = interrupted.stores
     with monkeypatch.context() as patch:
-        patch.setattr("patcher.store.transaction.recover", recover)
+        patch.setattr(status, "recover", recover)
         assert status.recover_all(interrupted) == ([], [("under way", site, "another sitepatch")])
     sentences = ["an interrupted run will be finished", ""]
     monkeypatch.setattr(Store, "interrupted", lambda store: sentences.pop(0))
@@ -276,7 +276,7 @@ def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
     def recover(site, timeout):
         raise StoreError("why not")
 
-    monkeypatch.setattr("patcher.store.transaction.recover", recover)
+    monkeypatch.setattr(status, "recover", recover)
     said, ((word, _, why),) = status.recover_all(interrupted)
     assert (said, word) == ([], "interrupted")
     assert why.startswith("an interrupted run will be undone: ") and why.endswith(", when the store can be written: why not")

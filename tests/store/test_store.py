@@ -611,7 +611,7 @@ def test_a_forged_receipt_is_refused_and_named(site):
 
 @pytest.mark.parametrize(
     "changed",
-    [{"path": "../x.py"}, {"path": "/x.py"}, {"action": "exec"}, {"new": "../../x"}, {"new": ""}, {"extra": 1}],
+    [{"path": "../x.py"}, {"path": "/x.py"}, {"action": "write"}, {"new": "../../x"}, {"extra": 1}],
     ids=str,
 )
 @pytest.mark.parametrize("phase", ["preparing", "committing", "done"])
@@ -767,12 +767,16 @@ def test_reading_the_store_imports_nothing_heavy():
 def test_half_of_a_copy_is_no_saved_text_and_the_next_run_removes_it(site):
     store = Store(str(site))
     kept = save_edited(site, A, b"edited by hand")
-    left = [Path(f"{kept}.tmp"), site / ".sitepatch/journal.json.tmp"]
-    for path in left:
-        path.write_bytes(b"edited")
-        assert store.edited_copies() == [kept]
-        assert recover(site) == ""
-        assert not path.exists()
+    half, journal_half = Path(f"{kept}.tmp"), site / ".sitepatch/journal.json.tmp"
+    half.write_bytes(b"edited")
+    interrupt(site)
+    assert store.edited_copies() == [kept]
+    assert recover(site) == "an interrupted run was undone: 1 file as before it"
+    assert not half.exists() and store.edited_copies() == [kept]
+    journal_half.write_bytes(b"edited")
+    assert recover(site) == "" and not journal_half.exists()
+    Path(kept).unlink()
+    assert recover(site) == "" and not (site / ".sitepatch").exists()
 
 
 def test_a_file_that_somebody_changes_during_the_commit_is_left_alone_and_named(site, monkeypatch):
@@ -948,15 +952,15 @@ def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
 def test_where_even_the_recovery_fails_it_is_reported_what_waits(site, monkeypatch, fails, again, outcome):
     calls = []
 
-    def tidy_edited(home):  # where there is no journal
-        calls.append(home)
+    def remove_folder(folder, name):  # where there is no journal
+        calls.extend([folder] * (name == "edited"))
         if calls[1:]:
             raise again
 
     failing(monkeypatch, f"patcher.store.prepare.{fails}", OSError(errno.EIO, "why"))
     with monkeypatch.context() as patched:
         failing(patched, "patcher.store.journal.recover_run", again)
-        patched.setattr("patcher.store.transaction.tidy_edited", tidy_edited)
+        patched.setattr(Folder, "remove_folder", remove_folder)
         with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
             apply(site)
     assert outcome in f"{caught.value} {getattr(caught.value, 'hint', '')}"
