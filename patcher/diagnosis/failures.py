@@ -20,7 +20,8 @@ CHAINED = (b"The above exception was the direct cause of the following", b"Durin
 _WATCHDOG = b"Watchdog caught collective operation timeout: Work"  # of NCCL, which then ends the rank without a traceback
 _FIRST, _OTHERS = (b"Root Cause (first observed failure):", b"Root Cause:"), b"Failures:"
 _BELOW = b"Other Failures:"
-MARKS = (TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *CHAINED)
+_FRAME_MARK = b'", line '
+MARKS = (TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *CHAINED, _FRAME_MARK)
 _FRAME = re.compile(rb'File \\?"([^"]+?)\\?", line (\d+)(?:, in ([^\s\\]+))?')
 _FIELD = re.compile(rb"\b(time|host|rank|exitcode|error_file|traceback|msg) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?")
 _RECORDED = re.compile(  # torch 1.9: all that the error file has
@@ -30,7 +31,8 @@ _INSTALLED = re.compile(r"-packages/|/lib/python3|^<")  # files of packages, of 
 _LAST_FIELDS, _ENTRY = ("traceback", "msg"), 12  # lines of an entry
 _NONE = "<N/A>"
 OF_LAUNCHER = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
-_MOST = 5000  # lines of a traceback
+_RAISED = re.compile(rb"(?:\w+\.)*(?:_*[A-Z]\w*|\w*(?:error|timeout))(?::|\s*$|\\n)")  # how the line of an exception begins
+_MOST, _CUT = 5000, 50  # lines of a traceback, and of one whose beginning is not in the log
 _KEPT = 1000  # ranks of which the last traceback is kept, entries of a summary, and summaries
 _AFTER_RAISING = (0, -6, -15)  # how a rank may end that has raised: by itself, aborted by a library at its exit, by torchrun
 _SHOWN = 300  # columns
@@ -103,7 +105,7 @@ class _Open:
         if frame:
             self._column = max(0, frame.start() - 2)
             self.add_frame(frame)
-        elif self._column >= 0 and line[self._column : self._column + 1] not in (b"", b" "):
+        elif self._column >= 0 and _RAISED.match(line, self._column):
             return line[self._column :].partition(b'\\n"')[0]  # of a line that docker keeps as a JSON string
         return b""
 
@@ -168,10 +170,10 @@ class FailureReader:
             for frame in _FRAME.finditer(line, recorded.end()):
                 traceback.add_frame(frame)
             return self._end(None, recorded.group(2), traceback)
-        elif mark:
-            if rank in self._open or len(self._open) < _KEPT:
-                self._open[rank], self._until = _Open(entry), self._line + _MOST
-        elif rank in self._open:
+        elif (mark == TRACEBACK or (mark and rank not in self._open)) and (rank in self._open or len(self._open) < _KEPT):
+            self._open[rank] = _Open(entry)
+            self._until = max(self._until, self._line + (_CUT if mark == _FRAME_MARK else _MOST))
+        if mark != TRACEBACK and rank in self._open:
             error = self._open[rank].error_in(line)
             return self._end(rank, error, self._open.pop(rank)) if error else None
         return None

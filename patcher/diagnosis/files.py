@@ -126,7 +126,3 @@ class Tail:
         except OSError as error:
             self.reader.problem = _ended_early(error)
             return False
-
-    def log(self) -> Log:
-        """What was found so far."""
-        return self.reader.log()

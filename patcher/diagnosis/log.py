@@ -15,13 +15,14 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 from patcher.diagnosis.failures import CHAINED, MARKS, OF_LAUNCHER, TRACEBACK, Failure, FailureReader, Tracebacks, shown
 from patcher.diagnosis.lines import LONGEST_PARAGRAPH, Blocks, Line, begins, paragraphs
 from patcher.diagnosis.report import OURS, REFUSAL, Report, decode_line, read_report
-from patcher.diagnosis.signs import EXCEPTION, KNOWN, LOGGED, Sign, SignReader, about, devices_in, numberless, was_retried
+from patcher.diagnosis.signs import ABOUT, EXAMPLE, EXCEPTION, KNOWN, LOGGED, RETRIED, Sign, SignReader, devices_in, numberless
 from patcher.diagnosis.words import rank_of_file, rank_of_line, shape
 from patcher.text.terminal import clip, printable_bytes, width
 
 _TAIL = 64  # lines before a block with an error in which that may have begun
 _FEW, _SHAPES, _LONGEST = 64, 4096, 600  # shapes that are kept of a block, and in all; their bytes
 _MARKS = (OURS, *MARKS)
+_EXAMPLE_LINES = 6  # after what stands before it
 _AGAIN = 3  # lines after an error in which it may be told that it was tried again
 _KEPT = 1000  # how many cut lines, refusals, errors and ranks of a sighting are kept; all but these are counted
 _SHOWN = 300  # columns of a line that is shown
@@ -61,7 +62,7 @@ class Sighting(NamedTuple):
     @property
     def about(self) -> str:
         """What an error is about as far as its words say, "" where they do not."""
-        return about(self.text)
+        return next((subject for subject, words in ABOUT if re.search(words, self.text, re.IGNORECASE)), "")
 
 
 class Log(NamedTuple):
@@ -119,6 +120,8 @@ class LogReader:
         self._seen: Dict[_Key, Sighting] = {}
         self._ranks: Dict[_Key, Counter[Optional[int]]] = {}  # in how many lines of each rank
         self._newest = -_AGAIN  # the last line in which anything was seen first
+        self._told = 0  # the last line of what may be an example
+        self._is_chained = False  # whether the next error was raised in place of the last one
         self._mentions: Dict[_Key, Sighting] = {}
         self._devices: Set[str] = set()
         self._cut: List[int] = []
@@ -195,11 +198,13 @@ class LogReader:
             signs = self._signs.read(text, words)
             if len(alike) <= _LONGEST and not self._signs.depends_on_digits(alike):
                 _keep(self._known, alike, signs)
+        if EXAMPLE.search(text):
+            self._told = lines[-1].number + _EXAMPLE_LINES
         if signs or words or self._reads_on(number):
             self._read_lines(lines, signs)
         keys = tuple(sign[:2] for sign in signs if not sign.is_spoken)
         more = alike not in self._known or not begins(alike) or any(map(alike.__contains__, _MARKS))
-        if not more and self._seen.keys() >= set(keys) and not was_retried(alike):
+        if not more and self._seen.keys() >= set(keys) and not RETRIED.search(alike):
             _keep(self._settled, alike, keys)
 
     def _read_lines(self, lines: Sequence[Line], signs: Sequence[Sign]) -> None:
@@ -208,11 +213,10 @@ class LogReader:
             if OURS in text:
                 self._read_reports(number, text)
             ended = None if is_written_over else self._failures.read(number, text)
-            if any(mark in text for mark in CHAINED):
-                self._forget_the_last_error()
-            if number <= self._newest + _AGAIN and was_retried(text):
+            self._is_chained |= any(mark in text for mark in CHAINED)
+            if number <= self._newest + _AGAIN and RETRIED.search(text):
                 self._withdraw(number - _AGAIN)
-            if ended and not ended.error.startswith(OF_LAUNCHER):
+            if ended and number > self._told and not ended.error.startswith(OF_LAUNCHER):
                 key = EXCEPTION, numberless(ended.error) + ended.at
                 self._note(Sighting(*key, ended.error, ended.at, self.name, number, patterns=patterns), self._rank_of(text))
             for sign in signs:
@@ -227,7 +231,7 @@ class LogReader:
             ranks = [rank for rank in (self._rank_of(line.text) for line in lines) if rank is not None]
             refusal = Refusal(lines[0].number, ranks[0] if ranks else None, len(self._reports))
             self._refusals += [refusal] if len(self._refusals) < _KEPT else []
-        elif sign.is_spoken:
+        elif sign.is_spoken or number <= self._told:
             if len(self._mentions) < _KEPT:
                 self._mentions.setdefault(sign[:2], sighting._replace(text=shown(line.strip())))
         elif sign.kind == KNOWN:
@@ -238,6 +242,11 @@ class LogReader:
     def _note(self, sighting: Sighting, rank: Optional[int]) -> None:
         """Count what is seen first, or once more."""
         key = sighting[:2]
+        if self._is_chained and sighting.kind != KNOWN:  # it was raised in place of the last one
+            last = next((seen for seen in reversed(self._seen) if seen[0] != KNOWN), key)
+            self._seen.pop(last, None)
+            self._settled.clear()
+            self._is_chained = False
         if key not in self._seen and (sighting.kind == KNOWN or len(self._seen) < _KEPT):
             self._seen[key], self._ranks[key], self._newest = sighting, Counter(), sighting.line
         if key in self._seen:
@@ -246,12 +255,6 @@ class LogReader:
     def _count(self, key: _Key, rank: Optional[int]) -> None:
         ranks = self._ranks[key]
         ranks[rank if rank in ranks or len(ranks) < _KEPT else None] += 1
-
-    def _forget_the_last_error(self) -> None:
-        last = next((key for key in reversed(self._seen) if key[0] != KNOWN), None)
-        if last:
-            del self._seen[last]
-            self._settled.clear()
 
     def _withdraw(self, line: int) -> None:
         """What was seen from a line on is merely mentioned: it was tried again."""
@@ -279,28 +282,26 @@ class LogReader:
 
     def log(self) -> Log:
         """What was found so far, also in a paragraph that may go on."""
-        if not self._held:
-            return self._log()
-        reader = deepcopy(self, {id(self._signs): self._signs})
+        caches = {id(self._signs): self._signs, id(self._known): self._known, id(self._settled): {}}
+        reader = deepcopy(self, caches) if self._held else self
         reader._end_paragraph()
-        return reader._log()
-
-    def _log(self) -> Log:
-        seen = [_counted(sighting, self._ranks[key]) for key, sighting in self._seen.items()]
+        ranks = {key: tuple(rank for rank in reader._ranks[key] if rank is not None) for key in reader._seen}
+        numbers = {key: sum(reader._ranks[key].values()) for key in reader._seen}
+        seen = [sighting._replace(number=numbers[key], ranks=ranks[key]) for key, sighting in reader._seen.items()]
         return Log(
-            name=self.name,
-            reports=tuple(self._reports),
-            refusals=tuple(self._refusals),
+            name=reader.name,
+            reports=tuple(reader._reports),
+            refusals=tuple(reader._refusals),
             sightings=tuple(sighting for sighting in seen if sighting.kind == KNOWN),
-            summaries=tuple(map(tuple, self._failures.summaries)),
-            tracebacks=dict(self._failures.tracebacks),
+            summaries=tuple(map(tuple, reader._failures.summaries)),
+            tracebacks=dict(reader._failures.tracebacks),
             errors=tuple(sighting for sighting in seen if sighting.kind != KNOWN),
-            mentions=tuple(self._mentions.values()),
-            devices=tuple(sorted(self._devices)),
-            lines=self._blocks.total,
-            cut=tuple(self._cut),
-            cut_count=self._cut_count,
-            problem=self.problem,
+            mentions=tuple(reader._mentions.values()),
+            devices=tuple(sorted(reader._devices)),
+            lines=reader._blocks.total,
+            cut=tuple(reader._cut),
+            cut_count=reader._cut_count,
+            problem=reader.problem,
         )
 
 
@@ -309,11 +310,6 @@ def _keep(table: Dict[bytes, _Kept], alike: bytes, value: _Kept) -> None:
         table.clear()
     if len(alike) <= _LONGEST:
         table[alike] = value
-
-
-def _counted(sighting: Sighting, ranks: Dict[Optional[int], int]) -> Sighting:
-    named = tuple(rank for rank in ranks if rank is not None)
-    return sighting._replace(number=sum(ranks.values()), ranks=named)
 
 
 def _lines(number: int, texts: Sequence[bytes]) -> Iterator[Line]:

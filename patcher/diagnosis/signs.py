@@ -59,7 +59,9 @@ _COMMON = (  # of which one is in most patterns, the rarest first: where it is n
 )
 _REACH, _AGAIN = 4096, 3072  # bytes: how far apart the parts of a pattern stand at most; how far on it is looked for once more
 _GAP = b"[" + re.escape(BETWEEN) + b"]*"
-_BEFORE_WORD, _AFTER_WORD, _AFTER_NAME = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])", rb"(?!\.\w)"
+_ESCAPE = rb"(?<=\\[nrt])|(?<=\\u[0-9a-f]{4})"  # what JSON writes for a line's end or a letter
+_BEFORE_WORD = rb"(?:(?<![A-Za-z0-9_])|" + _ESCAPE + rb")"
+_AFTER_WORD, _AFTER_NAME = rb"(?![A-Za-z0-9_])", rb"(?!\.\w)"
 
 
 class SymptomPattern:
@@ -132,41 +134,52 @@ def with_tools(advice: str, kinds: Iterable[str] = ()) -> str:
 
 
 # errors by their form -------------------------------------------------------------------------------------------------
-class ErrorForm:
-    """A form of errors: a regular expression, and words with `/` between them, one of which is in each line that has it."""
-
-    def __init__(self, kind: int, words: bytes, expression: bytes) -> None:
-        self.kind, self.expression = kind, re.compile(expression)
-        self.words = tuple(map(wording, words.split(b"/")))
-
-
 _NAME = rb"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Failed|Exit|Timeout|Mismatch|Missing)"
-FORMS = (  # those that are worth most come first
-    ErrorForm(  # what is raised
-        EXCEPTION,
-        b"error/exception/interrupt/failed/exit/timeout/mismatch/missing",
-        rb"(?<![\w.])(?<!except )(?<!raise )(?<!catch )(?:Exception|" + _NAME + rb")\}?: ?(?=[^\s)]).*|"
-        rb"^[\[({]?" + _NAME + rb" *$",
-    ),
-    ErrorForm(  # an abort
-        EXCEPTION,
-        b"terminate called/segfault/segmentation fault/sigsegv/core dumped/double free/check failed:/fatal python error/"
-        b"killed/ccl function error/" + ROLES["{device}"].replace("|", " error/").encode() + b" error",
-        rb"(?:terminate called |\b(?:[Ss]egmentation fault|SIGSEGV|segfault|double free|Check failed:|Fatal Python error)|"
-        rb"(?:[A-Z][a-z]+(?: \w+)* \()?core dumped|^Killed$|"
-        rb"(?i:(?:" + ROLES["{device}"].encode() + rb") error\b|ccl function error ?:)).*",
-    ),
-    ErrorForm(
-        LOGGED,
-        b"error/critical/fatal/[e]/[e000/e000000:00:/f000000:00:/e0000000000:00:/f0000000000:00:",
-        rb"(?:\[E(?:RROR)?\]|\b(?:ERROR|CRITICAL|FATAL)\b(?!=)|^[EF]\d{4,8} (?=\d\d:)|\[E\d{3,4} )[\])|: -]*(?=\S).*",
-    ),
-    ErrorForm(
-        EXIT,
-        b"exit/,status/" + "报错/出错".encode(),
-        rb"(?:\b(?:(?i:exit(?:ed|s)?(?: with)?(?: return)?(?: ?(?:code|status))?)|code=\w+, status)\s*[:=]?\s*-?[1-9]\d*\b"
-        + r"|\bnon-zero exit status ).*|(?:报错|出错).*".encode(),
-    ),
+_EXCEPTION = rb"(?:(?<![\w.\\])|" + _ESCAPE + rb")(?<!except )(?<!raise )(?<!catch )(?:Exception|" + _NAME + rb")"
+_LEVEL = rb"\[(?:E|(?i:error))\]|\b(?:ERROR|CRITICAL|FATAL)\b(?!=)|^[EF]\d{4,8} (?=\d\d:)|\[E\d{3,4} "
+_CODED = rb"(?i:exit(?:ed|s)?(?: with)?(?: return)?(?: ?(?:code|status))?)|code=\w+, status"
+_DEVICE_ERROR = rb"(?i:(?:" + ROLES["{device}"].encode() + rb") error)(?= *[:,(\d]| (?:at|in|code|on)\b| *$)"
+_PERSON = rb"(?:I|[Ww]e)\b(?:'\w+)?(?: \w+){0,2} (?:ge?o?t|getting|me?et|fac(?:e|ing)|encounter\w*|hit|receiv\w+)"
+_TELLS = _PERSON + rb"|[Tt]here is an?|[Bb]elow|(?<!cause of the )[Ff]ollowing|raised|threw|reported|showed"
+_WORDS = (  # without one of which no line has one of the forms
+    b"error exception interrupt failed exit timeout mismatch missing fatal critical killed crash segfault sigsegv sigabrt "
+    b"sigbus sigfpe sigill doublefree coredumped terminatecalled segmentationfault failswith frame#0 ,status _status_ )fail, "
+    b"[e] [e000 e000000:00: f000000:00: e0000000000:00: f0000000000:00: " + "报错 出错".encode()
+)
+ERROR_WORDS = tuple(map(wording, _WORDS.split()))
+FORMS = tuple(  # those that are worth most come first
+    (kind, re.compile(b"|".join(expressions)))
+    for kind, *expressions in (
+        (  # what is raised
+            EXCEPTION,
+            _EXCEPTION + rb"\}?: ?(?=[^\s)]).*",
+            rb"(?:^|(?<=[\])])|(?<=[\])] )|(?<=[\])]: ))[\[({]?" + _NAME + rb" *$",
+        ),
+        (  # an abort
+            EXCEPTION,
+            rb"\b(?:[Ss]egmentation fault|SIGSEGV|segfault|double free|Check failed:|Fatal Python error).*",
+            rb"terminate called .*|(?:[A-Z][a-z]+(?: \w+)* \()?core dumped.*|^Killed$",
+            _DEVICE_ERROR + rb".*|(?i:ccl function error ?:).*",
+        ),
+        (  # what a library returns, and a signal
+            LOGGED,
+            rb"\b(?:[A-Z0-9]+_)+ERROR_(?!HANDLING|LEVEL)[A-Z_]+.*|\bCU[A-Z]+_STATUS_(?!SUCCESS)[A-Z_]+.*",
+            rb"\b(?:cuda|hip|musa|acl)Error[A-Z].*|\bSIG(?:ABRT|BUS|FPE|ILL)\b.*",
+        ),
+        (  # what a logger calls an error, and a call of C that has failed
+            LOGGED,
+            rb"(?:" + _LEVEL + rb")[\])|: -]*(?=\S).*",
+            rb"\b\w+\([^()]*\) fail(?:ed\b|,).*",
+        ),
+        (  # an exit code, and what somebody tells
+            EXIT,
+            rb"\b(?:" + _CODED + rb")\s*[:=]?\s*-?[1-9]\d*\b.*",
+            r"\bnon-zero exit status .*|(?:报错|出错).*".encode(),
+            rb"\b(?:" + _TELLS + rb")\b[^.]{0,60}?\b(?i:error|exception)\b.*",
+            rb"\b(?i:error) (?:is|was) (?:raised|thrown|reported|shown)\b.*",
+            rb"\b[Ee]rror:? [\"`].*|\bframe #\d+: .*|\b(?:crash(?:es|ed) (?:with|during|at|when|on|in)|fails with)\b.*",
+        ),
+    )
 )
 _QUIET = re.compile(rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID][ \]]")
 _CODE = re.compile(rb"^\W*(?:raise|except|assert|return|if|else|def|class|import|from|with|for|while)\b")
@@ -180,13 +193,18 @@ _SUBJECT = re.compile(
 )
 _SPOKEN = re.compile(
     rb"\binstead of\b|\bcontains? `|\]\(https?://|\bretr(?:y|ied|ies|ying)\b(?! failed)|\bfall(?:s|ing|en)?[- ]back\b|"
-    rb"\b(?:ignored|skipped|passed)\b|\[ *OK *\]|\bfor example\b|\b(?:if|when) (?:you|we) (?:see|encounter)\b",
+    rb"\b(?:ignored|skipped|passed)\b|\[ *OK *\]|\bfor example\b|\betc\.(?: |$)|\b(?:if|when) (?:you|we) (?:see|encounter)\b",
     re.IGNORECASE,
 )
-_RETRIED = re.compile(rb"\b(?:retrying|will retry|retry in|falling back)\b", re.IGNORECASE)
+EXAMPLE = re.compile(  # what stands before an example
+    rb"(?:\b(?:common|typical)\b[^.:]*\b(?:problem|error|issue)s?\b|\bnew\s+(?:error\s+)?message\b|\bmessages?\s+similar\s+to\b|"
+    rb"\b[Ff]ix(?:es|ed)\s+an?\b)(?:[^.]|\.\w)*:\s*$",
+    re.MULTILINE,
+)
+RETRIED = re.compile(rb"\b(?:retrying|will retry|retry in|falling back)\b", re.IGNORECASE)
 _TOLD = re.compile(rb"CCL INFO |(?<!=)\b(?:INFO|DEBUG)\b ?[\])|:-]")  # of what a library tells
 _RAISED = re.compile(rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$")  # before text in source code, which a traceback quotes
-_ABOUT = (  # what an error is about by its words, the surest first
+ABOUT = (  # what an error is about by its words, the surest first
     (Message("the memory of a device or of the machine"), r"out of memory|\boom\b|memory|alloc"),
     (
         Message("communication between ranks"),
@@ -201,15 +219,14 @@ _ABOUT = (  # what an error is about by its words, the surest first
 
 def _error_in(line: bytes, row: int) -> Optional[Sign]:
     """The error that a line shows, whatever it is; None where there is none, or a logger calls it less than an error."""
-    text = wording(line)
-    for form in FORMS:
-        found = form.expression.search(line) if any(map(text.__contains__, form.words)) else None
+    for kind, expression in FORMS:
+        found = expression.search(line)
         if found:
             begin = max(0, found.start() - _NEAR)
             near = line[begin : found.start() + _NEAR]
-            before = line[begin : found.start()] if form.kind == EXCEPTION else near
-            quiet = _QUIET.search(before) or (form.kind > EXCEPTION and _CODE.match(near))
-            return None if quiet else Sign(form.kind, numberless(shown(found[0])), *found.span(), _is_spoken(near), row)
+            before = line[begin : found.start()] if kind == EXCEPTION else near
+            quiet = _QUIET.search(before) or (kind > EXCEPTION and _CODE.match(near))
+            return None if quiet else Sign(kind, numberless(shown(found[0])), *found.span(), _is_spoken(near), row)
     return None
 
 
@@ -221,16 +238,6 @@ def numberless(error: str) -> str:
 def _is_spoken(text: bytes) -> bool:
     """Whether the text around an error, from the beginning of its line on, only speaks of it."""
     return bool(_SUBJECT.match(text) or _SPOKEN.search(text))
-
-
-def was_retried(line: bytes) -> bool:
-    """Whether a line says that the error before it was not the end."""
-    return bool(_RETRIED.search(line))
-
-
-def about(error: str) -> str:
-    """What an error is about as far as its words say, "" where they do not."""
-    return next((subject for subject, words in _ABOUT if re.search(words, error, re.IGNORECASE)), "")
 
 
 # devices --------------------------------------------------------------------------------------------------------------
@@ -262,7 +269,7 @@ class SignReader:
     def __init__(self, patterns: Sequence[str]) -> None:
         compiled = list(map(_compiled, dict.fromkeys((REFUSAL, *patterns))))
         common = (next((word for word in _COMMON if word in pattern.stem), pattern.stem) for pattern in compiled)
-        words = {*common, *map(wording, (OURS, *MARKS)), *(word for form in FORMS for word in form.words)}
+        words = {*common, *map(wording, (OURS, *MARKS)), *ERROR_WORDS}
         shortest = sorted(word for word in words if not any(other in word for other in words if other != word))
         self._patterns: Dict[bytes, List[SymptomPattern]] = {word: [] for word in shortest}
         for pattern in compiled:

@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import Dict, Iterable, Optional, Set, Tuple
 
 _NO_DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_LOWER = bytes(range(256)).lower()
-_WORDS = _LOWER.translate(_NO_DIGITS)
+_WORDS = bytes(range(256)).lower().translate(_NO_DIGITS)
 # What stands between the words of a text, however it was wrapped, quoted or put into a table or a string of JSON: blanks, some
 # of ASCII and, in UTF-8, what frames and quotes are drawn with.
 BETWEEN = b" \t\r\n\v\f>|*`'\"\\" + bytes(sorted(set("│┃╭╰╮╯─━┌└“”‘’•".encode())))
@@ -19,13 +18,8 @@ def shape(text: bytes) -> bytes:
     return text.translate(_NO_DIGITS)
 
 
-def squeezed(text: bytes) -> bytes:
-    """A text without what stands between its words, in small letters: what two ways of wrapping it have in common."""
-    return text.translate(_LOWER, BETWEEN)
-
-
 def wording(text: bytes) -> bytes:
-    """The shape of a squeezed text, in which words are looked for."""
+    """A text in small letters, with `0` for each digit, without what stands between its words: however it was wrapped."""
     return text.translate(_WORDS, BETWEEN)
 
 

@@ -97,7 +97,7 @@ def follow(logs: Texts = STDIN, *, place: Place = HERE) -> Iterator[DiagnoseOutc
             if path not in tails and not packed_by(path):
                 tails[path] = Tail(path, symptoms.patterns)
         if any(list(map(Tail.read, tails.values()))):
-            yield symptoms.outcome([tail.log() for tail in tails.values()])
+            yield symptoms.outcome([tail.reader.log() for tail in tails.values()])
         time.sleep(_PAUSE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -121,9 +122,9 @@ class KnownSymptoms:
         failures = first_failures(summaries, [log.tracebacks for log in current], self._meaning)
         unexplained = () if failures else _unexplained(current, findings)
         known_better = (*(_OF_SUMMARY if failures else ()), *(_OF_REPORTS if runs else ()))
-        findings = [finding for finding in _most_specific(findings) if finding.symptom.name not in known_better]
+        findings = [finding for finding in _most_specific(findings, logs) if finding.symptom.name not in known_better]
         names = [log.name for log in logs]
-        findings.sort(key=lambda finding: (finding.symptom.follows, names.index(finding.log), finding.line))
+        findings.sort(key=lambda finding: (_order(finding.symptom), names.index(finding.log), finding.line))
         return DiagnoseOutcome(
             failures=failures,
             unexplained=unexplained,
@@ -188,6 +189,11 @@ class KnownSymptoms:
         return self._fits[key]
 
 
+def _order(symptom: Symptom) -> int:
+    """Causes come first, then what says that a rank has waited, then what may follow anything."""
+    return symptom.follows + (symptom.follows and symptom.name not in _WAITED)
+
+
 def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]) -> FoundSymptom:
     """All lines of some logs that match one of the symptom's patterns, as one finding."""
     sightings = [
@@ -208,7 +214,8 @@ def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple
     least = min((error.kind for _, error in errors), default=EXCEPTION)
     if least > EXCEPTION and findings:
         return ()
-    patterns = {pattern for finding in findings for pattern in finding.symptom.patterns}
+    causes = (finding.symptom for finding in findings if finding.symptom.name not in _OF_SUMMARY)
+    patterns = {pattern for symptom in causes for pattern in symptom.patterns}
     alike: Dict[Tuple[str, str], Sighting] = {}
     for log, error in errors:
         if error.kind == least and not _is_explained(error, log, patterns):
@@ -241,7 +248,7 @@ def _chosen(runs: Sequence[Run], number: Optional[str]) -> Sequence[Run]:
     return runs[int(number) - 1 : int(number)]
 
 
-def _most_specific(findings: Sequence[FoundSymptom]) -> List[FoundSymptom]:
+def _most_specific(findings: Sequence[FoundSymptom], logs: Sequence[Log]) -> List[FoundSymptom]:
     """Of findings in one line the most specific: that for what is installed here, else those that a patchset cures."""
 
     def weight(finding: FoundSymptom) -> Tuple[bool, bool, bool, bool]:
@@ -249,9 +256,10 @@ def _most_specific(findings: Sequence[FoundSymptom]) -> List[FoundSymptom]:
         return bool(finding.symptom.installed), finding.patchset is not None, cures, not finding.symptom.follows
 
     most: Dict[Tuple[str, int], Tuple[bool, bool, bool, bool]] = {}
-    for finding in findings:
-        place = finding.log, finding.line
-        most[place] = max(weight(finding), most.get(place, weight(finding)))
+    for finding, log in product(findings, logs):
+        keys = (*finding.symptom.patterns, *finding.symptom.needs)
+        for place in {(log.name, sighting.line) for sighting in log.sightings if sighting.key in keys}:
+            most[place] = max(weight(finding), most.get(place, weight(finding)))
     return [finding for finding in findings if weight(finding) == most[finding.log, finding.line]]
 
 

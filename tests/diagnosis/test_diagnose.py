@@ -224,6 +224,9 @@ SIGNS = (  # a line for each sign of an error by which one is seen that nobody k
     "ShopMismatch: 7 and 8", "terminate called after throwing", "segfault at 0", "double free or corruption", "Killed",
     "CRITICAL the loader gave up", "[E] it gave up", "E1206 18:44:00.000000 7 a.cpp:9] it gave up", "[rank0]:[E1206 18:44:00.0 a.cpp:9] it gave up",
     "exited with code 3", "returned non-zero exit status 3", "exit status: 3", "运行报错，求助", "跑到一半出错了",
+    "[rank1]: AssertionError", "returning ZE_RESULT_ERROR_INVALID_ARGUMENT", "CUBLAS_STATUS_NOT_SUPPORTED", "cudaErrorUnknown", "SIGBUS in rank 3",
+    "[Error]:[create] it gave up", "open_card(3, NULL) failed with 20", "I always got this strange error", "there is an error called so",
+    "an error is reported", 'an error "no card"', "frame #3: c10::Card::open() + 0x3", "it crashed with 7", "the call fails with 802",
 )  # fmt: skip
 
 
@@ -248,9 +251,9 @@ def test_what_other_digits_make_another_error_is_looked_at_again(known):
 def test_each_line_that_has_a_form_has_one_of_its_words(known):
     lines = [line.encode() for heading, text in sections("errors", "cuda", "reported", "issues", "issues-innocent", "innocent") for line in text.splitlines()]
     assert len(signs.FORMS) >= 4 and len(lines) > 500
-    for form in signs.FORMS:
-        found = [line for line in lines if form.expression.search(line)]
-        assert found == [line for line in found if any(word in wording(line) for word in form.words)] and found
+    for _, expression in signs.FORMS:
+        found = [line for line in lines if expression.search(line)]
+        assert found == [line for line in found if any(word in wording(line) for word in signs.ERROR_WORDS)] and found
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -477,6 +480,8 @@ def test_the_failure_is_reported_first_and_ends_with_1(tmp_path):
     (tmp_path / "no").write_text(TORCHRUN[2][1], encoding="utf-8")
     told_so = ["the logs do not say which rank has written" in sitepatch("diagnose", name, "--target", tmp_path, cwd=tmp_path).out for name in ("no", "log")]
     assert told_so == [True, False]
+    assert "/home/me/base.py:17 in forward" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out, "pasted without its beginning"
+    (tmp_path / "log").write_text(re.sub(r"^\[rank\d\]: .*\n", "", TORCHRUN[0][1], flags=re.MULTILINE), encoding="utf-8")
     assert "these logs have no traceback of it" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
     (tmp_path / "log").write_text(TORCHRUN[1][1], encoding="utf-8")
     assert "its error file: /tmp/torchelastic_" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
@@ -711,6 +716,39 @@ def test_a_traceback_that_is_pasted_without_its_end_is_named(known):
     assert [each.text for each in read_text(known, f"ShopError: no card\n{text}").unexplained] == ["ShopError: no card"]
 
 
+def test_a_traceback_that_is_pasted_without_its_beginning_or_its_indentation_is_read(known):
+    for text in (
+        '  File "/srv/train.py", line 3, in step\n    go()\nAssertionError\n',
+        'Traceback (most recent call last):\nFile "/srv/train.py", line 3, in step\nsubprocess.run(\nraise AssertionError(\nAssertionError\n',
+    ):
+        (cut,) = read_text(known, "".join(f"[rank2]: {line}\n" for line in text.splitlines())).unexplained
+        assert (cut.text, cut.ranks) == ("AssertionError", (2,))
+        assert [(each.text, each.at) for each in read_text(known, text).unexplained] == [("AssertionError", "/srv/train.py:3 in step")]
+
+
+def test_an_error_stays_where_the_one_that_was_raised_in_its_place_was_not_pasted(known):
+    text = f"{UNKNOWN}\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n"
+    assert [each.text for each in read_text(known, text).unexplained] == ["shop.cart.CartError: no such card: 7"]
+    assert [each.text for each in read_text(known, f"{text}ShopError: closed\n").unexplained] == ["ShopError: closed"]
+
+
+def test_an_error_within_a_string_of_json_is_read_from_its_name_on(known):
+    (error,) = read_text(known, '{"message": "it ended\\nShopError: closed"}\n').unexplained
+    assert error.text.startswith("ShopError: closed")
+
+
+@pytest.mark.parametrize("before", ["A common problem is a run that ends so:", "The new error\nmessage looks like:", "This fixes an error:"])
+@pytest.mark.parametrize("error", [REFUSED, "ShopError: closed\n"])
+def test_an_example_of_an_error_is_none(known, before, error):
+    assert read_text(known, f"{before}\n\n```text\n{error}```\n").ok
+    assert not read_text(known, f"{before}\n\n```text\n{error}```\n" + "Epoch 1\n" * 9 + error).ok
+
+
+def test_what_a_launcher_says_explains_no_error(known):
+    text = "[rank1]: ShopError: closed\nERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1 (pid: 7) of binary: python\n"
+    assert [each.text for each in read_text(known, text).unexplained] == ["ShopError: closed"]
+
+
 def test_what_a_library_tells_of_itself_is_no_error(known):
     line = "NET/Plugin : libnccl-net.so: cannot open shared object file: No such file or directory\n"
     assert names(known, line) == ["shared-library-missing"]
@@ -904,7 +942,7 @@ def test_a_run_that_is_followed_ends_with_its_verdict(tmp_path):
 
 def test_reading_what_grows_ends_with_what_was_found_where_the_file_cannot_be_read(tmp_path):
     tail = files.Tail(str(tmp_path / "gone"), ())
-    assert not tail.read() and "No such file" in tail.log().problem
+    assert not tail.read() and "No such file" in tail.reader.log().problem
 
 
 # list TEXT ------------------------------------------------------------------------------------------------------------
