@@ -1,27 +1,35 @@
 """One change of one site directory, as a transaction of its own, and what a directory holds before and after it."""
 
+import contextlib
 import hashlib
 import json
 import os
 import stat
 
 from patcher.model import Change
-from patcher.store import status
+from patcher.store import lock, patience, status
 from patcher.store.store import edited_copy
 from patcher.store.transaction import transaction
 
-__all__ = ["commit", "commit_plan", "contents", "leave_journal", "recover", "save_edited"]
+__all__ = ["commit", "commit_plan", "contents", "leave_journal", "locked", "recover", "save_edited"]
 
 
-def commit(site, changes, texts, timeout=None):
+@contextlib.contextmanager
+def locked(folder, seconds):
+    """The lock of an open site directory, that is waited for so long; what is taken inside, too."""
+    with patience(seconds), lock.locked(folder) as home:
+        yield home
+
+
+def commit(site, changes, texts):
     """Carry changes out; returns what had to be recovered first, "" for nothing."""
-    with transaction([str(site)], timeout) as run:
+    with transaction([str(site)]) as run:
         run.commit({str(site): changes}, texts)
         return "".join(run.recovered.values())
 
 
-def recover(site, timeout=None):
-    return status.recover(str(site), timeout)
+def recover(site):
+    return status.recover(str(site))
 
 
 def save_edited(site, path, data):

@@ -6,18 +6,22 @@ from contextlib import contextmanager
 from typing import Callable, Iterator, NamedTuple
 
 
+def _unreported(message: str) -> None:
+    pass
+
+
 class Patience(NamedTuple):
     """How long to wait for a lock, in seconds, and what gets a message after a second."""
 
     seconds: float = 60.0
-    report: Callable[[str], None] = lambda message: None
+    report: Callable[[str], None] = _unreported
 
 
 _patience = [Patience()]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module
 
 
 @contextmanager
-def patience(seconds: float, report: Callable[[str], None]) -> Iterator[None]:
+def patience(seconds: float, report: Callable[[str], None] = _unreported) -> Iterator[None]:
     """Wait so long for every lock that is taken inside, and report after a second what is waited for."""
     _patience.append(Patience(seconds, report))
     try:

@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, List, Tuple
 
 from patcher.errors import BusyError
 from patcher.message import Message
@@ -23,21 +23,17 @@ _SILENCE = 1.0  # seconds after which it is reported what is waited for
 
 
 @contextmanager
-def locked(site: Folder, timeout: Optional[float] = None) -> Iterator[Folder]:
-    """Yield `.sitepatch` of `site`, made if needed, while no other process is writing: no sitepatch and no uv.
+def locked(site: Folder) -> Iterator[Folder]:
+    """Yield `.sitepatch` of an open site directory, made if needed, while no other process is writing: no sitepatch and no uv.
 
     What another machine has written before is seen inside, on a network filesystem too. If at the end nothing but the lock
     file is left, the file and its folder are removed while still locked; a process that waits for that file sees that it has
     lost its name.
 
-    Args:
-        site: the site directory.
-        timeout: seconds to wait; None for those of `patience`.
-
     Raises:
-        BusyError: another process had a lock for longer; names the process.
+        BusyError: another process had a lock for longer than `patience` allows; names the process.
     """
-    wait = _Wait(site.path, timeout)
+    wait = _Wait(site.path)
     with ExitStack() as stack:
         stack.callback(_remove_home, site)  # NFS: it is not empty until the lock file is closed
         home, fd = _acquire(site, wait, stack)
@@ -64,10 +60,9 @@ def _remove_home(site: Folder) -> None:
 class _Wait:
     """The wait of one commit for all of its locks: one deadline, and one message about each process that is waited for."""
 
-    def __init__(self, site: str, timeout: Optional[float]) -> None:
-        seconds, self._report = patience_now()
+    def __init__(self, site: str) -> None:
+        self._seconds, self._report = patience_now()
         self._site = site
-        self._seconds = seconds if timeout is None else timeout
         self._begun = time.monotonic()
         self._reported = ""
 

@@ -24,6 +24,7 @@ from patcher.errors import BusyError, StoreError
 from patcher.facts import Condition, FileStatus, sha256
 from patcher.message import Message, joined
 from patcher.model import Receipt, apply_splices
+from patcher.store import patience
 from patcher.store.folder import EDITED, HOME, JOURNAL, SPARE
 from patcher.store.receipt import ADDED_FILE
 from patcher.store.store import Store, claimed_names
@@ -217,16 +218,16 @@ def describe_unfinished(env: Environment) -> List[str]:
     ]
 
 
-def recover(site: str, timeout: Optional[float] = None) -> str:
+def recover(site: str) -> str:
     """Finish or undo an interrupted run in a site directory and return a sentence that says which, "" if there was none.
 
-    `timeout` and the errors are those of `patcher.store.transaction.transaction`.
+    The errors are those of `patcher.store.transaction.transaction`.
     """
     if Store(site).tidy():
         return ""
     from patcher.store.transaction import transaction  # only where something is unfinished
 
-    with transaction([site], timeout) as run:
+    with transaction([site]) as run:
         return joined("", run.recovered.values())
 
 
@@ -247,7 +248,8 @@ def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]
         problem = sentence
         if word == INTERRUPTED and _writer(site) in {-1, *own_users}:
             try:
-                ending = recover(site, timeout=0)
+                with patience(0):
+                    ending = recover(site)
                 recovered += [Message("{site}: {done}", site=site, done=ending)] if ending else []
                 continue
             except BusyError as error:

@@ -133,7 +133,14 @@ class Store:
     def tidy(self) -> bool:
         """Whether nothing is to be finished, undone or removed here; True where nothing was ever changed."""
         with explained(self.site), suppress(FileNotFoundError), self._home() as home:
-            return is_tidy(home)
+            names = home.names()
+            if any(name.startswith(JOURNAL) for name in names):
+                return False
+            if EDITED in names:
+                with home.sub(EDITED) as edited:
+                    if not edited.names():  # somebody has removed the last copy
+                        return False
+            return bool({"receipts", "pristine", EDITED} & set(names))
         return True
 
     def check_writable(self, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
@@ -181,15 +188,3 @@ def claimed_names(receipts: Iterable[Receipt]) -> Dict[str, Set[str]]:
 def edited_copy(path: str, data: bytes) -> str:
     """The path, below the site directory, of the copy of an edited text of a target file; nothing takes it for a module."""
     return f"{HOME}/{EDITED}/{path.rpartition('/')[2]}.{sha256(data)[:16]}"
-
-
-def is_tidy(home: Folder) -> bool:
-    """Whether nothing in `.sitepatch` is still to be finished, undone or removed."""
-    names = home.names()
-    if any(name.startswith(JOURNAL) for name in names):
-        return False
-    if EDITED in names:
-        with home.sub(EDITED) as edited:
-            if not edited.names():  # somebody has removed the last copy
-                return False
-    return bool({"receipts", "pristine", EDITED} & set(names))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import Callable, Dict, Iterable, Iterator, List, Mapping, Sequence
 
 from patcher.errors import StoreError
 from patcher.facts import sha256
@@ -29,17 +29,13 @@ _OPEN = Message("the next command that writes says whether the run is finished o
 
 
 @contextmanager
-def transaction(sites: Iterable[str], timeout: Optional[float] = None) -> Iterator[Transaction]:
+def transaction(sites: Iterable[str]) -> Iterator[Transaction]:
     """Lock site directories, in one order by their real paths, and recover what was interrupted there.
 
     A failure inside is recovered from at once, while the locks are held.
 
-    Args:
-        sites: the directories.
-        timeout: seconds to wait for another process that is changing one of them; None for those of `patience`.
-
     Raises:
-        BusyError: another process did not end in time.
+        BusyError: another process that is changing one of them did not end in time (see `patcher.store.patience`).
         StoreError: a directory cannot be read or written; the hint says how the run ended.
         KeyboardInterrupt: Ctrl-C; its text says how the run ended.
     """
@@ -50,7 +46,7 @@ def transaction(sites: Iterable[str], timeout: Optional[float] = None) -> Iterat
             for real, path in sorted(paths.items()):
                 with explained(path, UNTOUCHED):
                     site = stack.enter_context(Folder.open(path))
-                    run.places[real] = _Place(path, site, stack.enter_context(locked(site, timeout)))
+                    run.places[real] = _Place(path, site, stack.enter_context(locked(site)))
             try:
                 run.recover()
                 yield run

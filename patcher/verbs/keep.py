@@ -166,7 +166,7 @@ def _keep(hook: Hook, item: Requested, rival: str, *, write: bool) -> Look:
         problem = Message(said, name=name, rival=rival, hook=hook)
         return Look(name, problem=problem)
     try:
-        with patience(_PATIENCE, lambda sentence: None):
+        with patience(_PATIENCE):
             outcome = apply_requested(
                 [item], place=Place(target=hook.site), verify=COMPILE, dry_run=not write, events=_Recoveries()
             )

@@ -9,11 +9,11 @@ import pytest
 from patcher.errors import StoreError
 from patcher.model import Receipt, Step
 from patcher.store import journal
-from patcher.store import store as stores
 from patcher.store import transaction as transactions
 from patcher.store.folder import Folder
 from patcher.store.journal import COMMITTING, PREPARING, Journal, JournalEntry
 from patcher.store.receipt import file_name
+from patcher.store.store import Store
 
 FILE = "pkg/sub/a.py"
 TEMPORARY, BACKUP = "pkg/sub/.a.py.sitepatch-tmp", "pkg/sub/.a.py.sitepatch-old"
@@ -97,6 +97,17 @@ def test_a_run_past_its_commit_point_is_finished_from_every_state(site, files, o
         assert call(site, journal.finish, [one]) == left
         assert state(site) == expected
     assert not (site / "gone").exists()
+
+
+def test_bytecode_of_a_file_that_goes_or_is_gone_is_removed_and_that_of_one_that_is_left_alone_stays(site):
+    cached = site / "pkg/sub/__pycache__/a.x.pyc"
+    for text in ("old", ""):
+        lay_out(site, {FILE: text})
+        (site / FILE).unlink() if not text else None
+        cached.parent.mkdir(exist_ok=True)
+        cached.write_text("")
+        assert call(site, journal.finish, [JournalEntry(FILE, text and sha(text), text and sha(text))]) == []
+        assert cached.exists() is bool(text)
 
 
 def test_one_that_cannot_be_finished_keeps_all_from_being_put_in_place(site):
@@ -244,8 +255,7 @@ def test_whether_something_waits_to_be_finished_or_removed(site, names, is_tidy)
         path = site / ".sitepatch" / name
         path.parent.mkdir(exist_ok=True)
         path.mkdir() if name.endswith("/") else path.write_text("")
-    with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
-        assert stores.is_tidy(home) is is_tidy
+    assert Store(str(site)).tidy() is is_tidy
 
 
 HEX = {name: sha(name) for name in ("old", "new", "named", "needed", "other")}

@@ -18,9 +18,9 @@ from patcher.errors import BusyError
 from patcher.hook import boot
 from patcher.store import Patience, lock, patience, retry, status
 from patcher.store.folder import Folder
-from patcher.store.lock import locked
 from patcher.system import flock
 from tests.command import ROOT
+from tests.stores import locked
 from tests.users import ROOT_ONLY, give, open_descriptors
 
 OWNER, GROUP = 1001, 1500
@@ -61,22 +61,22 @@ def free(path):
 # what is left behind --------------------------------------------------------------------------------------------------
 def test_while_it_is_locked_the_file_is_private_and_names_the_process_and_nothing_is_left(tmp_path, site):
     file = tmp_path / ".sitepatch/lock"
-    with locked(site) as home:
+    with lock.locked(site) as home:
         assert (home.path, home.names()) == (f"{tmp_path}/.sitepatch", ["lock"])
         assert (file.read_text(), stat.S_IMODE(file.stat().st_mode), free(file)) == (NOTED, 0o600, False)
         (tmp_path / ".sitepatch/more").write_text("")
     assert sorted(os.listdir(str(tmp_path / ".sitepatch"))) == ["lock", "more"] and free(file)
     file.write_text("a longer text of somebody else\n")
-    with locked(site):
+    with lock.locked(site):
         assert file.read_text() == NOTED
         (tmp_path / ".sitepatch/more").unlink()
     assert not (tmp_path / ".sitepatch").exists()
 
 
 def test_it_is_not_re_entrant_and_is_given_back_where_something_fails_inside(tmp_path, site):
-    with locked(site), pytest.raises(BusyError), locked(site, 0):
+    with lock.locked(site), pytest.raises(BusyError), locked(site, 0):
         pass
-    with pytest.raises(ValueError, match="x"), locked(site):
+    with pytest.raises(ValueError, match="x"), lock.locked(site):
         raise ValueError("x")
     with locked(site, 0):
         pass
@@ -94,7 +94,7 @@ def test_where_a_call_fails_no_folder_is_left_and_no_message_is_needed(tmp_path,
 
     with monkeypatch.context() as patched:
         patched.setattr(module, what, fails)
-        with pytest.raises(OSError, match="injected") if what in ("open", "flock") else contextlib.nullcontext(), locked(site):
+        with pytest.raises(OSError, match="injected") if what in ("open", "flock") else contextlib.nullcontext(), lock.locked(site):
             pass
     assert (tmp_path / ".sitepatch/lock").exists() is (what == "flock")
     assert (tmp_path / ".sitepatch").exists() is (what in ("flock", "rmdir"))
@@ -114,14 +114,14 @@ def test_a_folder_that_is_gone_in_the_middle_is_made_again(tmp_path, site, monke
         return real(*words)
 
     monkeypatch.setattr(lock, "_try", removed_once)
-    with locked(site):
+    with lock.locked(site):
         assert len(calls) == 2 and (tmp_path / ".sitepatch/lock").exists()
 
 
 def test_a_lock_that_is_a_link_is_not_followed(tmp_path, site):
     (tmp_path / ".sitepatch").mkdir()
     (tmp_path / ".sitepatch/lock").symlink_to("../elsewhere")
-    with pytest.raises(OSError, match=r"\.sitepatch/lock"), locked(site):
+    with pytest.raises(OSError, match=r"\.sitepatch/lock"), lock.locked(site):
         pass
     assert not (tmp_path / "elsewhere").exists()
 
@@ -132,11 +132,11 @@ def test_in_a_directory_that_a_group_shares_the_group_can_lock(tmp_path, site, m
     (tmp_path / ".sitepatch").mkdir()
     (tmp_path / ".sitepatch").chmod(mode & ~stat.S_IWOTH)
     (tmp_path / ".sitepatch/more").write_text("")
-    with locked(site):
+    with lock.locked(site):
         assert stat.S_IMODE((tmp_path / ".sitepatch/lock").stat().st_mode) == expected
     if mode == 0o2775:  # somebody else of the group has made it
         monkeypatch.setattr(os, "fchmod", lambda *_: (_ for _ in ()).throw(PermissionError()))
-        with locked(site):
+        with lock.locked(site):
             pass
 
 
@@ -158,7 +158,7 @@ def test_what_root_left_in_the_directory_of_somebody_becomes_that_users(tmp_path
     give(tmp_path, 0)
     os.chown(str(tmp_path), owner, GROUP)
     os.chown(str(home), store, 0)
-    with locked(site):
+    with lock.locked(site):
         pass
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if os.lstat(str(path)).st_uid == OWNER}
     inside = {".sitepatch", *(f".sitepatch/{name}" for name in ("lock", "spare", "receipts", "receipts/r", "receipts/link", "pristine", "link"))}
@@ -175,7 +175,7 @@ def test_who_waits_says_for_whom_once_after_a_second_and_gives_up_in_time(tmp_pa
     monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
     (tmp_path / ".sitepatch").mkdir()
     with somebody_holds(tmp_path / ".sitepatch/lock"), patience(3.0, lambda text: said.append((clock[0], text))):
-        with pytest.raises(BusyError) as caught, locked(site):
+        with pytest.raises(BusyError) as caught, lock.locked(site):
             pass
         assert clock[0] - 1000 == pytest.approx(3, abs=0.05), "seconds: it looks often"
         with pytest.raises(BusyError, match=r" 0\.5 seconds"), locked(site, 0.5):
@@ -193,7 +193,7 @@ def test_each_that_is_waited_for_is_named_as_long_as_it_takes(monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     monkeypatch.setattr("patcher.store._patience", [Patience(60.0, said.append)])
-    wait = lock._Wait("/site", None)
+    wait = lock._Wait("/site")
     for clock[0], who in ((0.5, "a"), (1.5, "a"), (2.0, "a"), (2.5, "b")):
         wait.pause(who)
     assert said == [f"/site: {who} is changing this directory" for who in "ab"]
@@ -228,7 +228,7 @@ def test_where_uv_has_its_locks(tmp_path, depth, files, expected):
 def test_uv_is_kept_out_and_waited_for(tmp_path, site, monkeypatch):
     file = tmp_path / ".lock"
     file.write_text("")
-    with locked(site):
+    with lock.locked(site):
         assert not free(file)
     assert free(file)
     with somebody_holds(file), pytest.raises(BusyError, match=r": uv \(.*\) is changing"), locked(site, 0):
@@ -242,7 +242,7 @@ def test_uv_is_kept_out_and_waited_for(tmp_path, site, monkeypatch):
         return real(name, flags, *rest, **more)
 
     monkeypatch.setattr(os, "open", not_to_write)
-    with locked(site):
+    with lock.locked(site):
         assert not free(file)
 
 
@@ -272,7 +272,7 @@ def test_a_lock_of_fcntl_which_is_what_the_server_makes_of_a_client_is_waited_fo
 
 def test_where_a_filesystem_has_no_such_lock_the_other_one_does(site, monkeypatch):
     monkeypatch.setattr(fcntl, "fcntl", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOLCK, "injected")))
-    with locked(site), pytest.raises(BusyError), locked(site, 0):
+    with lock.locked(site), pytest.raises(BusyError), locked(site, 0):
         pass
 
 
@@ -290,10 +290,10 @@ def test_on_nfs_the_lock_file_keeps_a_name_until_it_is_closed_and_nothing_is_lef
 
     monkeypatch.setattr(os, "unlink", renamed)
     monkeypatch.setattr(os, "close", closed)
-    with locked(site):
+    with lock.locked(site):
         pass
     assert list(tmp_path.iterdir()) == []
-    with locked(site):
+    with lock.locked(site):
         (tmp_path / ".sitepatch/.nfs02").write_text("")  # another process of this machine has an older lock file open
     assert os.listdir(str(tmp_path / ".sitepatch")) == [".nfs02"]
 
@@ -328,7 +328,7 @@ def test_what_another_machine_has_done_is_looked_for_once_it_is_locked(tmp_path,
     done, real, look = [], fcntl.flock, lock.look_again
     monkeypatch.setattr(fcntl, "flock", lambda *words: (done.append("locked"), real(*words)))
     monkeypatch.setattr(lock, "look_again", lambda folder: (done.append(folder), look(folder)))
-    with locked(site):
+    with lock.locked(site):
         assert done == ["locked", str(tmp_path), f"{tmp_path}/.sitepatch"]
 
 
@@ -380,10 +380,10 @@ def test_the_process_that_holds_a_lock_by_what_the_kernel_tells(told, rows, expe
 def test_where_the_kernel_tells_nothing(tmp_path, told, site):
     told(None)
     assert flock.holder(Info) == ""
-    with locked(site), pytest.raises(FileNotFoundError):
+    with lock.locked(site), pytest.raises(FileNotFoundError):
         lock.holders(str(tmp_path))
     assert lock.holders(str(tmp_path)) == []
-    with locked(site), pytest.raises(BusyError, match=rf"another sitepatch \(process {NOTED.strip()}\)"), locked(site, 0):
+    with lock.locked(site), pytest.raises(BusyError, match=rf"another sitepatch \(process {NOTED.strip()}\)"), locked(site, 0):
         pass
     (tmp_path / ".sitepatch").mkdir()
     with somebody_holds(tmp_path / ".sitepatch/lock"), pytest.raises(BusyError, match=r"\(process unknown\)"), locked(site, 0):
@@ -408,14 +408,15 @@ def test_a_process_that_the_holder_has_started_is_told_so_at_once(tmp_path, site
 import sys
 from patcher.errors import BusyError
 from patcher.store.folder import Folder
+from patcher.store import patience
 from patcher.store.lock import locked
 try:
-    with Folder.open({str(tmp_path)!r}) as site, locked(site, 600):
+    with Folder.open({str(tmp_path)!r}) as site, patience(600), locked(site):
         pass
 except BusyError as error:
     print(error.message)
 """
-    with locked(site):
+    with lock.locked(site):
         done = subprocess.run([sys.executable, "-c", f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code!r}])"],
                               cwd=str(ROOT), stdout=subprocess.PIPE, timeout=60)  # fmt: skip
     assert "which has started this process, is changing this directory" in done.stdout.decode()

@@ -57,6 +57,7 @@ REFUSED = {
     "link": ([change(LINKED, new=receipt(LINKED))], f"{LINKED}: is a link to ../../target.py, but its receipt says a regular file"),
     "link to": ([change(LINKED, new=receipt(LINKED, link="x"))], f"{LINKED}: is a link to ../../target.py, but its receipt says x"),
     "other bytes": ([change(data=b"other", new=receipt())], f"{FILE}: its receipt is for other bytes"),
+    "other pristine bytes": ([change(new=LATER, pristine=b"y")], f"{FILE}: its receipt is for other pristine bytes"),
     "no text": ([change(new=AGAIN)], f"{FILE}: the text of patchset 'p' ({'2' * 64}) is missing"),
     "not to be read back": ([change(new=receipt(mode=0o100644))], f"{file_name(FILE)}: mode: found 33188, expected permission bits, at most 0o7777"),
 }
@@ -201,3 +202,12 @@ def test_a_file_whose_bytes_stay_is_left_alone_and_has_its_receipt_and_its_prist
     assert Store(str(site)).pristine(sha(b"given")) == b"given"
     commit(site, [change(old=NEW, data=None)], {})
     assert (site / FILE).read_bytes() == b"given" and Store(str(site)).receipts() == {}
+
+
+def test_a_pristine_copy_that_was_given_goes_where_the_run_is_undone(site, monkeypatch):
+    (site / FILE).write_bytes(NEW)
+    monkeypatch.setattr(prepare, "sync_holders", lambda *_: (_ for _ in ()).throw(OSError("injected")))
+    with pytest.raises(StoreError, match="injected"):
+        commit(site, [change(old=NEW, new=receipt(pristine=sha(b"given")), pristine=b"given")], {TEXT: {}})
+    assert not (site / ".sitepatch/pristine" / sha(b"given")).exists()
+    assert (site / FILE).read_bytes() == NEW

@@ -213,7 +213,7 @@ def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me
     found = writer if writer is not None else status._writer("/nowhere")
     monkeypatch.setattr(status, "_writer", lambda site: found)
     monkeypatch.setattr(os, "geteuid", lambda: me)
-    monkeypatch.setattr(status, "recover", lambda site, timeout: "an interrupted run was undone")
+    monkeypatch.setattr(status, "recover", lambda site: "an interrupted run was undone")
     said, left = status.recover_all(interrupted)
     assert said == [f"{site}: an interrupted run was undone"] * mine
     assert [each[:2] for each in left] == [("interrupted", site)] * (not mine)
@@ -246,13 +246,15 @@ def test_a_run_that_is_under_way_is_not_waited_for(interrupted, monkeypatch):
     assert status.describe_unfinished(interrupted) == [f"{site}: {what}, by the next command that writes"]
     with Folder.open(site) as folder, locked(folder):
         said, ((word, where, why),) = status.recover_all(interrupted)
+        monkeypatch.setattr(status, "_writer", lambda site: os.geteuid())
+        assert status.recover_all(interrupted) == (said, [(word, where, why)])
         assert status.unfinished(interrupted) == [(word, where, why)]
         assert status.describe_unfinished(interrupted) == [f"{site}: {why}"]
     assert (said, word, where) == ([], "under way", site) and f"process {os.getpid()}" in why
 
 
 def test_a_run_that_takes_the_lock_or_ends_while_it_is_looked_at(interrupted, monkeypatch):
-    def recover(site, timeout):
+    def recover(site):
         raise BusyError("another sitepatch")
 
     (site,) = interrupted.stores
@@ -273,7 +275,7 @@ def test_where_the_kernel_does_not_tell_who_is_at_work_a_run_counts_as_interrupt
 
 
 def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
-    def recover(site, timeout):
+    def recover(site):
         raise StoreError("why not")
 
     monkeypatch.setattr(status, "recover", recover)

@@ -21,14 +21,13 @@ from patcher.model import Change, Receipt, Splice, Step
 from patcher.store import journal
 from patcher.store import transaction as transactions
 from patcher.store.folder import Folder
-from patcher.store.lock import locked
 from patcher.store.receipt import file_name
 from patcher.store.store import Store
 from patcher.store.transaction import FINISHED, transaction
 from patcher.system.reading import patchset_digest
 from tests.command import ROOT
 from tests.faults.calls import in_child
-from tests.stores import commit, contents, leave_journal, recover, save_edited
+from tests.stores import commit, contents, leave_journal, locked, recover, save_edited
 from tests.users import NOBODY, as_user, public
 
 __all__ = ["public"]
@@ -548,8 +547,8 @@ def test_a_lock_file_that_lost_its_name_before_it_was_locked_is_no_lock(tmp_path
 
 
 def test_a_lock_that_is_not_given_up_names_its_holder(site):
-    with Folder.open(str(site)) as folder, locked(folder, 0.0), pytest.raises(StoreError, match=str(os.getpid())):
-        commit(site, [Change(A, sha(PRISTINE[A]), b"", None)], {}, timeout=0.1)
+    with Folder.open(str(site)) as folder, locked(folder, 0.1), pytest.raises(StoreError, match=str(os.getpid())):
+        commit(site, [Change(A, sha(PRISTINE[A]), b"", None)], {})
     assert (site / A).read_bytes() == PRISTINE[A]
 
 
