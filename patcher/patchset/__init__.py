@@ -1,1 +1,1 @@
-"""A folder -> `Patchset`: the manifest, and the places that patchsets come from."""
+"""A folder -> `Patchset`; names and options -> those that are requested: where they come from, and whom to trust."""

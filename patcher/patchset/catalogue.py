@@ -105,7 +105,8 @@ class Catalogue:
 
     def others_change(self, names: Iterable[str]) -> List[str]:
         """How other users could change patchsets, which are code; nothing for those that are installed, beside other code."""
-        return others_may_write(*(self.folders[name][0][0] for name in names if self.named(name)), inside=True)
+        folders = (os.path.abspath(self.folders[name][0][0]) for name in names if self.named(name))
+        return others_may_write(*folders, inside=True)
 
     def check_trusted(self, names: Iterable[str]) -> None:
         """Refuse patchsets that others may change: what they write would run as this user.

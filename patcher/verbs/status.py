@@ -184,7 +184,7 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
     found, or whose folder is broken, is not outdated.
     """
     catalogue = Catalogue(patch_dirs)
-    broken = catalogue.broken
+    broken = dict(catalogue.broken)
     newer: Dict[str, str] = {}
     classified = set()
     for item in items:
