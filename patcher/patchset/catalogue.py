@@ -37,7 +37,8 @@ class Catalogue:
 
     The first place that has a name wins. They are, in this order: `patch_dirs` (each a directory of patchset folders, or one
     such folder), `./patchsets`, the entry points of group `sitepatch.patchsets`, the built-in ones. The built-in directory
-    always counts as built in unless it is named in `patch_dirs`. A folder that is reached twice counts once.
+    always counts as built in unless it is named in `patch_dirs`. A folder with the same texts as the first one of its name, which
+    it may be, reached twice, is not said to be hidden.
 
     Attributes:
         places: every (directory, source).
@@ -205,17 +206,12 @@ class Catalogue:
 
 
 def _by_name(places: Sequence[Tuple[str, PatchsetSource]]) -> Dict[str, List[Tuple[str, PatchsetSource]]]:
-    """The folders of patchsets in places, by name; one that is reached twice counts once."""
+    """The folders of patchsets in places, by name."""
     folders: Dict[str, List[Tuple[str, PatchsetSource]]] = {}
-    seen = set()
     for place, source in places:
         names = sorted(os.listdir(place)) if os.path.isdir(place) else []
         inside = [os.path.normpath(place)] if MANIFEST in names else [os.path.join(place, name) for name in names]
         for folder in inside:
-            if not os.path.isfile(os.path.join(folder, MANIFEST)):
-                continue
-            info = os.stat(folder)
-            if (info.st_dev, info.st_ino) not in seen:
-                seen.add((info.st_dev, info.st_ino))
+            if os.path.isfile(os.path.join(folder, MANIFEST)):
                 folders.setdefault(os.path.basename(folder), []).append((folder, source))
     return folders

@@ -75,27 +75,43 @@ TABLES[""] = Table(
 
 
 class _Reader(Reader):
-    """The reader of a patchset's folder, and of the files that its manifest names."""
+    """The reader of a patchset's folder: `files` are the texts that it has read, `prose` what stands above their patches."""
 
     def __init__(self, folder: Path, texts: Optional[Mapping[str, str]] = None) -> None:
         super().__init__(folder / MANIFEST)
-        self.folder, self.texts = folder, texts
+        self.folder, self._texts = folder, texts or {}
+        self.files: Dict[str, str] = {}
+        self.prose: List[str] = []
+        self._patches: Dict[str, Tuple[FilePatch, ...]] = {}
 
     def text(self, name: str) -> str:
         """The text of a file of the folder, "" where it cannot be read."""
         path = self.folder / name
+        self.files[name] = ""
         try:
-            if self.texts is not None and name in self.texts:
-                check_size(str(path), len(self.texts[name].encode("utf-8")), LIMIT)
-                return self.texts[name]
-            return read_text(path)
+            if name in self._texts:
+                check_size(str(path), len(self._texts[name].encode("utf-8")), LIMIT)
+            self.files[name] = self._texts[name] if name in self._texts else read_text(path)
         except SitepatchError as error:
             self.problems.append(error)
         except OSError as error:
             template = "found no readable file ({error}), expected the one that {manifest} names"
-            problem = Message(template, error=Message.whole(error.strerror), manifest=MANIFEST)
-            self.problems.append(PatchError.at(Location(str(path)), problem))
-        return ""
+            reason = Message.whole(error.strerror)
+            self.problems.append(PatchError.at(Location(str(path)), template, error=reason, manifest=MANIFEST))
+        return self.files[name]
+
+    def patches(self, name: str) -> Tuple[FilePatch, ...]:
+        """The patches of a .spatch, which is read once however many variants name it."""
+        if name not in self._patches:
+            before, source = len(self.problems), self.text(name)
+            self._patches[name] = ()
+            try:
+                if len(self.problems) == before:
+                    prose, self._patches[name] = parse_spatch(source, str(self.folder / name))
+                    self.prose += [prose.strip("\n")] if prose.strip() else []
+            except PatchError as error:
+                self.problems.append(error)
+        return self._patches[name]
 
 
 def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mapping[str, str]] = None) -> Patchset:
@@ -111,30 +127,29 @@ def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mappi
     """
     folder = Path(folder)
     reader = _Reader(folder, texts)
-    files = {MANIFEST: reader.text(MANIFEST)}
+    content = reader.text(MANIFEST)
     reader.stop(PatchError)
-    top = reader.read(decode_toml(files[MANIFEST], folder / MANIFEST), TABLES[""])
+    top = reader.read(decode_toml(content, folder / MANIFEST), TABLES[""])
     _check_head(reader, top, folder.absolute().name)
     options = tuple(filter(None, (_option(reader, name, table) for name, table in top.get("options", {}).items())))
-    parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]] = {}
     variants = []
     if top.get("variant") == []:
         reader.wrong("variant", Message("an empty list"), Message("at least one [[variant]]"))
     packages = {table.get("package") for table in top.get("variant", ())}
     for index, table in enumerate(top.get("variant", ())):
-        variants.append(_variant(reader, table, f"variant[{index}]", files, parsed, packages))
+        variants.append(_variant(reader, table, f"variant[{index}]", packages))
     verify = top.get("verify", {})
     for index, module in enumerate(verify.get("imports", ())):
         _check_name(reader, f"verify.imports[{index}]", module, Message("a dotted module name"), module.split("."))
     probe = verify.get("probe", "")
     if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
-        files[probe] = reader.text(probe)
+        reader.text(probe)
     symptoms = decode_symptoms(reader, top.get("symptom", ()), options)
     reader.stop(PatchError)
-    prose = "\n\n".join(paragraph.strip("\n") for paragraph, _ in parsed.values() if paragraph.strip())
+    prose, checks = "\n\n".join(reader.prose), Verify(tuple(verify.get("imports", ())), probe)
     head = top["name"], top["version"], top["kind"], Message.whole(top["summary"]), prose, top.get("provenance", {})
-    checks = Verify(tuple(verify.get("imports", ())), probe)
-    return Patchset(*head, options, tuple(variants), checks, patchset_digest(files), source, files, symptoms)
+    digest = patchset_digest(reader.files)
+    return Patchset(*head, options, tuple(variants), checks, digest, source, reader.files, symptoms)
 
 
 def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
@@ -173,18 +188,8 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Optional[Op
     return Option(name, kind, typed[0], Message.whole(table["help"]), tuple(typed[1:]))
 
 
-def _variant(
-    reader: _Reader,
-    table: Mapping[str, Any],
-    where: str,
-    files: Dict[str, str],
-    parsed: Dict[str, Tuple[str, Tuple[FilePatch, ...]]],
-    packages: AbstractSet[object],
-) -> Variant:
-    """One `[[variant]]`; reads each .spatch once into `files` and `parsed`, however many variants name it.
-
-    A series takes of each .spatch the patches of its own package; they are for one of `packages`.
-    """
+def _variant(reader: _Reader, table: Mapping[str, Any], where: str, packages: AbstractSet[object]) -> Variant:
+    """One `[[variant]]`; a series takes of each .spatch the patches of its own package: they are for one of `packages`."""
     package, versions = table.get("package", "x"), table.get("versions", "")
     _check_name(reader, f"{where}.package", package, Message("the name that is imported, without dots"), [package])
     readable = _short(versions) and is_range(versions)
@@ -205,31 +210,27 @@ def _variant(
         if name in listed[:index]:
             reader.wrong(place, shown_value(name), Message("every file once"))
         elif _inside(reader, place, name, ".spatch"):
-            if name not in parsed:
-                before = len(reader.problems)
-                files[name] = reader.text(name)
-                parsed[name] = ("", ())
-                if len(reader.problems) == before:
-                    try:
-                        parsed[name] = parse_spatch(files[name], str(reader.folder / name))
-                    except PatchError as error:
-                        reader.problems.append(error)
-            for patch in parsed[name][1]:
+            for patch in reader.patches(name):
                 if series and re.sub(r"(?:\.py)?(?:/.*)?$", "", patch.paths[0], count=1) in packages - {package}:
                     continue
                 hunks = tuple(hunk._replace(layer=index if series else 0) for hunk in patch.hunks)
                 patches.append(patch._replace(hunks=hunks))
-                for line, path in enumerate(patch.paths, patch.line):
-                    ahead, _, tail = path.partition("/")
-                    if ahead in ("a", "b") and ahead != package and tail.startswith(f"{package}/"):
-                        location = Location(str(reader.folder / name), line)
-                        template = "found {finding}, expected {expectation}: without git's `{ahead}/`"
-                        problem = Message(template, finding=shown_value(path), expectation=shown_value(tail), ahead=ahead)
-                        reader.problems.append(PatchError.at(location, problem))
-                    elif "package" in table and ahead not in (package, f"{package}.py"):
-                        actual = Message("{path} (line {line})", path=shown_value(path), line=patch.line)
-                        reader.wrong(place, actual, Message("a file of the package {package}", package=package))
+                if "package" in table:
+                    _check_paths(reader, place, reader.folder / name, patch, package)
     return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions), series)
+
+
+def _check_paths(reader: _Reader, where: str, file: Path, patch: FilePatch, package: str) -> None:
+    """Refuse files that are not of the package."""
+    for line, path in enumerate(patch.paths, patch.line):
+        ahead, _, tail = path.partition("/")
+        if ahead in ("a", "b") and ahead != package and tail.startswith(f"{package}/"):
+            template = "found {finding}, expected {expectation}: without git's `{ahead}/`"
+            words = {"finding": shown_value(path), "expectation": shown_value(tail), "ahead": ahead}
+            reader.problems.append(PatchError.at(Location(str(file), line), template, **words))
+        elif ahead not in (package, f"{package}.py"):
+            actual = Message("{path} (line {line})", path=shown_value(path), line=patch.line)
+            reader.wrong(where, actual, Message("a file of the package {package}", package=package))
 
 
 def _short(value: str) -> bool:
