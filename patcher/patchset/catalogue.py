@@ -37,8 +37,8 @@ class Catalogue:
 
     The first place that has a name wins. They are, in this order: `patch_dirs` (each a directory of patchset folders, or one
     such folder), `./patchsets`, the entry points of group `sitepatch.patchsets`, the built-in ones. The built-in directory
-    always counts as built in unless it is named in `patch_dirs`. A folder with the same texts as the first one of its name, which
-    it may be, reached twice, is not said to be hidden.
+    always counts as built in unless it is named in `patch_dirs`. A folder with the texts of the first one of its name is not
+    said to be hidden: it may be the same one, reached twice.
 
     Attributes:
         places: every (directory, source).

@@ -82,7 +82,7 @@ def further_releases(
         versions = [_version(spec) for spec in also if _version(spec) and spec.rpartition("==")[0] in ("", name, home.package)]
         if not versions:
             continue
-        for (_, version), folder in named_releases({name: paths}, versions, events).items():
+        for version, folder in named_releases(name, paths, versions, events).items():
             if not isinstance(folder, SitepatchError) and not all((folder / path).is_file() for path in paths):
                 folder = whole_package(home._replace(site=str(folder), version=version), paths, events)
             if isinstance(folder, SitepatchError):
@@ -108,11 +108,11 @@ def range_ends(patchset: Patchset, homes: Mapping[Located, Set[str]], events: Ev
             if variant.versions == fitting_range([home.version]):
                 continue
             try:
-                ends = named_releases({name: needed}, [variant.versions], events, ends=True)
+                ends = named_releases(name, needed, [variant.versions], events, ends=True)
             except (SitepatchError, OSError) as error:  # no pip, no cache: nobody has asked for these releases
                 problem = error.message if isinstance(error, SitepatchError) else Message.whole(error)
-                ends = {(name, variant.versions): SitepatchError(problem)}
-            for (_, version), folder in ends.items():
+                ends = {variant.versions: SitepatchError(problem)}
+            for version, folder in ends.items():
                 if isinstance(folder, SitepatchError):
                     problems.append(_not_fetched(name, version, folder))
                 elif version != home.version:
@@ -129,7 +129,7 @@ def whole_package(release: Located, paths: Set[str], events: Events) -> Union[Pa
     recorded = {row.path for info in Path(release.site).glob("*.dist-info") for row in recorded_sources(info)}
     inside = {path for path in recorded if path.startswith(f"{release.package}/")}
     name = release.distribution or release.package
-    return named_releases({name: paths | inside}, [release.version], events)[name, release.version]
+    return named_releases(name, paths | inside, [release.version], events)[release.version]
 
 
 def _release(located: Located, paths: Set[str]) -> Release:
@@ -348,10 +348,8 @@ def fetched_releases(patchset: Patchset, to: Sequence[str], events: Events) -> T
     """
     releases: List[Located] = []
     failed: List[Tuple[str, str, SitepatchError]] = []
-    packages = [(package, name) for package, name, _ in targets_of(patchset)]
-    for package, name in packages:
-        paths = {name: set(paths_of(pick_variants(patchset)[package]))}
-        for (_, version), kept in named_releases(paths, to, events).items():
+    for package, name, variants in targets_of(patchset):
+        for version, kept in named_releases(name, set(paths_of(variants)), to, events).items():
             if isinstance(kept, Path):
                 releases.append(Located(package, str(kept), name, version, ""))
             elif _named(version, to):

@@ -113,13 +113,12 @@ def check_releases(
     with fetching() as pip:
         listings = list_releases(pip, list(names), events)
         picks_of = {item.patchset.name: _choose(item.patchset, against, listings) for item in requested}
-        tried_outside = {item.patchset.name for item in requested if is_series(item.patchset)}
         paths: Dict[str, Set[str]] = {}
         for patchset in (*(item.patchset for item in requested), *patchsets):
             for _, name, variants in targets_of(patchset):
                 paths.setdefault(name, set()).update(paths_of(variants))
-        picks = [(name, pick) for name, picks in picks_of.items() for pick in picks]
-        needed = dict.fromkeys(pick.key for name, pick in picks if pick.inside or name in tried_outside)
+        picks = [(item, pick) for item in requested for pick in picks_of[item.patchset.name]]
+        needed = dict.fromkeys(pick.key for item, pick in picks if pick.inside or is_series(item.patchset))
         folders = fetch_all(pip, list(needed), listings, paths, events)
     total, tried = sum(map(len, picks_of.values())), count(1)
     checked = []
@@ -133,12 +132,13 @@ def check_releases(
 
 
 def named_releases(
-    paths: Mapping[str, Set[str]], against: Sequence[str], events: Events, *, ends: bool = False
-) -> Dict[Key, Union[Path, SitepatchError]]:
-    """The kept files `paths` of distributions in each release that is asked for, by (distribution, version), or why not.
+    distribution: str, paths: Set[str], against: Sequence[str], events: Events, *, ends: bool = False
+) -> Dict[str, Union[Path, SitepatchError]]:
+    """The kept files `paths` of a distribution in each release that is asked for, by its version, or why not.
 
     Args:
-        paths: the files, by distribution.
+        distribution: its name.
+        paths: the files.
         against: as `check_against` lets them pass.
         events: takes the progress.
         ends: of each of `against` only the oldest and the newest release.
@@ -148,19 +148,18 @@ def named_releases(
         OSError: the cache cannot be written.
     """
     with fetching() as pip:
-        listings = list_releases(pip, list(paths), events)
+        listings = list_releases(pip, [distribution], events)
+        listing = listings[distribution]
+        versions = offered(listing, against)
         keys: Dict[Key, None] = {}
-        releases: Dict[Key, Union[Path, SitepatchError]] = {}
-        for name, listing in listings.items():
-            versions = offered(listing, against)
-            for word in against:
-                taken = oldest_first(_taken(word, versions, versions))
-                keys.update(((name, version), None) for version in ({*taken[:1], *taken[-1:]} if ends else taken))
-                if not taken:
-                    none = NoRelease(_no_such(versions))
-                    releases[name, word] = none if isinstance(listing, Listing) else listing
-        releases.update(fetch_all(pip, list(keys), listings, paths, events))
-        return releases
+        releases: Dict[str, Union[Path, SitepatchError]] = {}
+        for word in against:
+            taken = oldest_first(_taken(word, versions, versions))
+            keys.update(((distribution, version), None) for version in ({*taken[:1], *taken[-1:]} if ends else taken))
+            if not taken:
+                releases[word] = NoRelease(_no_such(versions)) if isinstance(listing, Listing) else listing
+        folders = fetch_all(pip, list(keys), listings, {distribution: paths}, events)
+        return {**releases, **{version: folder for (_, version), folder in folders.items()}}
 
 
 # which releases -------------------------------------------------------------------------------------------------------
