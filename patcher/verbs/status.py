@@ -140,9 +140,10 @@ def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events
         return items, left, [*damaged(items), *unclaimed(env, items, bad)], bool(bad)
 
     items, left, problems, unreadable = settled(env, look)
-    idle, applied = divide_names(applied_names(items), one_or_more(names))
+    names_applied = applied_names(items)
+    idle, applied = divide_names(names_applied, one_or_more(names))
     if idle:
-        Catalogue(place.patch_dirs).check_names(idle, applied)
+        Catalogue(place.patch_dirs).check_names(idle, names_applied)
     patched = {(item.site, item.receipt.path) for item in items}
     items = [item for item in items if any(step.patchset in applied for step in item.receipt.steps)]
     newer, broken = outdated(items, place.patch_dirs)

@@ -253,6 +253,17 @@ def test_what_was_meant_by_a_diff_a_directory_or_a_package_is_said(site, command
         refused(site, 2, [command, word], f'error: there is no patchset "{word}"', meant)
 
 
+def test_what_is_applied_is_suggested_where_no_place_has_it_any_more(site):
+    folder = site.source(DDP)
+    manifest = folder / "patchset.toml"
+    manifest.write_text(manifest.read_text().replace(f'name = "{DDP}"', 'name = "ours-alone"', 1))
+    moved = folder.rename(folder.with_name("ours-alone"))
+    assert site("apply", "ours-alone", "--verify", "none").code == 0
+    moved.rename(site.cwd / "elsewhere")
+    for command in ("restore", "status"):
+        refused(site, 2, [command, "ours-alnoe"], 'did you mean "ours-alone"?', "what is applied: sitepatch status")
+
+
 def test_every_unknown_name_is_reported_in_one_run(site):
     refused(site, 2, ["apply", "one", DDP, "two"], '"one"', '"two"')
     refused(site, 2, ["restore", "one", DDP, "two"], '"one"', '"two"')
