@@ -108,7 +108,7 @@ class _Reader(Reader):
             try:
                 if len(self.problems) == before:
                     prose, self._patches[name] = parse_spatch(source, str(self.folder / name))
-                    self.prose += [prose.strip("\n")] if prose.strip() else []
+                    self.prose += [prose] if prose else []
             except PatchError as error:
                 self.problems.append(error)
         return self._patches[name]

@@ -114,6 +114,29 @@ def test_a_folder_becomes_a_patchset_with_everything_it_says(tmp_path):
     assert loaded.files["first.spatch"] == SPATCH
 
 
+def test_a_spatch_without_prose_adds_none_and_one_that_is_missing_is_one_problem(tmp_path):
+    folder = write(tmp_path)
+    (folder / "first.spatch").write_text(SPATCH.partition("\n\n")[2])
+    assert manifest.load_patchset(folder, "here").prose == "Where it is there."
+    (folder / "first.spatch").unlink()
+    assert len(refusal(folder).split("\n")) == 1
+
+
+@pytest.mark.parametrize(("package", "path"), [("demo", "demo.py"), ("a", "a/a/runner.py"), ("b", "b.py")])
+def test_a_module_and_a_package_that_is_called_as_git_calls_a_side_are_files_of_the_package(tmp_path, package, path):
+    folder = write(tmp_path, TOML.replace('package = "demo"', f'package = "{package}"'))
+    for name in ("first.spatch", "sub/second.spatch"):
+        (folder / name).write_text(SPATCH.replace("demo/runner.py", path))
+    assert manifest.load_patchset(folder, "here").variants[0].patches[0].paths == (path,)
+
+
+def test_a_text_that_a_store_has_is_as_limited_as_a_file(tmp_path):
+    texts = manifest.load_patchset(write(tmp_path), "here").files
+    assert manifest.load_patchset(tmp_path / "gone/demo-fix", "here", texts).files == texts
+    with pytest.raises(PatchError, match="found 2,097,152 bytes or more, expected at most 1,048,576"):
+        manifest.load_patchset(tmp_path / "demo-fix", "here", {**texts, "first.spatch": "x" * (1 << 21)})
+
+
 def test_the_digest_follows_every_file_and_nothing_else(tmp_path):
     folder = write(tmp_path)
     first = manifest.load_patchset(folder, "here").digest
