@@ -198,7 +198,7 @@ class Catalogue:
         if elsewhere:
             how = Message("name its directory: --patch-dir {folder}", folder=shlex.quote(elsewhere[0]))
             return Message("it is in ./{folder}, which is not searched", folder=elsewhere[0]), how
-        variants = [(found.patchset.name, variant) for found in self.load()[0] for variant in found.patchset.variants]
+        variants = [(item.patchset.name, variant) for item in self.load()[0] for variant in item.patchset.variants]
         targets = [(named, target) for named, variant in variants for target in (variant.package, *variant.distributions)]
         names = sorted({patchset for patchset, target in targets if normalized(target) == normalized(name)})
         template = "it is patched by {names}; what is for it: sitepatch list {name}"

@@ -76,10 +76,10 @@ def chosen(
         values, clashes = _values(its_entries)
         errors += clashes
         try:
-            found = catalogue.find(name)
-            options = resolve_options(found.patchset, values)
-            requested.append(Requested(found.patchset, options, all(entry.optional for entry in its_entries)))
-            notes += found.notes
+            item = catalogue.find(name)
+            options = resolve_options(item.patchset, values)
+            requested.append(Requested(item.patchset, options, all(entry.optional for entry in its_entries)))
+            notes += item.notes
         except SitepatchError as error:
             origins = ", ".join(filter(None, (entry.origin for entry in its_entries)))
             message = Message("{origins}: {message}", origins=origins, message=error.message)

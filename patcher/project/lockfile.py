@@ -217,12 +217,12 @@ def host_differences(lock: Lock, applied: Iterable[Pinned], installed: Iterable[
         applied: the patchsets that are applied there.
         installed: the releases that they are applied in: package, distribution and version.
     """
-    there, locked = _by_name(applied), _by_name(lock.patchsets)
-    missing = (name for name, pinned in locked.items() if name not in there and not pinned.optional)
+    current, locked = _by_name(applied), _by_name(lock.patchsets)
+    missing = (name for name, pinned in locked.items() if name not in current and not pinned.optional)
     differences: List[str] = [Message("{name} is in the lock, and not applied", name=name) for name in missing]
-    differences += [Message("{name} is applied, and not in the lock", name=name) for name in there if name not in locked]
-    for name in sorted({*there} & {*locked}):
-        differences += _changed(locked[name], there[name])
+    differences += [Message("{name} is applied, and not in the lock", name=name) for name in current if name not in locked]
+    for name in sorted({*current} & {*locked}):
+        differences += _changed(locked[name], current[name])
     releases = {target[0].release for target in lock.targets}
     return [*differences, *(_not_locked(lock, release) for release in installed if release not in releases)]
 

@@ -122,7 +122,7 @@ def check(
             "--explain: found {found}, expected one patchset, which is explained for this environment", found=words
         )
     loaded, broken = Catalogue(place.patch_dirs).load()
-    patchsets = [found.patchset for found in loaded]
+    patchsets = [item.patchset for item in loaded]
     requested, notes = choose(named or [patchset.name for patchset in patchsets], settings, place.patch_dirs)
     outcome = _inspect(place, requested, {} if named else broken)
     outcome = outcome._replace(notes=tuple(notes), strict=strict, against=bool(releases))

@@ -139,7 +139,7 @@ def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> Li
     packages |= {variant.package for patchset in _of_project(place) for variant in patchset.variants}
     if not packages:
         loaded, _ = Catalogue(place.patch_dirs).load()
-        packages = {variant.package for found in loaded for variant in found.patchset.variants}
+        packages = {variant.package for item in loaded for variant in item.patchset.variants}
 
     def is_here(package: str) -> bool:
         return any(Path(site, name).exists() for site in env.own for name in (package, f"{package}.py"))

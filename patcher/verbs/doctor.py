@@ -102,7 +102,7 @@ class Examination:
         self.patch_dirs = tuple(patch_dirs)
         self.catalogue = Catalogue(self.patch_dirs)
         loaded, self.broken = self.catalogue.load()
-        self.patchsets = [found.patchset for found in loaded]
+        self.patchsets = [item.patchset for item in loaded]
 
     @cached_property
     def places(self) -> Tuple[str, ...]:

@@ -98,7 +98,7 @@ class KnownSymptoms:
         loaded, broken = Catalogue(place.patch_dirs).load()
         self.broken = tuple(broken.values())
         self.symptoms: List[Tuple[Symptom, Optional[Patchset]]] = [
-            *((symptom, found.patchset) for found in loaded for symptom in found.patchset.symptoms),
+            *((symptom, item.patchset) for item in loaded for symptom in item.patchset.symptoms),
             *((symptom, None) for symptom in general_symptoms(builtin_dir())),
         ]
         self.patterns = [pattern for symptom, _ in self.symptoms for pattern in (*symptom.patterns, *symptom.needs)]

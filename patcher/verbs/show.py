@@ -53,9 +53,9 @@ def show(name: str, *, place: Place = HERE) -> ShowOutcome:
         UsageError: there is none of that name.
         PatchError: it is invalid.
     """
-    found = Catalogue(place.patch_dirs).find(name)
-    table = compatibility_table(found.patchset, place.patch_dirs)
-    return ShowOutcome(found.patchset, tuple(proven(table)), tuple(found.notes))
+    item = Catalogue(place.patch_dirs).find(name)
+    table = compatibility_table(item.patchset, place.patch_dirs)
+    return ShowOutcome(item.patchset, tuple(proven(table)), tuple(item.notes))
 
 
 def compatibility_table(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
