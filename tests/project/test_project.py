@@ -5,7 +5,9 @@ import os
 import pytest
 
 from patcher.errors import Location, SitepatchError
+from patcher.model import LockedFile
 from patcher.patchset.selection import ProjectEntry, chosen, with_settings
+from patcher.project.lockfile import Lock, Pinned, host_differences
 from patcher.project.request import Project, parse_entry, read_project
 from patcher.verbs.console import exit_code
 from tests.command import DDP, DYNAMO
@@ -101,3 +103,12 @@ def test_the_folders_of_patchsets_are_listed_once_however_many_a_project_asks_fo
     requested, _ = chosen([ProjectEntry(name) for name in names], [str(tmp_path / "mine")])
     assert [item.patchset.name for item in requested] == names
     assert listed.count(str(tmp_path / "mine")) == 1
+
+
+def test_a_host_is_compared_with_a_lock_patchset_by_patchset_and_release_by_release():
+    file = LockedFile("demo", "demo", "1.0", "demo/m.py", "0" * 64, "1" * 64)
+    lock = Lock((Pinned("fix", "1", "0" * 64, {"n": 1}),), ((file,),))
+    assert host_differences(lock, lock.patchsets, [file.release]) == []
+    assert host_differences(lock, [Pinned("fix", "2", "0" * 64, {"n": 2})], [("demo", "demo", "2.0")]) == [
+        "fix: found version 2, the lock has 1", "fix: found n = 2, the lock has 1", "demo 2.0 is installed, the lock has demo 1.0",
+    ]  # fmt: skip
