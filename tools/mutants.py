@@ -43,6 +43,10 @@ PACKAGES = {  # modules below patcher/, and the test files and folders that are 
     "planner": ("planner/* text/lines patchset/results", "planner patchset/test_known.py test_foreign.py test_round_trip.py verbs/test_commands.py author/test_capture.py"),
     "store": ("store/* system/flock system/ownership system/reading", "store system test_races.py test_round_trip.py verbs/test_commands.py faults"),
     "hook": ("hook/* verbs/keep", "hook"),
+    "author": ("author/* author/*/*", "author verbs/test_commands.py"),
+    "diagnosis": ("diagnosis/*", "diagnosis verbs/test_golden.py"),
+    "project": ("project/*", "project verbs/test_sync.py verbs/test_lock.py verbs/test_commands.py"),
+    "verbs": ("verbs/* verbs/*/*", "verbs author diagnosis project hook"),
 }  # fmt: skip
 MEMORY = 8 << 30  # bytes that a process may map: a change may loop for ever
 OPTIONS = ["-x", "-q", "-p", "no:randomly", "-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--tb=no", "-m", "not real",
