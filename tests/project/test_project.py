@@ -29,6 +29,8 @@ def test_a_request_that_cannot_be_read_says_what_was_found(text, found):
     assert caught.value.message.startswith("requirements.txt:3: found ")
     assert found in caught.value.message
     assert "expected" in caught.value.message
+    with pytest.raises(SitepatchError, match=r"^p\.toml: tool\.x: found "):
+        parse_entry(text, Location("p.toml"), "tool.x")
 
 
 def write(folder, text):
@@ -82,6 +84,26 @@ def test_set_replaces_the_value_of_an_entry_and_leaves_the_others():
     entries = [ProjectEntry("a", ("x=1", "y=2=3")), ProjectEntry("b", ("x=1",))]
     assert [entry.settings for entry in with_settings(entries, ["a.x=5", "a.z=6"])] == [("x=5", "y=2=3", "z=6"), ("x=1",)]
     assert with_settings(entries[:1], ["x=5"]) == with_settings(entries[:1], ["a.x=5"]) == [ProjectEntry("a", ("x=5", "y=2=3"))]
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "told"),
+    [
+        ("a", "x", "--set x: found no \"=\", expected NAME.option=VALUE; its options: sitepatch show a"),
+        ("ab", "x", "--set x: found no \"=\", expected NAME.option=VALUE; its options: sitepatch show NAME"),
+        ("ab", "x=1", "--set x=1: 2 patchsets are named, expected NAME.option=VALUE; its options: sitepatch show NAME"),
+        ("a", "a.b.c=1", ""),  # what is behind the first dot is the option
+        ("a", "b.x=1", "--set b.x=1: found \"b\", a patchset that is not named, expected one of a"),
+    ],
+)
+def test_a_value_that_is_set_for_no_option_says_how_one_is_written(names, text, told):
+    entries = [ProjectEntry(name) for name in names]
+    if not told:
+        assert with_settings(entries, [text]) == [ProjectEntry("a", ("b.c=1",))]
+        return
+    with pytest.raises(SitepatchError) as caught:
+        with_settings(entries, [text])
+    assert caught.value.message == told
 
 
 def test_what_cannot_be_had_is_reported_with_the_place_that_asks_for_it():

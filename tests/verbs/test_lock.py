@@ -344,6 +344,8 @@ def test_a_lock_that_was_edited_is_refused_with_all_that_is_wrong(tmp_path, name
         lockfile.load_lock(path)
     assert caught.value.message.splitlines() == [f"{path}: {line}" for line in expected]
     assert exit_code(caught.value) == 2
+    newer = name == "another format"
+    assert caught.value.hint == ("use the sitepatch that wrote it, or a newer one" if newer else lockfile._ANEW)
 
 
 def test_what_is_twice_in_a_lock_is_refused(tmp_path):
