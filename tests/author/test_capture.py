@@ -21,6 +21,7 @@ from tests.command import done
 from tests.faults.calls import in_child
 from tests.index import Index
 from tests.places import wheel
+from tests.records import write_patchset
 from tests.stores import recover
 
 pytestmark = pytest.mark.once
@@ -264,6 +265,15 @@ def test_new_files_deleted_ones_and_distributions_without_record_are_named(world
     assert "demo/n.py: is not there any more" in told.err
     assert "no RECORD that says what was installed: old 1.0;" in told.err
     assert "an editable install is edited where its files lie: here (file:///src/here)" in told.err
+
+
+def test_what_was_edited_before_it_was_patched_by_force_is_said_to_be_under_the_patch(world):
+    write_patchset(world.cwd / "patchsets", "forced", '--- demo/m.py\n@@ check @@\n-"empty"\n+"none"\n', "demo")
+    world.backup()
+    world.edit()
+    done(world("apply", "forced", "--force", "--verify", "none"))
+    told = done(world("capture", "--name", "mine"), 1)
+    assert "demo/m.py: was edited before it was patched with --force: `sitepatch restore` gives that text back" in told.err
 
 
 # what it was before ---------------------------------------------------------------------------------------------------

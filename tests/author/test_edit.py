@@ -48,6 +48,9 @@ def test_a_file_may_be_named_by_its_path_as_the_shell_completes_it(world):
     assert "other.py: found no such file in" in told.err
     told = done(world("edit", "demo", "mm.py", "--name", "four", **editor(world, "")), 2)
     assert "hint: expected one of demo/m.py, " in told.err
+    (world.path / "beside.py").write_text("")
+    told = done(world("edit", "demo", world.path / "beside.py", "--name", "four", **editor(world, "")), 2)
+    assert "beside.py: found no such Python file in" in told.err, "a file of another package"
 
 
 def test_a_whole_package_and_what_is_applied_in_it(world):
@@ -106,6 +109,8 @@ def test_without_an_editor_capture_goes_on_from_the_copies(world):
     done(world("capture", "--from", told["folder"], "--name", "mine"))
     assert (world.text(), copy.read_text()) == (M, EDIT)
     assert done(world("check", "mine")).code == 0
+    told = done(world("capture", "--from", world.cwd / "gone", "--name", "other"), 2)
+    assert f"{world.cwd}/gone: found no such directory" in told.err
 
 
 @pytest.mark.parametrize(

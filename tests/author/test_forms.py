@@ -71,6 +71,46 @@ CASES = {
         '@@ f @@ when-present\n-"""F.\n-\n-    a: one\n-    int\n-    c: is\n-    int\n-    """\n'
         '+"""F.\n+\n+    a: two\n+    int\n+    b: it\n+    c: is\n+    int\n+    """\n',
     ),
+    "of a line of text the words that changed and one beside them": (
+        'def f(a):\n    send("could not open the file of the user", a)\n',
+        'def f(a):\n    send("could not read the file of the user", a)\n',
+        "@@ f @@ in-string\n-not open\n+not read\n",
+    ),
+    "at the beginning of a text the words behind those that changed": (
+        'def f(a):\n    send("one two three four", a)\n',
+        'def f(a):\n    send("two two three four", a)\n',
+        "@@ f @@ in-string\n-one two\n+two two\n",
+    ),
+    "a word that comes into a text is beside those before it": (
+        'def f(a):\n    send("one two three four", a)\n',
+        'def f(a):\n    send("one two and three four", a)\n',
+        "@@ f @@ in-string\n-one two\n+one two and\n",
+    ),
+    "at the end of a piece of an f-string": (
+        'def f(a):\n    send(f"could not open {a} of the user", a)\n',
+        'def f(a):\n    send(f"could not open {a} of the group", a)\n',
+        "@@ f @@ in-string\n-the user\n+the group\n",
+    ),
+    "a line that comes into a text is below the one above it": (
+        'def f(a):\n    send("""one\n    two\n    three\n    four""", a)\n',
+        'def f(a):\n    send("""one\n    two\n    and\n    three\n    four""", a)\n',
+        "@@ f @@ in-string\n-    two\n+    two\n+    and\n",
+    ),
+    "a blank line of a text that is filled is below the one above it": (
+        'def f(a):\n    send("""one\n    two\n\n    four""", a)\n',
+        'def f(a):\n    send("""one\n    two\n    three\n    four""", a)\n',
+        "@@ f @@ in-string\n-    two\n-\n+    two\n+    three\n",
+    ),
+    "a text that gets another prefix is replaced": (
+        'def f(a):\n    send("one two three", a)\n',
+        'def f(a):\n    send(r"one two four", a)\n',
+        '@@ f @@\n-"one two three"\n+r"one two four"\n',
+    ),
+    "a text of several literals is replaced": (
+        'def f(a):\n    send("one two three " "four", a)\n',
+        'def f(a):\n    send("one two tree " "four", a)\n',
+        '@@ f @@\n-"one two three " "four"\n+"one two tree " "four"\n',
+    ),
     "an insertion between a comment and its statement is below that comment": (
         "def f(a):\n    b = 1\n    # why\n    if a.b:\n        return b\n",
         "def f(a):\n    b = 1\n    # why\n    print(b)\n    if a.b:\n        return b\n",

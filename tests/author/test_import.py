@@ -252,6 +252,7 @@ def test_a_file_that_comes_is_one_that_the_patchset_adds_and_a_stub_is_python(wo
     assert world.tree() == before
     crlf = text.replace("load\n", "load\r\n")
     assert refused(world, crlf, name="crlf")[1] == [("demo/new.py", "a file is added as lines of UTF-8 that end in LF, one at least")]
+    assert run(world, crlf, name="crlf").missing[0].name == "demo/new.py", "--leave-out names all of it"
 
 
 def test_an_empty_new_file_is_imported_as_an_empty_line_and_a_binary_one_is_not(world):

@@ -120,4 +120,4 @@ def test_a_series_lists_patches_in_order():
 
 
 def test_what_powershell_writes_by_a_redirection_is_read_as_any_diff():
-    assert read_patches(SHOWN.encode("utf-16")) == read_patches(SHOWN.encode("utf-8"))
+    assert read_patches(SHOWN.encode("utf-16")) == read_patches(SHOWN.encode("utf-8")) == read_patches(SHOWN.encode("utf-8-sig"))

@@ -1,5 +1,6 @@
 """A patchset that is captured again after further edits: what holds stays as it is written, and its version is raised."""
 
+import re
 import subprocess
 
 import pytest
@@ -177,6 +178,9 @@ def test_edit_of_a_patchset_with_an_added_file_and_of_one_that_is_not_ones_own(w
     (world.cwd / "patchsets/mine/mine.spatch").write_text(text)
     done(world("edit", "mine", **editor(world, "assert path.is_dir()\n(path / 'demo/_help.py').write_text('X = 3\\n')")))
     assert "+++ demo/_help.py\n+X = 3\n" in spatch(world) and "+VALUE = 2\n" in spatch(world)
+    told = done(world("edit", "mine", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 5\\n')")))
+    assert re.search(r"1 hunk in \S+ in the place of 1,", told.out), "the file that is added stays as it is"
+    assert "+++ demo/_help.py\n+X = 3\n" in spatch(world) and "+VALUE = 5\n" in spatch(world)
     done(world("apply", "mine"))
     assert (world.text("demo/_help.py"), world.text("demo/n.py")) == ("X = 3\n", "VALUE = 2\n")
     assert "belongs to what is installed" in done(world("edit", "torch-musa-guard"), 1).err

@@ -238,6 +238,23 @@ def test_an_edit_adds_a_variant_that_holds_on_the_other_side_of_the_change(world
     assert not list(world.cwd.glob("sitepatch-edit-*"))
 
 
+def test_of_two_files_that_are_edited_each_is_held_against_its_own_hunks(world):
+    (world.cwd / "patchsets/mine/mine.spatch").write_text(SPATCH + "\n--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n")
+    change = (
+        "import pathlib, sys\nf = pathlib.Path(sys.argv[1]) / 'demo'\n"
+        "for name, old, new in (('m.py', '    return model\\n', '    print(model)\\n    return model\\n'), ('n.py', '7', '8')):\n"
+        "    (f / name).write_text((f / name).read_text().replace(old, new))\n"
+    )
+    (world.cwd / "editor.py").write_text(change)
+    how = {"EDITOR": f"{shlex.quote(sys.executable)} {world.cwd / 'editor.py'}", "VISUAL": ""}
+    with closing(Index()) as index:
+        index.add("demo", "1.2", {"demo/__init__.py": "", "demo/m.py": OTHER, "demo/n.py": "VALUE = 7\n"})
+        done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **how))
+        assert "applicable" in done(world("check", "mine", "--against", "1.2", **online(world, index))).out
+    text = (world.cwd / "patchsets/mine/mine-1.2.spatch").read_text()
+    assert "--- demo/m.py\n" in text and "+print(model)\n" in text and "--- demo/n.py\n" in text and "+VALUE = 8\n" in text
+
+
 def test_the_opened_copy_says_where_a_hunk_is_missing_and_what_is_left_of_that_is_taken_out(world, index):
     more = SPATCH + "\n@@ check @@\n-\"empty\"\n+\"none\"\n"
     (world.cwd / "patchsets/mine/mine.spatch").write_text(more)
