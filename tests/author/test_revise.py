@@ -182,7 +182,7 @@ def test_edit_of_a_patchset_with_an_added_file_and_of_one_that_is_not_ones_own(w
     assert re.search(r"1 hunk in \S+ in the place of 1,", told.out), "the file that is added stays as it is"
     assert "+++ demo/_help.py\n+X = 3\n" in spatch(world) and "+VALUE = 5\n" in spatch(world)
     done(world("apply", "mine"))
-    assert (world.text("demo/_help.py"), world.text("demo/n.py")) == ("X = 3\n", "VALUE = 2\n")
+    assert (world.text("demo/_help.py"), world.text("demo/n.py")) == ("X = 3\n", "VALUE = 5\n")
     assert "belongs to what is installed" in done(world("edit", "torch-musa-guard"), 1).err
     assert "there is no patchset" in done(world("edit", "nothing"), 2).err
 
