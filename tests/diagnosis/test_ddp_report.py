@@ -144,6 +144,7 @@ def test_a_config_that_names_the_wrong_device_ids():
         ("MMFullyShardedDataParallel", "gcu:0", {"current": {"gcu": 0}}, "fsdp", "FSDP shards them on the accelerator that torch knows"),
         ("MMFullyShardedDataParallel", "cpu", {"device_ids": [0]}, "no-accelerator", "FSDP needs an accelerator, and torch knows none"),
         ("MMDeepSpeedEngineWrapper", "cpu", {"deepspeed": "npu"}, "deepspeed", "DeepSpeed moves them to the device of its own accelerator, npu"),
+        ("MMDeepSpeedEngineWrapper", "cpu", {}, "deepspeed", "DeepSpeed moves them to the device of its own accelerator: "),
         ("MMDeepSpeedEngineWrapper", "cpu", {"deepspeed": "cpu", "current": {"gcu": 0}}, "accelerator-unused", "own accelerator is cpu, and gcu stands idle"),
         ("ColossalAIModelWrapper", "cpu", {"current": {"cuda": 0}}, "colossalai", "ColossalAI's booster moves them"),
         ("ColossalAIModelWrapper", "cpu", {"current": {"gcu": 0}}, "accelerator-unused", "ColossalAI knows cuda and npu, and gcu stands idle"),
@@ -238,6 +239,7 @@ def test_parameters_on_several_devices():
     spread = Model(Tensor("cuda:0"), Tensor("cuda:1"))
     assert codes(report(0, spread, [0], world=1)) == [("several-devices", "0")]
     assert "only with device_ids=None" in told(report(0, spread, [0], world=1))
+    assert "spread over several cuda devices: " in told(report(0, spread, None, world=1))
     assert "split on purpose" in told(report(0, spread, None, world=1))
     mixed = report(0, Model(Tensor("cuda:0"), Tensor("cpu")), [0], world=1)
     assert "spread over cpu and cuda: 1 of 2 on cpu (layer1.weight): DDP takes devices of one kind only" in told(mixed)
@@ -324,6 +326,13 @@ def test_ranks_that_are_wrapped_differently(changes, what):
     assert any(one.text.startswith(what) and one.ranks == (0, 1) for one in found.conclusions), found.conclusions
 
 
+def test_of_more_than_four_values_the_most_frequent_are_shown():
+    texts = [report(rank, model(f"cuda:{rank}", parameters=max(1, rank)), [rank], world=6) for rank in range(6)]
+    shown = "the number of parameters differs: 1 on ranks 0-1; 2 on rank 2; 3 on rank 3; 4 on rank 4; ...: every rank"
+    assert shown in told(*texts)
+    assert "4 on rank 4: every rank" in told(*texts[:5])
+
+
 def test_missing_ranks_are_named():
     texts = [report(rank, model(f"cuda:{rank}"), [rank], world=8) for rank in (0, 1, 2, 4, 6)]
     assert codes(*texts) == [("missing", "3,5,7")]
@@ -355,6 +364,12 @@ def test_a_rank_that_does_not_know_its_number():
     text = report(0, model("cpu"), [0], world=None, rank=None, world_size=None, env={})
     assert [one.code for one in classified(text).conclusions] == ["cpu-with-device-ids"]
     assert classified(text).verdicts == ("cpu-with-device-ids",)
+    unnamed = report(0, model("cuda:0"), [0], rank=None, world_size=None, env={"MASTER_PORT": "29500"}, time=0, pid=7)
+    both = classified(unnamed, report(0, model("cpu"), [0], time=1.0))
+    assert [(row.rank, row.time) for row in both.rows] == [(0, 1.0), (None, 0)]
+    assert both.verdicts == ("cpu-with-device-ids", "ready"), "what holds for one that is not named is known by itself alone"
+    assert [text.split()[0] for text, _ in table(both)] == ["rank", "0", "?"]
+    assert heading(both).endswith("; 2 of 2 ranks"), "one of them does not know how many there are"
 
 
 @pytest.mark.parametrize(("numbers", "text"), [((), ""), ((4,), "4"), ((7, 0, 1, 2, 3), "0-3,7"), ((1, 3, 5), "1,3,5")])
@@ -462,6 +477,7 @@ def test_a_time_that_is_none_is_left_out():
     for time in ("NaN", "Infinity", "-1", "1e300", '"now"'):
         (log,) = read(lines(1)[0].replace("1700000000.0", time))
         assert [one.time for one in log.reports] == [None]
+        assert [run.when for run in find_runs([log])] == [""]
 
 
 OLDER = {  # what was written in another way, up to schema 6
@@ -532,7 +548,8 @@ def test_a_rank_whose_first_report_is_lost_is_not_taken_into_the_older_run():
 
 
 def test_runs_that_meet_at_other_ports_are_different():
-    assert shape(lines(2)[0], lines(2, env={"LOCAL_RANK": "1", "MASTER_PORT": "29501"})[1]) == [[[0]], [[1]]]
+    one, other = lines(2)[0], lines(2, env={"LOCAL_RANK": "1", "MASTER_PORT": "29501"})[1]
+    assert shape(one, other) == shape(other, one) == [[[0]], [[1]]], "the oldest first"
 
 
 def test_several_models_of_one_process_are_wrappings_of_one_run():
