@@ -285,6 +285,19 @@ def test_root_is_refused_a_patchset_that_others_may_write_to(tmp_path, source, p
 
 
 @ROOT_ONLY
+@pytest.mark.parametrize("words", [["run", "--overlay"], ["run"], ["hook", "init", "keep"]], ids=" ".join)
+def test_every_command_that_has_code_of_others_run_refuses_it(tmp_path, words):
+    site = Site(tmp_path / "home", "mmengine-0.10.7")
+    patchset(site.cwd, "ids-fix", FIX)
+    loose("folder", "others", site.cwd / "patches" / "ids-fix")
+    line = [*words, "ids-fix", "--patch-dir", "patches"]
+    line += ["--target", str(site.path), "--", "touch", "ran"] if words[0] == "run" else []
+    told = done(sitepatch(*line, cwd=site.cwd), 1)
+    assert "what is applied is code that you run" in told.err and str(site.cwd / "patches/ids-fix") in told.err
+    assert sorted(os.listdir(site.cwd)) == ["patches", "site"], "nothing was run or written"
+
+
+@ROOT_ONLY
 def test_root_is_refused_a_link_that_others_may_change_and_sudo_trusts_its_person(tmp_path):
     site = Site(tmp_path / "home", "mmengine-0.10.7")
     patchset(site.cwd, "ids-fix", FIX)
