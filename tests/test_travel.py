@@ -298,6 +298,18 @@ def test_every_command_that_has_code_of_others_run_refuses_it(tmp_path, words):
 
 
 @ROOT_ONLY
+def test_what_is_captured_where_others_may_write_is_not_applied(tmp_path):
+    site = Site(tmp_path / "home", "mmengine-0.10.7")
+    shutil.copyfile(site.file(), f"{site.file()}.orig")
+    site.file().write_text(site.file().read_text() + "EDITED = 1\n")
+    (site.cwd / "shared").mkdir(mode=0o777)
+    (site.cwd / "shared").chmod(0o777)
+    told = done(site("capture", "mmengine", "--name", "mine", "--output", "shared", "--adopt"), 1)
+    assert "what is applied is code that you run" in told.err and str(site.cwd / "shared") in told.err
+    assert done(site("status")).out.startswith("nothing is applied")
+
+
+@ROOT_ONLY
 def test_root_is_refused_a_link_that_others_may_change_and_sudo_trusts_its_person(tmp_path):
     site = Site(tmp_path / "home", "mmengine-0.10.7")
     patchset(site.cwd, "ids-fix", FIX)
