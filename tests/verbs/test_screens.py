@@ -1,0 +1,125 @@
+"""What people see, line by line, where no program reads it: rows, colours, the first screen."""
+
+import click
+import pytest
+
+from patcher.diagnosis.ranks import EndedRank, verdict_on
+from patcher.model import Answer, State
+from patcher.text.diffs import diff_texts
+from patcher.verbs.console import Console
+from patcher.verbs.differences import DiffOutcome
+from patcher.verbs.pages import html, review
+from patcher.verbs.place import Place
+from patcher.verbs.report import verified_json, verified_rows
+from patcher.verbs.rows import answer_rows
+from patcher.verbs.styles import Row, color_diff, table_lines
+from patcher.verbs.trial import rank_rows
+from patcher.verbs.welcome import welcome
+from patcher.verify import COMPILE, IMPORT, CheckResult, Verified
+from tests.command import DDP, RUNNER, Site, done
+from tests.pages import whole
+from tests.verbs.test_pages import ENV
+
+pytestmark = pytest.mark.once
+
+
+def console(**more):
+    return Console("test", more.get("as_json", False), more.get("quiet", False), more.get("verbose", False), more.get("color", False))
+
+
+def test_the_first_screen_says_where_to_begin_and_what_is_applied(tmp_path, capsys):
+    site = Site(tmp_path, "mmengine-0.10.7")
+
+    def screen():
+        where = console()
+        where.place = Place(target=site.path)
+        assert welcome(where, "About it.") == 0
+        return capsys.readouterr().out.splitlines()
+
+    lines = screen()
+    assert lines[:6] == [
+        "About it.",
+        "",
+        "  sitepatch list          what there is for this environment, and what is applied",
+        "  sitepatch diff NAME     what a patchset would change",
+        "  sitepatch apply NAME    apply it, and verify it",
+        "  sitepatch restore NAME  put the files back exactly",
+    ]
+    assert lines[7].endswith(": nothing is applied")
+    done(site("apply", DDP))
+    assert screen()[7].endswith(f": {DDP} applied, 3 files")
+    site.file(RUNNER).write_text(site.file(RUNNER).read_text() + "EDITED = 1\n")
+    assert screen()[7].endswith(f"; not all is as it should be: sitepatch status --target {site.path}")
+
+
+def test_the_lines_of_a_diff_have_their_colours():
+    diff = "--- a\n+++ b\n@@ -1 +1,2 @@ f\n kept\n-gone\n++come\n"
+    lines = color_diff(diff)
+    assert [click.unstyle(line) for line in lines] == diff.splitlines()
+    bold, cyan, red, green = (click.style("", bold=True, reset=False), *(click.style("", fg=name, reset=False) for name in ("cyan", "red", "green")))
+    assert [line.startswith(begin) for line, begin in zip(lines, (bold, bold, cyan, " kept", red, green))] == [True] * 6
+    assert color_diff("no end") == ["no end"] and color_diff("") == []
+
+
+def test_a_row_ends_with_its_last_cell_and_one_without_cells_with_its_word():
+    rows = [Row("applied", ("a", "long cell", "end")), Row("ok", ()), Row("failed", ("longer", "b"), ("why\nmore",))]
+    assert [click.unstyle(line).rstrip() for line in table_lines(rows)] == [
+        "applied  a       long cell  end",
+        "ok",
+        "failed   longer  b",
+        "         why",
+        "         more",
+    ]
+
+
+def test_what_failed_is_explained_once_a_file_and_what_needs_nothing_says_why():
+    hunk = Answer("p", "m.py", "f", State.APPLICABLE, (3,))
+    failed = hunk._replace(state=State.CONFLICT, places=(), problem="no", hint="mend it")
+    rows = answer_rows([hunk, hunk, failed, failed._replace(scope="g"), hunk._replace(state=State.UPSTREAM, places=())])
+    assert [(row.word, row.cells, row.details) for row in rows] == [
+        ("applicable", ("p", "m.py:3", "f"), ()),
+        ("applicable", ("p", "m.py:3", "f"), ()),
+        ("conflict", ("p", "m.py", "f, g"), ("no", "hint: mend it")),
+        ("upstream", ("p", "m.py", "f"), ("the file has the code of its `+` lines already: fixed upstream",)),
+    ]
+
+
+def test_what_was_verified_is_one_line_and_what_failed_has_its_last_lines():
+    good = [CheckResult(COMPILE, "a.py", seconds=0.25), CheckResult(COMPILE, "b.py", seconds=0.5), CheckResult(IMPORT, "a", seconds=1.0)]
+    before = [CheckResult(IMPORT, name, "ImportError: no c", "at\nImportError: no c", before=True) for name in ("c", "d")]
+    verified = Verified((*good, *before), 2.0)
+    (summary, broken) = verified_rows(console(), verified)
+    assert summary == Row("verified", ("2 files compiled in 0.75 s, 1 module imported in 1.00 s",))
+    assert broken == Row("broken before", ("import c, d, without the patch too: ImportError: no c",))
+    assert verified_rows(console(verbose=True), verified)[1].details == ("at", "ImportError: no c")
+    failing = Verified((*good, before[0]._replace(before=False), before[1]._replace(before=False)), 2.0)
+    assert [(row.word, row.cells, row.details) for row in verified_rows(console(quiet=True), failing)] == [
+        ("failed", (f"import {name}: ImportError: no c",), ("at", "ImportError: no c")) for name in ("c", "d")
+    ]
+    assert verified_json(verified)["seconds"] == {"compile": 0.75, "import": 1.0, "probe": 0.0, "total": 2.0}
+
+
+def test_each_rank_is_a_row_with_how_far_it_came():
+    steps = tuple((name, 0.5) for name in ("import torch", "device"))
+    ranks = (EndedRank(0, steps=steps, inside="start", device="gcu:0", backend="eccl"), EndedRank(1, problem="OSError: no", code=1, output=b"OSError: no\n"))
+    rows = rank_rows(ranks, verdict_on(ranks, 60.0))
+    assert rows[0].cells == ("rank 0", "gcu:0 by eccl", "import torch 0.50 s, device 0.50 s; still in the start of the process group")
+    assert rows[1].cells == ("rank 1", "no device yet", "failed in import torch: OSError: no")
+    assert rows[1].details == ("OSError: no",)
+
+
+def test_a_page_names_the_function_of_a_change_where_it_is_in_one_and_what_lacks_a_line_break():
+    body = b"".join(b"x%d = 1\n" % number for number in range(9))
+    old, new = b"y = 1\n" + body + b"def f():\n    return 1", b"y = 2\n" + body + b"def f():\n    return 2"
+    page = whole(review.review_page("diff", DiffOutcome(ENV, planned=(diff_texts("/site", "m.py", old, new, ("p",)),)), []))
+    assert page.text("b") == "f"
+    assert [name for name, _ in page.elements].count("h4") == 2
+    assert page.text("main").count("no line break at the end of the file before and after") == 1
+    one = whole(review.review_page("diff", DiffOutcome(ENV, planned=(diff_texts("/site", "m.py", b"x = 1\n", b"x = 1", ("p",)),)), []))
+    assert "no line break at the end of the file after" in one.text("main")
+
+
+def test_a_page_allows_a_script_only_where_it_has_one():
+    without, with_keys = (html.html_document("t", ["x"], script=script).decode() for script in (False, True))
+    assert "script" not in without and "script-src 'sha256-" in with_keys and with_keys.count("<script>") == 1
+
