@@ -381,7 +381,7 @@ def _bytecode(case: Examination) -> Found:
     quiet = {**os.environ, "SITEPATCH_HOOK": "off"}
     child = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
     for path, pyc in json.loads(child.stdout.splitlines()[-1]):
-        template = "{pyc} is not of the {path} that stands there, and is what runs"
+        template = "{pyc} was compiled from another text than {path} has now, and is what runs"
         yield (PROBLEM, Message(template, pyc=pyc, path=path), Message("remove that file"))
 
 

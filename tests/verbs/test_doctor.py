@@ -354,7 +354,15 @@ def test_bytecode_of_an_older_source(patched, mode, level):
     if mode is py_compile.PycInvalidationMode.CHECKED_HASH:
         assert doctor(patched) == []  # which the loader would not take
     else:
-        expect(doctor(patched), (PROBLEM, "bytecode", f"{pyc} is not of the {file} that stands there"))
+        expect(doctor(patched), (PROBLEM, "bytecode", f"{pyc} was compiled from another text than {file} has now"))
+
+
+def test_bytecode_that_cannot_be_read_is_of_no_source(patched):
+    file = patched.file()
+    py_compile.compile(str(file), doraise=True)
+    pyc = Path(importlib.util.cache_from_source(str(file)))
+    pyc.write_bytes(pyc.read_bytes()[:16] + b"\xff")
+    expect(doctor(patched), (PROBLEM, "bytecode", f"{pyc} was compiled from another text than {file} has now"))
 
 
 def test_bytecode_that_no_loader_would_take_is_not_reported(patched):
