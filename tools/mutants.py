@@ -46,7 +46,7 @@ PACKAGES = {  # modules below patcher/, and the test files and folders that are 
     "author": ("author/* author/*/*", "author test_other_files.py verbs/test_commands.py"),
     "diagnosis": ("diagnosis/*", "diagnosis verbs/test_golden.py"),
     "project": ("project/*", "project verbs/test_sync.py verbs/test_lock.py verbs/test_commands.py"),
-    "verbs": ("verbs/* verbs/*/*", "verbs author diagnosis project hook"),
+    "verbs": ("verbs/* verbs/*/*", "verbs author diagnosis installed project hook"),
 }  # fmt: skip
 MEMORY = 8 << 30  # bytes that a process may map: a change may loop for ever
 OPTIONS = ["-x", "-q", "-p", "no:randomly", "-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--tb=no", "-m", "not real",

@@ -44,6 +44,7 @@ def test_an_edit_is_captured_and_then_tracked_and_restored(world):
     told = done(world("capture", "--name", "mine")).out
     assert world.tree() == edited  # nothing is touched yet
     assert '+    print("loaded", model)  # where is it?' in told
+    assert "@@ load @@" not in done(world("capture", "--name", "quiet", "-q")).out, "the hunks are in the patchset"
     assert "@@ load @@" in told
     assert (world.cwd / "patchsets/mine/patchset.toml").is_file()
 

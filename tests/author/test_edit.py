@@ -103,6 +103,8 @@ def test_no_editor(world):
 def test_without_an_editor_capture_goes_on_from_the_copies(world):
     told = json.loads(done(world("edit", "demo", "m.py", "--name", "mine", "--no-editor", "--json", TMPDIR=str(world.cwd))).out)
     assert told["paths"] == ["demo/m.py"]
+    out = done(world("edit", "demo", "m.py", "--name", "two", "--output", "made", "--no-editor", TMPDIR=str(world.cwd))).out
+    assert out.rstrip().endswith(f"--name two --output made --target {world.path}")
     copy = Path(told["folder"]) / "demo/m.py"
     assert copy.read_text() == M
     copy.write_text(EDIT)

@@ -239,6 +239,8 @@ def test_a_file_that_comes_is_one_that_the_patchset_adds_and_a_stub_is_python(wo
     text = NEW.format("src/demo/new.py").replace("+x = 1", "+from demo.m import load").replace("src/demo", "demo", 2)
     stub = diff("def load(path: str) -> None: ...\n", "def load(path: bytes) -> None: ...\n", "a/demo/m.pyi")
     (world.cwd / "fix.patch").write_text(diff() + text + stub)
+    quiet = done(world("import", "fix.patch", "--name", "quiet", "-q"))
+    assert (quiet.out, quiet.err) == ("", "")
     told = done(world("import", "fix.patch", "--name", "mine"))
     assert "left out" not in told.out and ["changes", "demo/new.py", "+1", "-0"] in [line.split() for line in told.out.splitlines()]
     spatch = (world.cwd / "patchsets/mine/mine.spatch").read_text()

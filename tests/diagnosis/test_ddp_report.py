@@ -596,6 +596,11 @@ def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_draw
     assert re.match(r"3 +(工作节点)+…[工作节点]+-3 ", rows[3][0]), rows[3]
 
 
+def test_the_bad_is_not_said_to_be_well(tmp_path):
+    code, out, _ = piped("".join(report(rank, model("cpu"), [rank], get_device="cpu") for rank in range(2)).encode(), cwd=tmp_path)
+    assert code == 1 and "cpu-with-device-ids" in out and "all is well" not in out
+
+
 # the command ----------------------------------------------------------------------------------------------------------
 def piped(data, *words, cwd, **more):
     command = [sys.executable, "-m", "patcher", "diagnose", *words]

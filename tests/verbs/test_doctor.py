@@ -361,8 +361,12 @@ def test_bytecode_that_cannot_be_read_is_of_no_source(patched):
     file = patched.file()
     py_compile.compile(str(file), doraise=True)
     pyc = Path(importlib.util.cache_from_source(str(file)))
-    pyc.write_bytes(pyc.read_bytes()[:16] + b"\xff")
-    expect(doctor(patched), (PROBLEM, "bytecode", f"{pyc} was compiled from another text than {file} has now"))
+    header = pyc.read_bytes()[:16]
+    for rest in (b"\xff", b""):
+        pyc.write_bytes(header + rest)
+        expect(doctor(patched), (PROBLEM, "bytecode", f"{pyc} was compiled from another text than {file} has now"))
+    pyc.write_bytes(header[:15])  # which the loader does not take
+    assert doctor(patched) == []
 
 
 def test_bytecode_that_no_loader_would_take_is_not_reported(patched):

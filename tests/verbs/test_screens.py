@@ -7,7 +7,7 @@ from patcher.diagnosis.ranks import EndedRank, verdict_on
 from patcher.model import Answer, State
 from patcher.text.diffs import diff_texts
 from patcher.verbs.console import Console
-from patcher.verbs.differences import DiffOutcome
+from patcher.verbs.differences import DiffOutcome, show_parts
 from patcher.verbs.pages import html, review
 from patcher.verbs.place import Place
 from patcher.verbs.report import verified_json, verified_rows
@@ -16,7 +16,7 @@ from patcher.verbs.styles import Row, color_diff, table_lines
 from patcher.verbs.trial import rank_rows
 from patcher.verbs.welcome import welcome
 from patcher.verify import COMPILE, IMPORT, CheckResult, Verified
-from tests.command import DDP, RUNNER, Site, done
+from tests.command import DDP, RUNNER, Site, done, sitepatch
 from tests.pages import whole
 from tests.verbs.test_pages import ENV
 
@@ -117,6 +117,34 @@ def test_a_page_names_the_function_of_a_change_where_it_is_in_one_and_what_lacks
     assert page.text("main").count("no line break at the end of the file before and after") == 1
     one = whole(review.review_page("diff", DiffOutcome(ENV, planned=(diff_texts("/site", "m.py", b"x = 1\n", b"x = 1", ("p",)),)), []))
     assert "no line break at the end of the file after" in one.text("main")
+
+
+def test_a_command_that_is_shown_is_for_the_same_place():
+    where = console()
+    assert where.command("status") == "sitepatch status"
+    where.place = Place("/v/bin/python", None, (), True)
+    assert where.command("apply", "a b", patch_dirs=["p"]) == "sitepatch apply 'a b' --patch-dir p --python /v/bin/python --system"
+    assert Place() == Place(None, None, (), False)
+
+
+def test_a_heading_stands_above_what_it_is_of(capsys):
+    show_parts(console(), [("nothing of it", [])])
+    assert capsys.readouterr().out.strip() == ""
+    diff = diff_texts("/site", "m.py", b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 1\n", b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 2\n")
+    show_parts(console(color=True), [("what is changed", [diff])])
+    lines = click.unstyle(capsys.readouterr().out).splitlines()
+    assert lines[0] == "what is changed" and "@@ -11,4 +11,4 @@ f" in lines
+
+
+def test_what_cannot_be_completed_completes_to_nothing(tmp_path):
+    told = sitepatch(cwd=tmp_path, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch apply --patch-dir gone mm", COMP_CWORD="4")
+    assert (told.out.split(), told.err) == ([], "")
+
+
+def test_a_probe_needs_an_interpreter_that_is_named(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    told = done(site("apply", DDP, "--verify", "probe"), 2)
+    assert "--verify probe and --target: found no interpreter to run a probe in" in told.err and "name it with --python" in told.err
 
 
 def test_a_page_allows_a_script_only_where_it_has_one():
