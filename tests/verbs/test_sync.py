@@ -96,7 +96,7 @@ def test_a_second_sync_writes_nothing_and_needs_no_syntax_tree(site):
     again = loaded(site, "sync", "--target", site.path)
     assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "pip_requirements_parser"} == set()
     assert again - loaded(site, "apply", DDP, GUARD, "--set", f"{DDP}.params=7", "--target", site.path) <= {
-        "patcher.verbs.sync", "patcher.project.request", "patcher.project.lockfile", "shlex",
+        "patcher.verbs.sync", "patcher.project", "patcher.project.request", "patcher.project.lockfile", "shlex",
         "patcher.hook", "patcher.hook.boot", "patcher.hook.installed",  # what a hook would undo
     }  # fmt: skip
     assert done(site("sync")).out == "2 patchsets: nothing to do, they are applied already\n"
