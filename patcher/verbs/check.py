@@ -121,10 +121,11 @@ def check(
         raise UsageError(
             "--explain: found {found}, expected one patchset, which is explained for this environment", found=words
         )
-    loaded, broken = Catalogue(place.patch_dirs).load()
+    catalogue = Catalogue(place.patch_dirs)
+    loaded, broken = catalogue.load()
     patchsets = [item.patchset for item in loaded]
     requested, notes = choose(named or [patchset.name for patchset in patchsets], settings, place.patch_dirs)
-    outcome = _inspect(place, requested, {} if named else broken)
+    outcome = _inspect(requested, catalogue, {} if named else broken)
     outcome = outcome._replace(notes=tuple(notes), strict=strict, against=bool(releases))
     if releases:
         return outcome._replace(releases=tuple(check_releases(requested, releases, patchsets, events)))
@@ -139,13 +140,13 @@ def check(
     return outcome._replace(answers=answers, hunks=tuple(hunks), notes=(*notes, *remarks))
 
 
-def _inspect(place: Place, requested: Sequence[Requested], broken: Mapping[str, SitepatchError]) -> CheckOutcome:
+def _inspect(requested: Sequence[Requested], catalogue: Catalogue, broken: Mapping[str, SitepatchError]) -> CheckOutcome:
     """What is found without an environment."""
     from patcher.author.cases import run_cases  # with the engine
     from patcher.author.lint import lint
 
-    places = Catalogue(place.patch_dirs).folders
-    folders = {wanted.patchset.name: Path(places[wanted.patchset.name][0][0]) for wanted in requested}
+    names = [wanted.patchset.name for wanted in requested]
+    folders = {name: Path(catalogue.folders[name][0][0]) for name in names}
     findings, cases, errors = {}, {}, dict(broken)
     for patchset in (wanted.patchset for wanted in requested):
         name = patchset.name

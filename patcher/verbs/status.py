@@ -211,7 +211,7 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
 
 
 def _applied_patchsets(env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]) -> List[AppliedPatchset]:
-    """Each patchset that is applied; `newer` maps the digest of one to what is found now (`patcher.patchset.selection`)."""
+    """Each patchset that is applied; `newer` maps the digest of one to what is found now (see `outdated`)."""
     grouped: Dict[Tuple[str, str, str], List[Tuple[FileStatus, Step]]] = {}
     for item in items:
         for step in item.receipt.steps:
