@@ -3,10 +3,10 @@
     python -m tools.mutants --module planner/merge        # each change of one module; `engine/*` is a glob
     python -m tools.mutants --sample 30 --seed 1          # a sample of each module in PACKAGES
 
-The first run records with coverage which test reaches which line (again for each test file that was edited). A change that
-was seen is not tried again, so a stopped run goes on, and only survivors are repeated. They are printed as `mutants.txt`
-has them, which lists those that make no difference, each below the reason. Exit code 1 if any other survived, or if the
-list has one that is no change of the code any more.
+The first run records with coverage which test reaches which line (again for a test file that was edited, and for all where
+functions were renamed or moved). A change that was seen is not tried again, so a stopped run goes on, and only survivors are
+repeated. They are printed as `mutants.txt` has them, which lists those that make no difference, each below the reason. Exit
+code 1 if any other survived, or if the list has one that is no change of the code any more.
 
 The tools that exist do not fit: mutmut keeps every change in the module behind a switch that imports mutmut, which breaks
 the module that a hook puts into other environments; cosmic-ray runs one and the same command for each change.
@@ -180,18 +180,25 @@ def in_parallel(copies, jobs, start, done):
             copy.ended()
 
 
+def layout():
+    """A digest of which functions each module has: what tests reach is known by these, until one is renamed or moved."""
+    paths = sorted((ROOT / "patcher").rglob("*.py"))
+    names = [(path.relative_to(ROOT).as_posix(), sorted(set(functions(path.read_bytes()).values()))) for path in paths]
+    return hashlib.sha256(repr(names).encode()).hexdigest()
+
+
 class Record:
     """Which tests reach which line, and how long they take: one file in `folder` for each test file."""
 
     def __init__(self, folder):
-        self.folder = folder
+        self.folder, self.layout = folder, layout()
         self.reached = defaultdict(set)  # (module, function, line) and (module, function) -> tests
         self.took = {}
         self.paths = {}  # by test file; as it is now, whatever becomes of it meanwhile
 
     def path(self, name):
         if name not in self.paths:
-            digest = hashlib.sha256((ROOT / name).read_bytes()).hexdigest()[:12]
+            digest = hashlib.sha256((ROOT / name).read_bytes() + self.layout.encode()).hexdigest()[:12]
             self.paths[name] = self.folder / f"{name.replace('/', '-')}-{digest}.json"
         return self.paths[name]
 
