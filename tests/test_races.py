@@ -522,11 +522,11 @@ def test_of_controllers_that_ask_for_different_things_at_once_one_is_last_and_ha
 def test_a_lock_that_is_not_got_in_time_names_its_holder_and_what_to_do(site):
     before = texts(site)
     with held(site.path) as holder:
-        for ended in (site("apply", DDP, "--lock-timeout", "0.1"), site("apply", DDP, SITEPATCH_LOCK_TIMEOUT="0.1")):
-            assert ended.code == 1
-            assert f"process {holder.pid}, {NAME})" in ended.err
-            assert "--lock-timeout SECONDS" in ended.err
-        assert json.loads(site("apply", DDP, "--lock-timeout", "0.1", "--json").out)["error"]["busy"] is True
+        ended = site("apply", DDP, SITEPATCH_LOCK_TIMEOUT="0.1")
+        assert ended.code == 1
+        assert f"process {holder.pid}, {NAME})" in ended.err
+        assert "SITEPATCH_LOCK_TIMEOUT=SECONDS" in ended.err
+        assert json.loads(site("apply", DDP, "--json", SITEPATCH_LOCK_TIMEOUT="0.1").out)["error"]["busy"] is True
         assert holders(str(site.path)) == [
             f"{site.path}/.sitepatch/lock is held by process {holder.pid}, {NAME}"
         ]
@@ -561,7 +561,7 @@ def test_a_dead_holder_is_no_obstacle(site):
         os.kill(holder.pid, signal.SIGKILL)
         holder.wait()
         assert (site.path / ".sitepatch/lock").read_text() == f"{holder.pid} on {os.uname().nodename}\n"
-        assert site("apply", DDP, "--lock-timeout", "0").code == 0
+        assert site("apply", DDP, SITEPATCH_LOCK_TIMEOUT="0.001").code == 0
 
 
 # --- uv's lock ------------------------------------------------------------------------------------------------------
@@ -584,7 +584,7 @@ def test_uv_is_waited_for_and_named(venv):
     with lock.open("r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         before = venv.tree()
-        ended_ = venv("apply", DDP, "--lock-timeout", "0.1")
+        ended_ = venv("apply", DDP, SITEPATCH_LOCK_TIMEOUT="0.1")
         assert ended_.code == 1
         assert f"uv (process {os.getpid()}" in ended_.err
         assert venv.tree() == before
@@ -690,7 +690,7 @@ def waits(path):
 def test_the_real_uv_is_waited_for(uv, venv):
     installing = uv_install(uv, venv)
     soon((venv.cwd / "building").exists)
-    ended_ = venv("apply", DDP, "--lock-timeout", "0.1")
+    ended_ = venv("apply", DDP, SITEPATCH_LOCK_TIMEOUT="0.1")
     assert ended_.code == 1
     assert f"uv (process {installing.pid}, uv)" in ended_.err
     assert not (venv.path / ".sitepatch").exists()

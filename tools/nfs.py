@@ -92,7 +92,7 @@ class Client:
     """A client with the server's export on SHARE; a process there answers requests."""
 
     def __init__(self, number, version):
-        self.name, self.env = f"client{number}", {}
+        self.name, self.env = f"client{number}", {"SITEPATCH_LOCK_TIMEOUT": "110"}
         command = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "tools.nfs", "--client"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.ask("shell", "true")  # its namespaces are there
@@ -218,7 +218,7 @@ class Act(NamedTuple):
 
 def acts(python):
     """What a client does, by name."""
-    more = ("--python", python, "--patch-dir", "mine", "--lock-timeout", "110")
+    more = ("--python", python, "--patch-dir", "mine")
     quick = (*more, "--verify", "none")
     given = {
         "apply two": (quick, lambda applied: applied | {"two"}),

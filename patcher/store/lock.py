@@ -79,7 +79,7 @@ class _Wait:
         if waited > self._seconds:
             raise BusyError(
                 "{site}: {who} is changing this directory, and has not ended in {seconds:g} seconds",
-                Message("run this again when it has ended, or wait longer: --lock-timeout SECONDS"),
+                Message("run this again when it has ended, or wait longer: SITEPATCH_LOCK_TIMEOUT=SECONDS"),
                 site=self._site,
                 who=who,
                 seconds=self._seconds,

@@ -1,1 +1,21 @@
-"""What the operating system gives: reading with care, ownership, child processes, signals, the cache."""
+"""What the operating system gives: files, processes, locks, and the variables that say how long something may take."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from patcher.errors import UsageError
+
+
+def seconds_of(variable: str, default: float) -> float:
+    """The seconds that a variable of the environment names, `default` where it names none.
+
+    Raises:
+        UsageError: it is no number of seconds above 0.
+    """
+    text = os.environ.get(variable) or str(default)
+    with suppress(ValueError):
+        if 0 < float(text) < float("inf"):  # not nan
+            return float(text)
+    raise UsageError("{variable}={text}: expected a number of seconds, above 0", variable=variable, text=text)

@@ -13,9 +13,10 @@ from patcher.patchset.selection import check_probes
 from patcher.store.retry import quiet, retry, settled
 from patcher.store.status import describe_unfinished, has_store, recover, stores
 from patcher.store.store import Store, edited_copy
+from patcher.system import seconds_of
 from patcher.system.signals import stoppable
 from patcher.verbs.place import Events, Outcome, Place
-from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings, seconds_for_each
+from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings
 
 if TYPE_CHECKING:
     from patcher.model import Patchset
@@ -144,7 +145,7 @@ def verify_settings(
     with, so its files are compiled only.
 
     Raises:
-        UsageError: a probe is requested that cannot be run there or is not trusted; see `seconds_for_each`.
+        UsageError: a probe is requested that cannot be run there or is not trusted; see `seconds_of`.
     """
     if verification == NONE:
         return None
@@ -167,7 +168,8 @@ def verify_settings(
     no_python = Message("--target names no interpreter to import them with; add --python")
     why = Message("an image is not run") if env.root else no_python
     reason = why if alone and verification != COMPILE else ""
-    return VerifySettings(env, seconds_for_each(), verification, place.target is not None, reason, events.progress)
+    limit = seconds_of("SITEPATCH_VERIFY_TIMEOUT", 120)
+    return VerifySettings(env, limit, verification, place.target is not None, reason, events.progress)
 
 
 def note_interrupted(env: Environment, events: Events) -> None:

@@ -13,9 +13,10 @@ from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.toml import option_text
 from patcher.store import patience
 from patcher.store.status import applied_names, statuses
+from patcher.system import seconds_of
 from patcher.verbs.console import Console
 from patcher.verbs.place import Place
-from patcher.verbs.usage import Choice, Number
+from patcher.verbs.usage import Choice
 
 CommandFunction = Callable[..., int]
 """The function of a command: takes a Console and its options, and returns the exit code."""
@@ -133,23 +134,14 @@ def project_options(function: CommandFunction) -> CommandFunction:
 
 
 def patient(function: CommandFunction) -> CommandFunction:
-    """Give a command `--lock-timeout`: how long it waits for each lock; after a second it reports for whom."""
+    """Have a command wait for each lock as long as SITEPATCH_LOCK_TIMEOUT says, and report after a second for whom."""
 
     @wraps(function)
-    def run(console: Console, lock_timeout: float, **parameters: Any) -> int:
-        with patience(lock_timeout, lambda message: console.note(message, "waiting")):
+    def run(console: Console, **parameters: Any) -> int:
+        with patience(seconds_of("SITEPATCH_LOCK_TIMEOUT", 60), lambda message: console.note(message, "waiting")):
             return function(console, **parameters)
 
-    return click.option(
-        "--lock-timeout",
-        type=Number(0),
-        metavar="SECONDS",
-        default=60.0,
-        show_default=True,
-        envvar="SITEPATCH_LOCK_TIMEOUT",
-        show_envvar=True,
-        help="How long to wait for another process that changes the environment.",
-    )(run)
+    return run
 
 
 # what a shell completes ------------------------------------------------------------------------------------------------

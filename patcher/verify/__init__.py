@@ -1,30 +1,14 @@
 """Compile, import and probe files with a patch in the target interpreter, before they are written: settings and results."""
 
 # without `from __future__ import annotations`, as `patcher.model`
-import os
-from contextlib import suppress
 from typing import NamedTuple, Tuple
 
-from patcher.errors import UsageError
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Progress
 
 NONE, COMPILE, IMPORT, PROBE = "none", "compile", "import", "probe"
 """What `--verify` takes: each does what the one before does, too."""
-
-
-def seconds_for_each() -> float:
-    """How long a process that verifies may take: SITEPATCH_VERIFY_TIMEOUT, else two minutes.
-
-    Raises:
-        UsageError: it is no such time.
-    """
-    seconds = os.environ.get("SITEPATCH_VERIFY_TIMEOUT") or "120"
-    with suppress(ValueError):
-        if 0 < float(seconds) < float("inf"):  # not nan
-            return float(seconds)
-    raise UsageError("SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds, above 0", text=seconds)
 
 
 class VerifySettings(NamedTuple):

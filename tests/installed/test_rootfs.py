@@ -38,9 +38,9 @@ def root(tmp_path):
     return root
 
 
-def run(root, *words, target=None):
+def run(root, *words, target=None, **env):
     sources = () if words[0] in ("restore", "status") else ("--patch-dir", root.parent / "mine")
-    return sitepatch(words[0], "--target", target or root, *sources, *words[1:], cwd=root.parent)
+    return sitepatch(words[0], "--target", target or root, *sources, *words[1:], cwd=root.parent, **env)
 
 
 def refused(target):
@@ -95,7 +95,7 @@ def test_the_commands_patch_it_as_any_environment_and_give_it_back(root):
     assert "+VALUE = 2" in done(run(root, "diff", "two")).out
     with open(root.parent / "held", "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        told = done(run(root, "apply", "two", "--lock-timeout", "0.1"))
+        told = done(run(root, "apply", "two", SITEPATCH_LOCK_TIMEOUT="0.1"))
     assert "compiled" in told.out and "import" not in told.out, told
     assert (site / "demo/m.py").read_text() == "VALUE = 2\n" and (other.read_text(), other.stat().st_ino) == ("VALUE = 1\n", inode)
     changed = {path for path, what in tree(root).items() if before.get(path) != what}

@@ -203,7 +203,7 @@ def test_nobody_is_given_a_store_in_a_directory_in_which_everybody_may_write(sha
 
 def test_who_waits_for_another_user_learns_for_which_process(shared, monkeypatch):
     shared.own(A)
-    monkeypatch.setenv("SITEPATCH_LOCK_TIMEOUT", "0")
+    monkeypatch.setenv("SITEPATCH_LOCK_TIMEOUT", "0.001")
     with locked(Folder.open(str(shared.site))):  # as root
         code, text = shared.run(A, "apply", "two")
     assert code == 1 and f"another sitepatch (process {os.getpid()}, " in text and "hint: run this again when it has ended" in text

@@ -341,7 +341,7 @@ def test_eight_at_once_do_the_work_once_and_all_are_content(site):
 def test_the_options_complete_with_tab(site):
     line = "sitepatch sync --lo"
     told = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD="2")
-    assert told.out.split() == ["plain,--lock", "plain,--locked", "plain,--lock-timeout"]
+    assert told.out.split() == ["plain,--lock", "plain,--locked"]
     told = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch lock -r ", COMP_CWORD="3")
     assert told.out.split() == ["file,"]
 

@@ -430,6 +430,8 @@ def test_a_time_that_no_process_has_is_refused_before_anything_is_done(venv, tex
     before = venv.tree()
     done = venv("apply", venv.patchset("good", "three = 3"), SITEPATCH_VERIFY_TIMEOUT=text)
     assert (done.code, venv.tree()) == (2, before) and f"SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds, above 0" in done.err
+    done = venv("apply", "good", SITEPATCH_LOCK_TIMEOUT=text)
+    assert (done.code, venv.tree()) == (2, before) and f"SITEPATCH_LOCK_TIMEOUT={text}: expected a number of seconds, above 0" in done.err
     assert venv("apply", "good", "--verify", "none", SITEPATCH_VERIFY_TIMEOUT=text).code == 0
 
 
@@ -633,7 +635,7 @@ def test_a_directory_is_compiled_alone_unless_an_interpreter_is_named(venv, tmp_
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("words", [["--verify", "probe", "--restore"], ["--verify", "all"], ["--lock-timeout", "NaN"]])
+@pytest.mark.parametrize("words", [["--verify", "probe", "--restore"], ["--verify", "all"]])
 def test_options_that_contradict_each_other_are_refused(venv, words):
     assert venv("apply", venv.patchset("good", "three = 3"), *words).code == 2
     assert venv.text() == PRISTINE["demo/m.py"]
