@@ -41,7 +41,7 @@ EQUIVALENT = Path(__file__).with_suffix(".txt")
 PACKAGES = {  # modules below patcher/, and the test files and folders that are about them
     "engine": ("engine/* engine/*/*", "engine"),
     "planner": ("planner/* text/lines patchset/results", "planner patchset/test_known.py test_foreign.py test_round_trip.py verbs/test_commands.py author/test_capture.py"),
-    "store": ("store/* system/flock system/ownership system/reading", "store system test_races.py test_round_trip.py verbs/test_commands.py faults"),
+    "store": ("store/* system/flock system/ownership system/reading", "store system test_races.py test_round_trip.py verbs/test_commands.py verbs/test_doctor.py installed/test_rootfs.py faults"),
     "hook": ("hook/* verbs/keep", "hook"),
     "author": ("author/* author/*/*", "author test_other_files.py verbs/test_commands.py"),
     "diagnosis": ("diagnosis/*", "diagnosis verbs/test_golden.py"),

@@ -37,7 +37,7 @@ def store_error(site: str, error: OSError, after: str = "") -> StoreError:
         if str(error.filename or "").startswith(site)
         else Message("{site}: {error}", site=site, error=error)
     )
-    return StoreError(place, joined("; ", (sentence for sentence in (after, help_text) if sentence)))
+    return StoreError(place, joined("; ", (after, help_text)))
 
 
 def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:

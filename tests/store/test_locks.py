@@ -174,7 +174,13 @@ def test_who_waits_says_for_whom_once_after_a_second_and_gives_up_in_time(tmp_pa
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
     (tmp_path / ".sitepatch").mkdir()
-    with somebody_holds(tmp_path / ".sitepatch/lock"), patience(3.0, lambda text: said.append((clock[0], text))):
+    lock_file, is_open = tmp_path / ".sitepatch/lock", []
+
+    def report(text):
+        said.append((clock[0], text))
+        is_open.extend(fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}") and lock_file.samefile(f"/proc/self/fd/{fd}"))
+
+    with somebody_holds(lock_file), patience(3.0, report):
         with pytest.raises(BusyError) as caught, lock.locked(site):
             pass
         assert clock[0] - 1000 == pytest.approx(3, abs=0.05), "seconds: it looks often"
@@ -186,6 +192,7 @@ def test_who_waits_says_for_whom_once_after_a_second_and_gives_up_in_time(tmp_pa
     assert who.startswith(f"{tmp_path}: another sitepatch (process ") and how_long == "has not ended in 3 seconds"
     assert [text for _, text in said] == [who]
     assert said[0][0] - 1000 == pytest.approx(1, abs=0.1)
+    assert len(is_open) == 1, "by who holds it alone: this process may need the lock again"
 
 
 def test_each_that_is_waited_for_is_named_as_long_as_it_takes(monkeypatch):
