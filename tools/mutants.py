@@ -43,7 +43,7 @@ PACKAGES = {  # modules below patcher/, and the test files and folders that are 
     "planner": ("planner/* text/lines patchset/results", "planner patchset/test_known.py test_foreign.py test_round_trip.py verbs/test_commands.py author/test_capture.py"),
     "store": ("store/* system/flock system/ownership system/reading", "store system test_races.py test_round_trip.py verbs/test_commands.py verbs/test_doctor.py installed/test_rootfs.py faults"),
     "hook": ("hook/* verbs/keep", "hook"),
-    "author": ("author/* author/*/*", "author test_other_files.py verbs/test_commands.py"),
+    "author": ("author/* author/*/*", "author test_other_files.py verbs/test_commands.py verbs/test_diff_edited.py"),
     "diagnosis": ("diagnosis/*", "diagnosis verbs/test_golden.py"),
     "project": ("project/*", "project verbs/test_sync.py verbs/test_lock.py verbs/test_commands.py"),
     "verbs": ("verbs/* verbs/*/*", "verbs author diagnosis installed project hook"),

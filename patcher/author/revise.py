@@ -290,7 +290,7 @@ def begun(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionVa
         states = [(hunk, tree.answer(hunk, options).state) for hunk in hunks]
     fitting = [hunk for hunk, state in states if state is State.APPLICABLE]
     data = rewrite(text, fitting, options).data if fitting else text
-    missing = [hunk for hunk, state in states if state.failed and hunk not in fitting]
+    missing = [hunk for hunk, state in states if state.failed]
     marks = [_mark_place(*explain(data, [hunk], options)) for hunk in missing]
     lines = data.split(b"\n")
     for line, hunk in sorted(marks, key=lambda mark: -mark[0]):

@@ -220,6 +220,22 @@ def test_a_distribution_of_several_packages_that_has_the_name_of_one_of_them(tmp
     assert [one.file.path for one in found] == ["demo/__init__.py", "demo_tools/m.py"]
 
 
+def test_edits_of_two_distributions_become_one_patchset(world):
+    world.install(wheel(world.cwd / "wheels", "other", files={"other/__init__.py": "X = 1\n", "other/data.conf": "a = 1\n"}))
+    world.edit()
+    world.backup()
+    world.edit("X = 2\n", "other/__init__.py")
+    (world.path / "other/kept").write_text("X = 1\n")
+    done(world("capture", "--name", "mine"))
+    assert sorted(path.name for path in (world.cwd / "patchsets/mine").glob("*.spatch")) == ["demo.spatch", "other.spatch"]
+    world.edit("a = 2\n", "other/data.conf")
+    (world.path / "other/data.kept").write_text("a = 1\n")
+    done(world("capture", "other", "--name", "quiet"))
+    assert "data.conf" not in (world.cwd / "patchsets/quiet/quiet.spatch").read_text()
+    done(world("capture", "other/data.conf", "--name", "named"))
+    assert "--- other/data.conf\n" in (world.cwd / "patchsets/named/named.spatch").read_text(), "of what is named every kind of text"
+
+
 def test_edits_in_a_namespace_package_are_captured_for_one_distribution_at_a_time(tmp_path):
     world = World(tmp_path, {"demo/one/m.py": M, "demo/one/n.py": "VALUE = 1\n"})
     world.install(wheel(tmp_path / "wheels", "other", files={"demo/two/m.py": M}))
@@ -298,6 +314,15 @@ def test_what_the_user_gives_is_taken(world, kind):
     assert before(world, pristine=str(given)) == [(str(given), M.encode(), True)]
 
 
+@pytest.mark.parametrize("kind", ["wheel", "directory"])
+def test_what_the_user_gives_has_to_have_the_file(world, kind):
+    world.edit()
+    (world.cwd / "old").mkdir()
+    given = {"wheel": wheel(world.cwd / "others", "other", files={"other/m.py": M}), "directory": world.cwd / "old"}[kind]
+    told = done(world("capture", "--name", "mine", "--pristine", given), 1)
+    assert f"--pristine {given}: has no demo/m.py" in told.err
+
+
 def test_what_the_user_gives_is_said_to_be_unproven_where_record_has_another_hash(world):
     world.edit()
     (world.cwd / "old.py").write_text(M.replace("empty", "Empty"))
@@ -335,6 +360,18 @@ def test_the_release_in_the_index_and_then_the_cache(world):
         index.close()
     assert "compared with demo 1.0 of the index" in told.err
     done(world("capture", "--name", "again", SITEPATCH_CACHE=str(world.cwd / "cache")))  # without an index
+
+
+def test_a_release_of_the_index_with_another_text_is_no_original(world):
+    world.edit()
+    index = Index()
+    try:
+        index.put("demo", world.wheel.name, wheel(world.cwd / "others", files={**FILES, "demo/m.py": OTHER}).read_bytes())
+        more = {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "", "PIP_CACHE_DIR": str(world.cwd / "pip")}
+        told = done(world("capture", "--name", "mine", **more), 1)
+    finally:
+        index.close()
+    assert "demo 1.0 in the index: has another text than was installed (its sha256 differs)" in told.err
 
 
 @pytest.mark.parametrize("parts", [[], None])

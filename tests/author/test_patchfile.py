@@ -34,7 +34,8 @@ DEP3 = f"""\
 Description: Do not wait
  Ranks hang.
  .
- All of them.
+ All of them:
+   as code
 Origin: upstream, https://example.com/1
 Bug: https://example.com/2
 Bug-Debian: https://bugs.debian.org/3
@@ -66,7 +67,7 @@ SHOWN = f"commit {SHA} (HEAD -> main)\nAuthor: Zoë <z@example.com>\nDate:   Tue
     [
         (MAIL, "Do not wait: forever", BODY, FROM_MAIL),
         (MAIL.split("\n", 1)[1], "Do not wait: forever", BODY, {key: FROM_MAIL[key] for key in ("author", "last_update")}),
-        (DEP3, "Do not wait", "Ranks hang.\n\nAll of them.\n\nMore of it.", FROM_DEP3),
+        (DEP3, "Do not wait", "Ranks hang.\n\nAll of them:\n  as code\n\nMore of it.", FROM_DEP3),
         (SHOWN, "Do not wait", "Ranks hang.", FROM_MAIL),
         (
             f"# HG changeset patch\n# User Zoë <z@example.com>\n# Date 1 0\n# Node ID {SHA}\n# Parent 0\nDo not wait\n\nRanks hang.\n\ndiff -r 0 m.py\n{DIFF}",

@@ -109,6 +109,18 @@ def test_a_blank_line_between_two_hunks_is_none_of_them():
     assert applied(diff, b"y = 1\n\nx = 1\n").after == b"y = 2\n\nx = 2\n"
 
 
+@pytest.mark.parametrize("added", [1, 2, -1])
+def test_where_both_lines_have_the_code_it_is_the_one_that_moved_with_the_hunk_before(tmp_path, added):
+    lines = ["begin = 1\n", *(f"pad = {number}\n" for number in range(5)), *["same = 1\n"] * 8, "end = 1\n"]
+    diff = b"--- m\n+++ m\n@@ -3 +3 @@\n-pad = 1\n+pad = 10\n@@ -10 +10 @@\n-same = 1\n+same = 2\n"
+    moved = ["first = 1\n"] * added + lines if added > 0 else lines[-added:]
+    after = applied(diff, "".join(moved).encode()).after.decode().splitlines(True)
+    assert after.index("same = 2\n") == 9 + added
+    (tmp_path / "m").write_text("".join(moved))
+    subprocess.run(["patch", "-p0", "--quiet"], cwd=tmp_path, input=diff, check=True)
+    assert (tmp_path / "m").read_text() == "".join(after), "as GNU patch does"
+
+
 def test_what_is_no_change_of_text_is_named():
     diff = (
         b"diff --git a/p.png b/p.png\nindex 1..2 100644\nBinary files a/p.png and b/p.png differ\n"
@@ -135,6 +147,7 @@ def test_what_is_no_change_of_text_is_named():
         ("two/l.so", "a binary diff"),
         ("two/sub/extra.py", "a file that one side alone has"),
     ]
+    assert [each.line for each in sections][-2:] == [39, 40]
     assert not any(each.hunks for each in sections)
 
 

@@ -265,6 +265,7 @@ def test_the_opened_copy_says_where_a_hunk_is_missing_and_what_is_left_of_that_i
     )
     (world.cwd / "editor.py").write_text(
         f"import pathlib, sys\nf = pathlib.Path(sys.argv[1])\nassert {marks!r} in f.read_text(), f.read_text()\n"
+        "assert f.read_text().count('this hunk is missing') == 1, 'the other one is in place'\n"
         "f.write_text(f.read_text().replace('    return model\\n', '    print(model)\\n    return model\\n'))\n"
     )
     how = {"EDITOR": f"{shlex.quote(sys.executable)} {world.cwd / 'editor.py'}", "VISUAL": ""}

@@ -176,7 +176,7 @@ def _places(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> 
     if fuzz and not any(line.strip() for line in old):
         return []
     places = [_Place(at, head, tail, fuzz) for at in text.find(old, low)]
-    named = [place for place in places if place.start in (hunk.start + moved, hunk.start)]
+    named = [place for start in (hunk.start + moved, hunk.start) for place in places if place.start == start]
     below = [place for place in places if hunk.heading and _heading(text, place.at) == hunk.heading]
     return named[:1] or (below if len(places) > 1 and len(below) == 1 else places)
 
