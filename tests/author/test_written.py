@@ -1,0 +1,76 @@
+"""The hunks that are written for some two hundred edits, word for word: tests/golden/edits.txt.
+
+After a change that is meant: `SITEPATCH_WRITE_GOLDEN=1 python -m pytest tests/author/test_written.py -p no:xdist`, and review the diff.
+"""
+
+import hashlib
+import os
+import re
+
+import pytest
+
+from patcher.author.draft import FileEdit
+from patcher.author.hunks.generalise import generalise
+from tests.command import ROOT
+
+pytestmark = pytest.mark.once
+
+PATH = ROOT / "tests/golden/edits.txt"
+WRITE = os.environ.get("SITEPATCH_WRITE_GOLDEN") == "1"
+
+
+def sections(text):
+    """Of each edit its heading, and by name the code before and after it, and what is written; first the whole file, then others."""
+    parts = re.split(r"^=== (.*)\n", text, flags=re.MULTILINE)[1:]
+    return [(heading, dict(zip(*[iter(re.split(r"^~~~ (.*)\n", body, flags=re.MULTILINE)[1:])] * 2))) for heading, body in zip(parts[::2], parts[1::2])]
+
+
+(_, SOURCE), *EDITS = sections(PATH.read_text(encoding="utf-8"))
+WHOLE = SOURCE["file"]
+
+
+def others():
+    """Two further releases: one has more code and other names, one has moved and renamed a class and a function."""
+    more = WHOLE.replace("    def wrap_model", "    def set_up(self):\n        pass\n\n    def wrap_model")
+    more = more.replace('kind = "cuda"\n', 'kind = "cuda"  # first\n').replace("parsed", "total").replace("LOGGER.", "logger.")
+    start, end = WHOLE.index("def collate"), WHOLE.index("def pack")
+    moved = WHOLE[:start] + WHOLE[end:] + "\n\n" + WHOLE[start:end]
+    return [{"m.py": text.encode()} for text in (more, moved.replace("class Runner", "class Trainer").replace("drop_last", "drop"))]
+
+
+def written(parts, releases):
+    """The hunks of an edit, how each is written, before how many others and which (a digest), what is left out, and what differs."""
+    assert WHOLE.count(parts["before"]) == 1
+    after = WHOLE.replace(parts["before"], parts["after"], 1)
+    draft = generalise([FileEdit("m.py", WHOLE.encode(), after.encode())], releases)
+    (file,) = draft.files
+    lines = [draft.spatch()]
+    for hunk in file.hunks:
+        rejected = hashlib.sha256(repr(hunk.rejected).encode()).hexdigest()[:8]
+        lines.append(f"{hunk.line}: {hunk.form}; before {len(hunk.rejected)} others ({rejected})\n")
+    lines += [f"left out {part.name}: {part.why}\n" for part in file.left_out]
+    return "".join([*lines, f"{file.difference}\n" if file.difference else ""])
+
+
+def answers(parts):
+    told = {"written": written(parts, [])}
+    if "for others" in parts:
+        more = written(parts, others())
+        told["for others"] = "the same\n" if more == told["written"] else more
+    return told
+
+
+@pytest.mark.skipif(WRITE, reason="it is written anew")
+@pytest.mark.parametrize("number", range(len(EDITS)), ids=[f"{number}-{heading}" for number, (heading, _) in enumerate(EDITS)])
+def test_the_hunks_of_an_edit(number):
+    parts = EDITS[number][1]
+    assert answers(parts) == {name: parts[name] for name in ("written", "for others") if name in parts}
+
+
+@pytest.mark.skipif(not WRITE, reason="SITEPATCH_WRITE_GOLDEN=1 writes it")
+def test_write():
+    text = [PATH.read_text(encoding="utf-8").split("=== ")[0], f"=== source\n~~~ file\n{WHOLE}"]
+    for heading, parts in EDITS:
+        told = {**{name: parts[name] for name in ("before", "after")}, **answers(parts)}
+        text.append(f"=== {heading}\n" + "".join(f"~~~ {name}\n{body}" for name, body in told.items()))
+    PATH.write_text("".join(text), encoding="utf-8")
