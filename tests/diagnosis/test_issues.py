@@ -5,6 +5,8 @@
 
 import io
 import json
+import os
+import re
 import tempfile
 import textwrap
 from typing import NamedTuple, Tuple
@@ -14,7 +16,8 @@ import pytest
 from patcher.diagnosis.files import read_log
 from patcher.verbs.findings import KnownSymptoms
 from patcher.verbs.place import Place
-from tests.diagnosis.test_diagnose import PLAIN, REFUSED, sections
+from tests.command import ROOT
+from tests.diagnosis.test_diagnose import LOGS, PLAIN, REFUSED, sections
 
 UNKNOWN = "-"  # no patchset and no advice is about it
 LEAST = {  # how many are named, and answered rightly
@@ -127,6 +130,38 @@ def test_an_error_is_found_wrapped_at_any_column(known, wrap, width):
 def test_innocent_texts_are_not_blamed(known):
     texts = read(known, "issues-innocent")
     assert sum(text.named for text in texts) <= 0.02 * len(texts), [text for text in texts if text.named]
+
+
+GOLDEN = ROOT / "tests/golden/texts.txt"
+
+
+def answer(outcome):
+    """An answer as lines: what is found where, in how many lines of which ranks, who failed first, what nobody knows, what is mentioned."""
+    for finding in outcome.findings:
+        yield f"{finding.symptom.name} {finding.line} x{finding.number} {finding.ranks} {finding.devices} {finding.text}"
+    for failure in outcome.failures:
+        said = (failure.rank, failure.exitcode, failure.signal, failure.line, failure.error, failure.at, failure.named)
+        yield f"failed {said} waited {failure.waited} late {failure.late} victim {failure.victim}"
+    for error in outcome.unexplained:
+        yield f"unknown {error.line} x{error.number} {error.ranks} about {error.about!r} at {error.at!r}: {error.text}"
+    yield from (f"mentioned {mention.line}: {mention.text}" for mention in outcome.mentions)
+    for run in outcome.runs:
+        for wrap in run.wraps:
+            yield from (f"run {run.number} wrap {wrap.number} {conclusion.code} {conclusion.ranks}: {conclusion.text}" for conclusion in wrap.conclusions)
+    yield from (f"log {log.lines} lines, cut {log.cut}, {log.problem!r}" for log in outcome.logs)
+    yield f"run: {' '.join(outcome.cure)}"
+
+
+def test_every_text_is_answered_word_for_word(known):
+    """What a change of a rule changes is seen in the diff of tests/golden/texts.txt, which SITEPATCH_WRITE_GOLDEN=1 writes anew."""
+    answers = []
+    for path in sorted(LOGS.glob("*.log")):
+        for heading, text in sections(path.stem):
+            outcome = known.outcome([read_log("log", io.BufferedReader(io.BytesIO(text.encode())), known.patterns)])
+            answers.append("\n  ".join([f"{path.stem}: {heading}", *answer(outcome)]) + "\n")
+    if os.environ.get("SITEPATCH_WRITE_GOLDEN") == "1":
+        GOLDEN.write_text("".join(answers), encoding="utf-8")
+    assert answers == re.split(r"^(?=\S)", GOLDEN.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
 
 
 def main():
