@@ -391,6 +391,17 @@ CASES = {
         "def f(cfg):\n    if cfg:\n        cfg.setdefault('mode', g())\n    return cfg\n",
         "@@ f @@\n def f(...):\n-    cfg.setdefault('mode', ...)\n+    if cfg:\n+        cfg.setdefault('mode', ...)\n     ...\n",
     ),
+    "of overloads the parameters tell which one is meant, not what it returns": (
+        "@o\ndef f(a: int) -> int: ...\n@o\ndef f(a: str) -> str: ...\ndef f(a: Any) -> Any:\n    return a\n",
+        "@o\ndef f(a: int) -> int: ...\n@o\ndef f(a: str) -> str: ...\ndef f(a: Any, b: int = 1) -> Any:\n    return a\n",
+        "@@ f @@\n-def f(a: Any):\n+def f(a: Any, b: int = 1):\n",
+    ),
+    "a branch of one of two equal statements has what stands beside that, and no body of another branch": (
+        "def f(a):\n    if a:\n        a.one()\n    else:\n        a.two()\n    x = 1\n    if a:\n        a.one()\n    else:\n        a.two()\n    y = 1\n",
+        "def f(a):\n    if a:\n        a.one()\n    elif f:\n        f(1)\n    else:\n        a.two()\n    x = 1\n"
+        "    if a:\n        a.one()\n    else:\n        a.two()\n    y = 1\n",
+        "@@ f @@\n if a:\n     ...\n+elif f:\n+    f(1)\n x = 1\n",
+    ),
     "code that comes into an empty module": ("", "x = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
     "code that comes into a module of comments": ("# none\n", "# none\nx = 1\n", "@@ <module> @@\n ...\n+x = 1\n"),
 }  # fmt: skip

@@ -181,10 +181,11 @@ class Changes:
         most = [[*hides, *bare]] if bare else []
         keeps_returns = "returns" in rest or old.fields.get("returns") is None
         returns = () if keeps_returns else [(_returns(self.before, old), _returns(self.after, new))]
+        ways = [[*holes, *returns] for holes in [*most, *_with_and_without(hides)]]
         fragments: List[Fragment] = []
-        for holes in [*most, *_with_and_without(hides)]:
+        for holes in [*ways, *([()] if returns else ())]:
             lines: List[Line] = []
-            for sign, text, node, side in self._sides(old, new, [*holes, *returns] if holes else ()):
+            for sign, text, node, side in self._sides(old, new, holes):
                 lines += tagged(sign, on_one_line(excerpt(text, node.start, text.header_end(node), side)))
             form = Message("the header, what did not change left open" if holes else "the whole header")
             fragments.append(Fragment((*decorators, *lines), form))
@@ -219,11 +220,14 @@ class Changes:
         scope = difference.place.scope
         if first < len(one) - last and not above:
             yield Candidate(scope, tuple(inner), Message("the clauses alone"))
-        for head in heads(self.before, old):
-            yield Candidate(scope, (*tagged(" ", head), *inner), Message("the clauses below the header of their statement"))
-            yield Candidate(
-                scope, (*tagged(" ", head), *above, *inner, *below), Message("the clauses between their neighbours")
-            )
+        forms = (Message("the clauses below the header of their statement"), Message("the clauses between their neighbours"))
+        fragments = [
+            Fragment((*tagged(" ", head), *lines), form)
+            for head in heads(self.before, old)
+            for form, lines in zip(forms, (inner, (*above, *inner, *below)))
+        ]
+        yield from (Candidate(scope, each.lines, each.form) for each in fragments)
+        yield from with_context(self.before, BlockRange.of(old), fragments)  # one of several statements that begin so
         yield from self.whole(old, new)
 
 
