@@ -74,8 +74,13 @@ def laid_out(located: Located, texts: Mapping[str, bytes], installed: Mapping[st
     return Copies(folder, located, tuple(texts))
 
 
-def copied(env: Environment, folder: Path, added: Sequence[str] = ()) -> List[Tuple[InstalledFile, Original]]:
-    """The files in a directory of copies that were edited, each with the installed one; `added` are those of a patchset.
+def copied(
+    env: Environment, folder: Path, added: Sequence[str] = (), own: Sequence[str] = ()
+) -> List[Tuple[InstalledFile, Original]]:
+    """The files in a directory of copies that were edited, each with the installed one.
+
+    `own` are the files that a patchset changes and `added` those that it adds. Where the copies are of these alone, they were
+    made with the patchset applied, so that one that is as it is installed was edited too.
 
     Raises:
         UsageError: there is no such directory.
@@ -87,7 +92,9 @@ def copied(env: Environment, folder: Path, added: Sequence[str] = ()) -> List[Tu
     found: List[Tuple[InstalledFile, Original]] = []
     problems: List[SitepatchError] = []
     there = {file.relative_to(folder).as_posix() for file in folder.rglob("*.py")}
-    for path in sorted(there | {path for path in (*hashes, *added) if (folder / path).is_file()}):
+    there |= {path for path in (*hashes, *added) if (folder / path).is_file()}
+    changed = own if there <= {*own, *added} else ()
+    for path in sorted(there):
         data, here = read_file(folder / path), Location(path)
         located = home_of(env, path)
         installed = read_installed(located.site, path)
@@ -98,7 +105,7 @@ def copied(env: Environment, folder: Path, added: Sequence[str] = ()) -> List[Tu
             problems.append(SitepatchError.at(here, what))
         elif hashes.get(path, "") not in ("", sha256(installed).hexdigest()):
             problems.append(SitepatchError.at(here, "was changed in {site} since it was copied", site=located.site))
-        elif data != installed:
+        elif data != installed or path in changed:
             found.append(
                 (InstalledFile(located, path, (), data), Original(installed, Message("the installed file"), installed))
             )

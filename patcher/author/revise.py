@@ -40,7 +40,10 @@ _FileKey = Tuple[str, str]
 
 
 class Revision(NamedTuple):
-    """The new hunks of a patchset, how many of its old ones go, and the texts of its folder that change, {} for none."""
+    """The new hunks of a patchset, how many of its old ones go, and the texts of its folder that change.
+
+    These are {} where nothing changes, and where only parts that cannot be captured are left of a `.spatch`.
+    """
 
     draft: Draft
     gone: int
@@ -102,7 +105,7 @@ class WrittenPatchset(NamedTuple):
         """What becomes of the patchset with these edits; `others` as `generalise` takes them.
 
         Raises:
-            SitepatchError: it is not for the package of a file, or nothing is left of it.
+            SitepatchError: it is not for the package of a file, or nothing is left of it or of one of its `.spatch` files.
         """
         results = [(edited, revise(edited.edit, self.assignments.get(edited.key), others)) for edited in files]
         revision = Revision(
@@ -123,8 +126,14 @@ class WrittenPatchset(NamedTuple):
             for name in dict.fromkeys((*gone, *added))
         }
         patchset = self.requested.patchset
-        if not all(texts.values()):
+        empty = [self.folder / name for name, text in texts.items() if not text]
+        if empty and not revision.draft.complete:
+            return revision
+        if empty and len(empty) == sum(name.endswith(".spatch") for name in self.files):
             raise SitepatchError("{name}: nothing is left of it", "remove {folder}", name=patchset.name, folder=self.folder)
+        if empty:
+            hint = Message("remove it, and its name from {manifest}", manifest=MANIFEST)
+            raise SitepatchError("{name}: nothing is left of it", hint, name=empty[0])
         fresh = [edited.file.path for edited in files if edited.key not in self.assignments]
         manifest = with_version(with_modules(self.files[MANIFEST], patchset, fresh), raised(patchset.version))
         return revision._replace(texts={**texts, MANIFEST: manifest})

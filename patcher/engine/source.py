@@ -81,11 +81,16 @@ class Source:
         self._statements: Dict[Tuple[int, bool], List[Node]] = {}
         self._blocks: Dict[int, Optional[Tuple[int, int]]] = {}
         self._whole: Optional[Node] = None
+        self._wrong_line = 0
         self._tree = self._ast()
         self._named: List[Tuple[str, ast.stmt]] = []
         self.has_ast = self._tree is not None
         if self._tree is None:
-            self.whole()
+            try:
+                self.whole()
+            except SyntaxProblem as problem:
+                problem.line = problem.line or self._wrong_line  # libcst has none for a token
+                raise
         else:
             self.indent = self._unit(self._tree)
 
@@ -118,7 +123,8 @@ class Source:
                 return ast.parse(self.text)
             except (RecursionError, MemoryError):  # libcst would overflow the stack and crash the process
                 raise SyntaxProblem(Message("the code is nested too deeply to be read")) from None
-            except (SyntaxError, ValueError):
+            except (SyntaxError, ValueError) as error:
+                self._wrong_line = getattr(error, "lineno", None) or 0
                 return None
 
     def byte(self, offset: int) -> int:

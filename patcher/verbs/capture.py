@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import click
 
@@ -147,7 +147,8 @@ def capture(
     words = one_or_more(words)
     notes: List[str] = []
     if copy:
-        files = [EditedFile(*pair) for pair in copied(env, Path(copy), old.added if old else ())]
+        own = (old.added, old.paths) if old else ()
+        files = [EditedFile(*pair) for pair in copied(env, Path(copy), *own)]
     else:
         files, notes = _edited(env, (*words, *(old.paths if old and words else ())), os.fspath(pristine), events)
     _check_apart(files)
@@ -155,8 +156,9 @@ def capture(
     outcome = CaptureOutcome(name, env, every, tuple(notes), os.fspath(copy))
     releases, unread = further_releases(one_or_more(also), outcome.packages, events)
     outcome = outcome._replace(notes=(*outcome.notes, *unread))
-    outcome, texts = _revised(outcome, old, releases) if old else _drafted(outcome, folder, releases)
-    if not (texts or old) or not (outcome.draft.complete or partial):
+    edited_keys = {edited.key for edited in files}
+    outcome, texts = _revised(outcome, old, edited_keys, releases) if old else _drafted(outcome, folder, releases)
+    if not (texts or (old and not outcome.gone)) or not (outcome.draft.complete or partial):
         return outcome
     patchset = load_patchset(folder, PatchsetSource(str(folder)), {**old.files, **texts} if old else texts)
     options = old.requested.options if old else resolve_options(patchset, {})
@@ -196,19 +198,20 @@ def _drafted(outcome: CaptureOutcome, folder: Path, releases: Sequence[Release])
 
 
 def _revised(
-    outcome: CaptureOutcome, old: WrittenPatchset, releases: Sequence[Release]
+    outcome: CaptureOutcome, old: WrittenPatchset, keys: Container[Tuple[str, str]], releases: Sequence[Release]
 ) -> Tuple[CaptureOutcome, Dict[str, str]]:
-    """The outcome with the new hunks and what becomes of further releases; and the texts that change, {} for none."""
+    """The outcome with the new hunks and what becomes of further releases; and the texts that change, {} for none.
+
+    `keys` are those of the files that were edited, one from which the change of the patchset was taken too.
+    """
     from patcher.verbs.releases.against import try_release  # with the engine
     from patcher.verbs.releases.outcome import compared
 
-    edits = [edited for edited in outcome.files if edited.before.data != edited.file.data]
+    edits = [edited for edited in outcome.files if edited.key in keys or edited.before.data != edited.file.data]
     draft, gone, texts = old.revision(edits, [release.texts for release in releases])
     outcome = outcome._replace(draft=draft, gone=gone)
-    if not texts:
-        if outcome.copy and draft.complete:
-            raise SitepatchError("{folder}: nothing was edited", "save the file in the editor", folder=outcome.copy)
-        return outcome, {}
+    if not texts and outcome.copy and draft.complete:
+        raise SitepatchError("{folder}: nothing was edited", "save the file in the editor", folder=outcome.copy)
     loose = load_patchset(old.folder, old.requested.patchset.source, {**old.files, **texts})
     loose = loose._replace(variants=tuple(variant._replace(versions="") for variant in loose.variants))
     requested = Requested(loose, old.requested.options)

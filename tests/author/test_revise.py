@@ -171,6 +171,67 @@ def test_edit_opens_the_files_as_the_patchset_makes_them(world):
     assert "nothing was edited" in told.err and 'version = "1.2"' in manifest(world)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [("    return model)\n", "m.py:8  the file cannot be read as Python"), ("    return modell\n", "nothing binds there: `modell`")],
+)
+def test_a_slip_leaves_the_patchset_as_it_is(world, wrong, said):
+    edited = M.replace("    return model\n", "    return list(model)\n")
+    captured(world, edited)
+    world.edit(M)
+    before = spatch(world), manifest(world)
+    told = done(world("edit", "mine", **editor(world, f"path.write_text({M.replace('    return model' + chr(10), wrong)!r})")), 1)
+    assert said in told.out and "nothing is left" not in told.err and before == (spatch(world), manifest(world))
+    world.edit(M.replace("    return model\n", wrong))
+    told = done(world("capture", "--name", "mine", "--partial"), 1)
+    assert said in told.out and "no patchset was written" in told.err and before == (spatch(world), manifest(world))
+
+
+def test_what_is_taken_back_in_the_copies_goes(world):
+    world.edit("VALUE = 2\n", "demo/n.py")
+    world.edit(EDIT)
+    done(world("capture", "demo", "--name", "mine", "--pristine", world.wheel))
+    (world.path / "demo/n.py").write_text(FILES["demo/n.py"])
+    world.edit(M)
+    told = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({OTHER!r})")))
+    assert "in the place of 1" in told.out and "@@ check @@" in spatch(world) and "demo/n.py" in spatch(world)
+    done(world("edit", "mine", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 1\\n')")))
+    assert "demo/n.py" not in spatch(world) and "@@ check @@" in spatch(world)
+    told = done(world("edit", "mine", **editor(world, f"path.write_text({M!r})")), 1)
+    assert "mine: nothing is left of it" in told.err and "@@ check @@" in spatch(world)
+
+
+def test_what_is_taken_back_of_one_of_two_patchsets_goes(world):
+    world.edit(EDIT)
+    done(world("capture", "--name", "first", "--adopt"))
+    captured(world, BOTH, "--adopt")
+    world.edit(EDIT)
+    told = done(world("capture", "--name", "mine", "--adopt"), 1)
+    assert "mine: nothing is left of it" in told.err and world.text() == EDIT
+
+
+def test_a_spatch_of_which_nothing_is_left_is_named(world):
+    captured(world, EDIT)
+    world.edit(M)
+    folder = world.cwd / "patchsets/mine"
+    (folder / "two.spatch").write_text("--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n")
+    (folder / "patchset.toml").write_text(manifest(world).replace('["mine.spatch"]', '["mine.spatch", "two.spatch"]'))
+    told = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({M!r})")), 1)
+    assert "mine/mine.spatch: nothing is left of it" in told.err and "its name from patchset.toml" in told.err
+    told = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({M!r}); (path / 'demo/n.py').write_text('VALUE = 1\\n')")), 1)
+    assert "error: mine: nothing is left of it" in told.err and f"remove {folder}" in told.err
+
+
+def test_of_an_edit_that_it_has_already_a_further_release_is_tried_too(world):
+    captured(world, EDIT)
+    other = world.cwd / "other/demo"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("")
+    (other / "m.py").write_text(M)
+    told = done(world("capture", "--name", "mine", "--also", "other"))
+    assert "patchsets/mine, as it stands" in told.out and "applicable" in told.out
+
+
 def test_edit_of_a_patchset_with_an_added_file_and_of_one_that_is_not_ones_own(world):
     captured(world, EDIT)
     world.edit(M)

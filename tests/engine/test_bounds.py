@@ -135,7 +135,8 @@ def test_hundreds_of_runs_in_one_statement_are_refused() -> None:
 
 
 def test_the_reason_of_the_standard_parser_is_given() -> None:
-    assert run("  s = 'a\n", "-old(a)\n+max(a)\n").answers[0].problem.endswith(": unterminated string literal")
+    problem = run("  s = 'a\n", "-old(a)\n+max(a)\n").answers[0].problem
+    assert problem.endswith(": unterminated string literal (line 1)")
 
 
 @pytest.mark.once
