@@ -391,7 +391,7 @@ def test_a_file_that_a_patchset_added_is_no_new_one_of_somebody_else(other):
 
 
 def test_an_edit_of_a_text_file_is_captured_with_its_package_and_edited_as_a_copy_and_revised(tmp_path):
-    files = {"demo/cards.yaml": CARDS, "demo/big.bin": "x"}
+    files = {"demo/cards.yaml": CARDS, "demo/big.bin": "x", "demo/kernel.cuh": "int a;\n"}
     other = Other(tmp_path, MORE, files)
     call = partial(World.__call__, other)
     (other.path / "demo/cards.yaml").write_text(CARDS.replace("48", "64"))
@@ -400,6 +400,10 @@ def test_an_edit_of_a_text_file_is_captured_with_its_package_and_edited_as_a_cop
     spatch = tmp_path / "patchsets/mine/mine.spatch"
     assert spatch.read_text() == "Captured from demo 1.0.\n\n--- demo/cards.yaml\n@@ <text> @@\n-    memory: 48\n+    memory: 64\n"
     (other.path / "demo/cards.yaml").write_text(CARDS)
+    (other.path / "demo/kernel.cuh").write_text("int b;\n")
+    done(call("capture", "demo", "--name", "kernel", "--pristine", other.wheel))
+    assert "--- demo/kernel.cuh\n" in (tmp_path / "patchsets/kernel/kernel.spatch").read_text()
+    (other.path / "demo/kernel.cuh").write_text("int a;\n")
     write = "path.write_text(path.read_text().replace({!r}, {!r}))"
     done(call("edit", "demo", "cards.yaml", "--name", "copy", **editor(other, write.format("gcu   ", "xpu"))))
     assert "-  - name: gcu   \n+  - name: xpu\n" in (tmp_path / "patchsets/copy/copy.spatch").read_text()

@@ -25,7 +25,7 @@ from patcher.text.listed import listed, normalized, shortened
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
 _BATCH = 200  # files between two reports of progress
 _DATA = (".pyi", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".html", ".j2", ".jinja", ".jinja2", ".tmpl")
-_TEXTS = (*_DATA, ".c", ".cc", ".cpp", ".cu", ".cl")  # sources that a package compiles at run time
+_TEXTS = (*_DATA, ".c", ".cc", ".cpp", ".cu", ".cl", ".h", ".hpp", ".cuh")  # sources that a package compiles at run time
 
 
 class InstalledFile(NamedTuple):
