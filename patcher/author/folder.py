@@ -143,7 +143,8 @@ def _check_free(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise UsageError("{folder}: found something that is no directory, expected none or an empty one", folder=folder)
     if folder.is_dir() and any(folder.iterdir()):
-        hint = Message("name another patchset, or widen this one: sitepatch update {name}", name=folder.name)
+        more = "name another patchset, or revise this one: sitepatch edit {name}"
+        hint = Message(more if (folder / MANIFEST).is_file() else "name another patchset", name=folder.name)
         raise UsageError("{folder}: found a directory that is not empty, expected none or an empty one", hint, folder=folder)
 
 

@@ -221,7 +221,8 @@ def _read(
             kept = Message(template, path=path, place=f"{site}/{HOME}/pristine/{sha256(data)}")
             return file._replace(origin="edited", if_changed=kept)
         problem, hint = edited_message(located, path)
-        raise SitepatchError(problem, Message("{hint}; or keep it: --force", hint=hint))
+        kept = Message("{hint}; or keep it: sitepatch apply --force", hint=hint)
+        raise SitepatchError(problem, kept if wanted.requested else hint)
     return file
 
 

@@ -159,10 +159,11 @@ class Console(Events):
         place_words += ["--system"] if self.place.system else []
         return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *place_words))
 
-    def suggest_explain(self, answers: Iterable[Answer], patch_dirs: Sequence[str]) -> None:
-        """Write the commands that explain the hunks that do not fit, of patchsets in these directories."""
+    def suggest_explain(self, answers: Iterable[Answer], patch_dirs: Sequence[str], release: str = "") -> None:
+        """Write the commands that explain the hunks that do not fit, here or a release, of patchsets in these directories."""
         for name in dict.fromkeys(answer.patchset for answer in answers if answer.state.failed and answer.scope):
-            self.note(self.command("check", name, "--explain", patch_dirs=patch_dirs), "see")
+            words = ("update", name, "--to", release) if release else ("check", name, "--explain")
+            self.note(self.command(*words, patch_dirs=patch_dirs), "see")
 
     def rows(self, rows: Sequence[Row], *, err: bool = False) -> None:
         """Write a table: aligned, its first word in colour, details indented below."""

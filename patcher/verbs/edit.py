@@ -37,6 +37,8 @@ def edit(package: str, file: str = "", *, place: Place = HERE, events: Events = 
     """
     env = place.environment()
     events.started(env)
+    if "/" in package and not package.startswith("/"):  # one path, as `capture` takes it
+        package, file = package.split("/")[0], file or package
     return copy_out(env, package, file)
 
 

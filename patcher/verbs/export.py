@@ -322,7 +322,7 @@ def command(console: Console, names: Tuple[str, ...], form: str, **options: Any)
     outcome = export(names, form=form, place=console.place, events=console, **options)
     console.notes(outcome.plan.notes)
     console.rows(answer_rows(outcome.plan.failed), err=True)
-    console.suggest_explain(outcome.plan.failed, console.place.patch_dirs)
+    console.suggest_explain(outcome.plan.failed, console.place.patch_dirs, options["against"])
     diff = decoded(outcome.text)
     if form == "patch" and not console.plain:
         console.page(color_diff(diff))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional
 import click
 
 from patcher.author.diffs.apply import FUZZ
-from patcher.author.diffs.locate import FileMatch, InstalledSources
+from patcher.author.diffs.locate import NOT_INSTALLED, FileMatch, InstalledSources
 from patcher.author.draft import Draft, LeftOut
 from patcher.author.folder import (
     Head,
@@ -334,9 +334,11 @@ def _rows(console: Console, outcome: ImportOutcome) -> List[Row]:
         return [_patch_row(result) for result in outcome.patches if result.failed or not console.quiet]
     rows = [] if console.quiet else [Row("changes", (diff.path, f"+{diff.added} -{diff.removed}")) for diff in outcome.files]
     rows += release_rows(outcome.releases)
-    wrong_place = not (outcome.draft.files or outcome.missing or outcome.problems)
-    advice = Message("install the package, or name its environment with --python or --target") if wrong_place else ""
-    rows += [Row(Message("left out"), (part.name, part.why), tuple(hint_lines(advice))) for part in outcome.left_out]
+    nothing = not (outcome.draft.files or outcome.missing or outcome.problems)
+    advice = hint_lines(Message("install the package, or name its environment with --python or --target"))
+    for part in outcome.left_out:
+        hints = tuple(advice) if nothing and part.why == NOT_INSTALLED else ()
+        rows.append(Row(Message("left out"), (part.name, part.why), hints))
     for part in outcome.missing:
         rows.append(Row(Message("not imported"), (part.name, part.why), tuple(color_diff(part.text.rstrip("\n")))))
     for match in outcome.problems:

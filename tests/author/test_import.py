@@ -309,10 +309,16 @@ def test_encodings_that_conflict_are_said(world, text, path, said):
     assert [problem for _, problem, _ in refused(world, made)[0]] == [said]
 
 
+def test_to_install_the_package_is_no_advice_where_it_is_installed(world):
+    (world.cwd / "fix.patch").write_text("diff --git a/demo/n.py b/demo/n.py\nold mode 100644\nnew mode 100755\n")
+    told = done(world("import", "fix.patch", "--name", "mine"), 1)
+    assert "left out  demo/n.py  a change of mode" in told.out and "install the package" not in told.out
+
+
 def test_an_edit_by_hand_is_left_to_capture(world):
     world.edit(OTHER)
     ((path, problem, hint),) = refused(world, diff())[0]
-    assert path == "demo/m.py" and "somebody edited it" in problem and "put it back first" in hint
+    assert path == "demo/m.py" and "somebody edited it" in problem and "put it back first" in hint and "keep it" not in hint
     world.edit(EDIT)
     ((_, problem, hint),) = refused(world, diff())[0]
     assert "has all of its changes already" in problem and "sitepatch capture" in hint

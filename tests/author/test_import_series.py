@@ -237,6 +237,7 @@ def test_a_series_is_exported_for_another_release(world, monkeypatch):
         assert [path.name for path in (world.cwd / "rest").iterdir()] == ["0001-two.patch"]
         told = done(world("export", "vendor", "--against", "1.3", **variables), 1)
         assert "not found" in told.err and told.out == ""
+        assert "see: sitepatch update vendor --to 1.3" in told.err, "what is installed fits"
         assert "no such release" in done(world("export", "vendor", "--against", "9", **variables), 1).err
     finally:
         index.close()

@@ -168,6 +168,7 @@ FURTHER += [
     ("import page.diff --name mine", 2, "it is a web page", r"page\.diff", r"with \.diff at its end"),
     ("import empty.diff --name mine", 2, "it is empty", r"empty\.diff", "expected what diff -u"),
     ("import other.diff --name mine", 1, "no installed file", "django/http/request.py", "install the package, or name its environment"),
+    ("edit requests/sessions.py --name good", 2, "a directory that is not empty", "patchsets/good", "revise this one: sitepatch edit good"),
     ("doctor good", 2, "more than doctor takes", "good", "see: sitepatch doctor --help"),
     ("apply good --set 3", 2, 'found no "="', "--set 3", "its options: sitepatch show good"),
     ("diagnose nothing", 2, "found no log in it", "nothing", "nothing"),

@@ -27,6 +27,7 @@ _TEST = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 _UNREAD = (".pyi", ".md", ".rst")
 _ABOVE = ("a", "b", "src", "lib", "python")
 _WHOLE = Message("write its whole path into the diff")
+NOT_INSTALLED = Message("no installed file")
 
 
 class FileMatch(NamedTuple):
@@ -245,7 +246,7 @@ class InstalledSources:
                     problem = Message("it is not installed; of its package {path} alone has the lines", path=path)
                     hint = Message("if that is the file, write its path into the diff: {path}", path=path)
                     return FileMatch(section, problem=problem, hint=hint, candidate=path)
-            return FileMatch(section, left_out=Message("no installed file"), shipped=self._is_shipped(section, parts))
+            return FileMatch(section, left_out=NOT_INSTALLED, shipped=self._is_shipped(section, parts))
         most = max(each.common for each in found)
         nearest = [each for each in found if each.common == most]
         if len(nearest) > 1:

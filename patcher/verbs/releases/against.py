@@ -400,7 +400,8 @@ def _nothing_found(
     for word in against:
         if not _taken(word, versions, inside):
             offers = [version for listing in indexes for version in listing.versions]
-            problem = _no_such(offers) if is_version(word) else Message("the index has none in {ranges}", ranges=ranges)
+            none = Message("the index has none in {ranges}", ranges=ranges if word in (ALL, NEWEST) else word)
+            problem = _no_such(offers) if is_version(word) else none
             if not offers:
                 problem = Message("pip found no release at all of that name")
             yield ReleaseOutcome(listed(list(names), "or"), word, NO_RELEASE, problem=problem)
