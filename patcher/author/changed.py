@@ -16,7 +16,7 @@ from patcher.installed.interpreter import Environment
 from patcher.installed.record import RecordRow, recorded_sources
 from patcher.message import Message, joined
 from patcher.model import Located, Progress, Receipt
-from patcher.store.receipt import path_problem
+from patcher.store.receipt import ADDED_FILE, path_problem
 from patcher.store.status import classify
 from patcher.store.store import Store
 from patcher.system.reading import read_file
@@ -84,6 +84,11 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
     named = filter(None, (Path(word).suffix for word in words if "/" in word))
     suffixes = (".py", *(_TEXTS if words else ()), *named)
     every = {site: _listed(Path(site), notes if not words else [], suffixes) for site in env.own if Path(site).is_dir()}
+    for site, files in every.items():
+        for receipt in Store(site).receipts().values():
+            if receipt.origin == ADDED_FILE:
+                home = Located(receipt.package, site, receipt.distribution, receipt.version, "")
+                files.setdefault(receipt.path, InstalledFile(home, receipt.path))
     chosen = _chosen(env, words, every, unproven=unproven) if words else every
     found: List[InstalledFile] = []
     remarks: Dict[str, List[str]] = {}  # a remark -> the files that it is about

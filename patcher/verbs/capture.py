@@ -147,10 +147,11 @@ def capture(
     words = one_or_more(words)
     notes: List[str] = []
     if copy:
-        own = (old.added, old.paths) if old else ()
-        files = [EditedFile(*pair) for pair in copied(env, Path(copy), *own)]
+        patched = (old.added, old.paths) if old else ()
+        files = [EditedFile(*pair) for pair in copied(env, Path(copy), *patched)]
     else:
-        files, notes = _edited(env, (*words, *(old.paths if old and words else ())), os.fspath(pristine), events)
+        own = [path for path in old.paths if path not in old.added] if old and words else []
+        files, notes = _edited(env, (*words, *own), os.fspath(pristine), events)
     _check_apart(files)
     every = old.with_patched(files, os.fspath(copy)) if old else tuple(files)
     outcome = CaptureOutcome(name, env, every, tuple(notes), os.fspath(copy))

@@ -187,6 +187,22 @@ def test_a_slip_leaves_the_patchset_as_it_is(world, wrong, said):
     assert said in told.out and "no patchset was written" in told.err and before == (spatch(world), manifest(world))
 
 
+@pytest.mark.parametrize("words", [(), ("demo",)])
+def test_an_added_file_that_is_edited_where_it_is_applied_is_revised(world, words):
+    captured(world, EDIT)
+    world.edit(M)
+    (world.cwd / "patchsets/mine/mine.spatch").write_text(spatch(world) + "\n+++ demo/_help.py\n+X = 1\n")
+    done(world("apply", "mine"))
+    world.edit("X = 2\n", "demo/_help.py")
+    done(world("capture", *words, "--name", "mine", "--adopt"))
+    assert "+++ demo/_help.py\n+X = 2\n" in spatch(world) and "mine 1.1  demo 1.0  2 files" in done(world("status", "--check")).out
+    world.edit(BOTH)
+    done(world("capture", *words, "--name", "mine", "--adopt"))
+    assert "@@ check @@" in spatch(world)
+    done(world("restore"))
+    assert world.text() == M and not (world.path / "demo/_help.py").exists()
+
+
 def test_what_is_taken_back_in_the_copies_goes(world):
     world.edit("VALUE = 2\n", "demo/n.py")
     world.edit(EDIT)
