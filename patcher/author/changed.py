@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
-from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.author.draft import package_of
 from patcher.errors import AbsentError, Location, SitepatchError, UsageError
@@ -57,11 +58,12 @@ class InstalledFile(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The files that differ or have no RECORD, the number of files that were compared, and remarks."""
+    """The files that differ or have no RECORD, the number of files that were compared, remarks, and files that are `new`."""
 
     files: Tuple[InstalledFile, ...]
     looked: int
     notes: Tuple[str, ...]
+    new: Tuple[str, ...]
 
 
 _Site = Dict[str, InstalledFile]
@@ -105,8 +107,10 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
                 looked += len(batch)
                 progress(looked, total, Message("files compared with what was installed"))
     notes += [Message("{paths}: {note}", paths=shortened(paths, 3), note=note) for note, paths in remarks.items() if note]
-    notes += _new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every)
-    return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes))
+    new = list(_new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every))
+    text = "{new}: new, and no part of a patchset: `+++ PATH` in its .spatch adds a file"
+    notes += [Message(text, new=shortened(paths, 3)) for paths in new]
+    return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes), tuple(chain(*new)))
 
 
 def _listed(site: Path, notes: List[str], suffixes: Tuple[str, ...]) -> _Site:
@@ -238,17 +242,13 @@ def _look(one: InstalledFile, receipt: Optional[Receipt]) -> Tuple[Optional[Inst
     return item._replace(status=status if status.condition is Condition.EDITED else None), ""
 
 
-def _new_files(packages: Iterable[Tuple[str, str]], every: Dict[str, _Site]) -> List[str]:
-    """A remark for each edited package with Python files that were not installed."""
-    notes: List[str] = []
+def _new_files(packages: Iterable[Tuple[str, str]], every: Dict[str, _Site]) -> Iterator[List[str]]:
+    """The Python files of each edited package that were not installed, where there are any."""
     for site, package in sorted(packages):
         added = Store(site).receipts()
         new = [path for path in python_files(site, package) if path not in every[site] and path not in added]
         if new and any(path.startswith(f"{package}/") for path in every[site]):
-            notes.append(
-                Message("{new}: new, and no part of a patchset, which changes files that are installed", new=shortened(new, 3))
-            )
-    return notes
+            yield new
 
 
 def python_files(site: str, package: str) -> List[str]:

@@ -101,7 +101,7 @@ def copied(
         if installed is None and path in added:
             found.append((InstalledFile(located, path, (), data), Original(b"", Message("a file that is added"), b"")))
         elif installed is None:
-            what = Message("is not installed; a new file is no part of a patchset, which changes files that are")
+            what = Message("is not installed: `+++ PATH` in the .spatch adds a file")
             problems.append(SitepatchError.at(here, what))
         elif hashes.get(path, "") not in ("", sha256(installed).hexdigest()):
             problems.append(SitepatchError.at(here, "was changed in {site} since it was copied", site=located.site))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -10,7 +11,7 @@ import click
 
 from patcher.author.changed import find_changed
 from patcher.author.copies import copied
-from patcher.author.draft import Draft
+from patcher.author.draft import Draft, DraftFile, LeftOut
 from patcher.author.folder import Head, keep_beside, named_folder, output_folder, patchset_files, write_folder
 from patcher.author.pristine import EditedFile, find_originals
 from patcher.errors import SitepatchError, StoreError, UsageError
@@ -145,13 +146,13 @@ def capture(
     note_interrupted(env, events)
     old = written_patchset(env, name, existing)
     words = one_or_more(words)
-    notes: List[str] = []
+    notes, new = [], ()  # type: Tuple[List[str], Sequence[str]]
     if copy:
         patched = (old.added, old.paths) if old else ()
         files = [EditedFile(*pair) for pair in copied(env, Path(copy), *patched)]
     else:
         own = [path for path in old.paths if path not in old.added] if old and words else []
-        files, notes = _edited(env, (*words, *own), os.fspath(pristine), events)
+        files, notes, new = _edited(env, (*words, *own), os.fspath(pristine), events)
     _check_apart(files)
     every = old.with_patched(files, os.fspath(copy)) if old else tuple(files)
     outcome = CaptureOutcome(name, env, every, tuple(notes), os.fspath(copy))
@@ -159,6 +160,7 @@ def capture(
     outcome = outcome._replace(notes=(*outcome.notes, *unread))
     edited_keys = {edited.key for edited in files}
     outcome, texts = _revised(outcome, old, edited_keys, releases) if old else _drafted(outcome, folder, releases)
+    outcome = outcome._replace(draft=_with_new(outcome.draft, [path for path in new if not old or path not in old.added]))
     if not (texts or (old and not outcome.gone)) or not (outcome.draft.complete or partial):
         return outcome
     patchset = load_patchset(folder, PatchsetSource(str(folder)), {**old.files, **texts} if old else texts)
@@ -292,8 +294,18 @@ def _hand_edits(files: Sequence[EditedFile]) -> HandEdits:
     return {edited.key: HandEdit(edited.before.pristine, edited.file.data) for edited in files}
 
 
-def _edited(env: Environment, words: Sequence[str], pristine: str, events: Events) -> Tuple[List[EditedFile], List[str]]:
-    """The installed files that were edited, and remarks."""
+def _with_new(draft: Draft, new: Sequence[str]) -> Draft:
+    """The draft, and what it lacks of the files that are new: those that its hunks import."""
+    why, hunks = Message("new, and imported: `+++ PATH` in the .spatch adds a file"), draft.spatch()
+    names = {path: path.replace("/__init__.py", "").rpartition("/")[2].replace(".py", "") for path in new}
+    imported = [path for path, name in names.items() if re.search(rf"(?m)^\+\s*(from|import) .*\b{name}\b", hunks)]
+    return Draft((*draft.files, *(DraftFile((path,), (), (LeftOut(path, 0, "", why),)) for path in imported)))
+
+
+def _edited(
+    env: Environment, words: Sequence[str], pristine: str, events: Events
+) -> Tuple[List[EditedFile], List[str], Tuple[str, ...]]:
+    """The installed files that were edited, remarks, and files that are new."""
     unproven = bool(words and pristine)
     search = settled(env, lambda: find_changed(env, words, events.progress, unproven=unproven))
     texts = find_originals(search.files, pristine, events.note)
@@ -308,7 +320,7 @@ def _edited(env: Environment, words: Sequence[str], pristine: str, events: Event
     for path, before in ((edited.file.path, edited.before) for edited in files if not edited.before.proven):
         doubt = "nothing proves that {place} is what was installed (its sha256 is not in RECORD)"
         notes.append(Message("{path}: {what}", path=path, what=Message(doubt, place=before.where)))
-    return files, [*notes, *search.notes]
+    return files, [*notes, *search.notes], search.new
 
 
 def _check_apart(files: Sequence[EditedFile]) -> None:

@@ -114,7 +114,7 @@ def hunks_json(draft: Draft) -> List[Dict[str, Any]]:
 def left_rows(draft: Draft) -> List[Row]:
     """A row for each part of the edit that is in no hunk."""
     return [
-        Row(Message("not captured"), (f"{part.path}:{part.line}", part.why), tuple(color_diff(part.text.rstrip("\n"))))
+        Row(Message("not captured"), (part.name, part.why), tuple(color_diff(part.text.rstrip("\n"))))
         for part in draft.left_out
     ]
 

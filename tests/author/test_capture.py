@@ -284,6 +284,17 @@ def test_new_files_deleted_ones_and_distributions_without_record_are_named(world
     assert "an editable install is edited where its files lie: here (file:///src/here)" in told.err
 
 
+@pytest.mark.parametrize("imported", ["from demo.new import X", "from demo import new", "import demo.new as new"])
+def test_a_new_file_that_the_edit_imports_stops_it(world, imported):
+    world.backup()
+    world.edit(M.replace("import os\n", f"import os\n\n{imported}\n"))
+    world.edit("X = 1\n", "demo/new.py")
+    told = done(world("capture", "--name", "mine"), 1)
+    assert "not captured  demo/new.py  new, and imported: `+++ PATH` in the .spatch adds a file" in told.out
+    assert not (world.cwd / "patchsets").exists()
+    done(world("capture", "--name", "mine", "--partial"))
+
+
 def test_what_was_edited_before_it_was_patched_by_force_is_said_to_be_under_the_patch(world):
     write_patchset(world.cwd / "patchsets", "forced", '--- demo/m.py\n@@ check @@\n-"empty"\n+"none"\n', "demo")
     world.backup()

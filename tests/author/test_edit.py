@@ -71,7 +71,7 @@ def test_a_whole_package_and_what_is_applied_in_it(world):
         ("path.write_text(path.read_text() + 'X = 1\\n'); sys.exit(3)", "ended with exit code 3, nothing was captured"),
         ("", "nothing was edited"),
         ("path.unlink()", "demo/m.py: was deleted here"),
-        ("path.with_name('new.py').write_text('')", "demo/new.py: is not installed; a new file is no part"),
+        ("path.with_name('new.py').write_text('')", "demo/new.py: is not installed: `+++ PATH` in the .spatch adds a file"),
         ("Path({site!r}, 'demo/m.py').write_text('VALUE = 3\\n'); path.write_text('VALUE = 4\\n')", "was changed in"),
         ("path.write_text('def (')", "stopped: no patchset was written\n"),
     ],
