@@ -132,7 +132,7 @@ class WrittenPatchset(NamedTuple):
         if empty and len(empty) == sum(name.endswith(".spatch") for name in self.files):
             raise SitepatchError("{name}: nothing is left of it", "remove {folder}", name=patchset.name, folder=self.folder)
         if empty:
-            hint = Message("remove it, and its name from {manifest}", manifest=MANIFEST)
+            hint = Message("remove it, and what names it in {manifest}", manifest=MANIFEST)
             raise SitepatchError("{name}: nothing is left of it", hint, name=empty[0])
         fresh = [edited.file.path for edited in files if edited.key not in self.assignments]
         manifest = with_version(with_modules(self.files[MANIFEST], patchset, fresh), raised(patchset.version))

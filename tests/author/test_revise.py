@@ -233,7 +233,7 @@ def test_a_spatch_of_which_nothing_is_left_is_named(world):
     (folder / "two.spatch").write_text("--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n")
     (folder / "patchset.toml").write_text(manifest(world).replace('["mine.spatch"]', '["mine.spatch", "two.spatch"]'))
     told = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({M!r})")), 1)
-    assert "mine/mine.spatch: nothing is left of it" in told.err and "its name from patchset.toml" in told.err
+    assert "mine/mine.spatch: nothing is left of it" in told.err and "what names it in patchset.toml" in told.err
     told = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({M!r}); (path / 'demo/n.py').write_text('VALUE = 1\\n')")), 1)
     assert "error: mine: nothing is left of it" in told.err and f"remove {folder}" in told.err
 
