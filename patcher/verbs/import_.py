@@ -297,7 +297,7 @@ def command(console: Console, patches: Tuple[str, ...], **options: Any) -> int:
         show_hunks(console, outcome.draft)
     console.rows([*_rows(console, outcome), *([] if outcome.single else release_rows(outcome.releases))])
     show_unlike(console, outcome.releases)
-    console.hints(match.hint for match in outcome.problems)
+    console.hints(match.hint or (_of_other_release(match) if outcome.single else "") for match in outcome.problems)
     _show_end(console, outcome)
     return console.answer(outcome.ok, _json(outcome))
 
@@ -307,6 +307,14 @@ def _agreed(console: Console, moved: Mapping[str, str]) -> bool:
     rows = [Row("not found", (path, Message("{path} alone has its lines", path=other))) for path, other in moved.items()]
     console.rows(rows)
     return console.confirm(Message("is that the file?"))
+
+
+def _of_other_release(match: FileMatch) -> str:
+    """How a diff is imported that may be for another release, "" where it is something else that does not fit."""
+    template = "for another release? pip install --no-deps --target DIR {release}, then import --target DIR --also {version}"
+    home = None if match.after else match.located
+    release = f"{home.distribution}==RELEASE" if home else ""
+    return Message(template, release=release, version=home.version) if home and home.version else ""
 
 
 def _show_end(console: Console, outcome: ImportOutcome) -> None:

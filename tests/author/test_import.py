@@ -20,7 +20,7 @@ from patcher.verbs.import_ import import_
 from patcher.verbs.place import Place
 from patcher.verbs.proving import prove
 from tests.author.world import EDIT, FILES, GONE, OTHER, M, World
-from tests.command import done, tree
+from tests.command import done, sitepatch, tree
 from tests.index import Index
 from tests.places import wheel
 
@@ -307,6 +307,19 @@ def test_fuzz_of_two_lines_is_taken_and_said_unless_another_is_asked_for(world):
 def test_encodings_that_conflict_are_said(world, text, path, said):
     made = diff(M, text.decode()).encode("latin-1" if b"caf" in text else "utf-8")
     assert [problem for _, problem, _ in refused(world, made)[0]] == [said]
+
+
+def test_what_fits_another_release_is_imported_there(world):
+    older = M.replace("    if strict:\n", "    if strict and path:\n")
+    older_edit = older.replace("    if strict and path:\n", '    print("loaded", model)\n    if strict and path:\n')
+    (world.cwd / "fix.patch").write_text(diff(older, older_edit))
+    told = done(world("import", "fix.patch", "--name", "mine"), 1)
+    assert "pip install --no-deps --target DIR demo==RELEASE, then import --target DIR --also 1.0" in told.err
+    another(world, {"demo/__init__.py": "", "demo/m.py": older})
+    words = ("--also", world.path, "--target", world.cwd / "other/site")
+    done(sitepatch("import", "fix.patch", "--name", "mine", *words, cwd=world.cwd, SITEPATCH_CACHE=os.devnull))
+    done(world("apply", "mine"))
+    assert 'print("loaded", model)' in world.text()
 
 
 def test_to_install_the_package_is_no_advice_where_it_is_installed(world):
