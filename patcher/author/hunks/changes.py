@@ -227,7 +227,7 @@ class Changes:
             for form, lines in zip(forms, (inner, (*above, *inner, *below)))
         ]
         yield from (Candidate(scope, each.lines, each.form) for each in fragments)
-        yield from with_context(self.before, BlockRange.of(old), fragments)  # one of several statements that begin so
+        yield from with_context(self.before, BlockRange.of(old), fragments[:2])  # one of several statements that begin so
         yield from self.whole(old, new)
 
 
