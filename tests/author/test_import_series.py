@@ -60,6 +60,7 @@ def test_each_patch_of_a_series_is_a_spatch_that_is_read_after_those_before_it(w
     told = done(world("import", "debian/patches", "--name", "vendor"))
     assert [line.split()[:2] for line in told.out.splitlines()[:3]] == [["imported", "one"], ["imported", "two"], ["imported", "three"]]
     assert "3 of 3 patches in patchsets/vendor, for demo ==1.0" in told.out
+    assert done(world("import", "debian/patches", "--name", "quiet", "-q")).out == ""
     folder = world.cwd / "patchsets" / "vendor"
     patchset = load_patchset(folder, "")
     assert list(patchset.files) == ["patchset.toml", "one.spatch", "two.spatch", "three.spatch"]

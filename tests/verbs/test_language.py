@@ -17,7 +17,7 @@ from patcher.patchset.symptoms import general_symptoms
 from patcher.text.listed import count
 from patcher.text.terminal import width, wrapped
 from patcher.verbs.commands import SECTIONS
-from patcher.verbs.language import Catalog
+from patcher.verbs.language import Catalog, _glued
 from patcher.verbs.main import _language, commands
 from tests.command import DDP, ROOT, RUNNER, Site, done, sitepatch
 from tests.messages import BECOME, NOTHING_SAID, messages, plain, said, words
@@ -219,6 +219,11 @@ def test_the_language_is_that_of_the_variable_or_of_the_locale(monkeypatch, valu
 def test_a_language_that_has_no_catalog_is_english(tmp_path):
     plain = done(sitepatch("apply", "--help", cwd=tmp_path))
     assert done(sitepatch("apply", "--help", cwd=tmp_path, SITEPATCH_LANG="de_DE.UTF-8")).out == plain.out
+
+
+@pytest.mark.parametrize(("parts", "line"), [(["好 ", "的"], "好的"), (["好", " 的"], "好的"), (["a ", "的"], "a 的"), (["好", " a"], "好 a"), (["。", " （"], "。（")])
+def test_no_blank_is_left_between_two_chinese_characters(parts, line):
+    assert _glued(parts) == line
 
 
 def test_lines_end_between_chinese_characters_and_never_before_a_comma():
