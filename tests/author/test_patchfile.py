@@ -62,6 +62,21 @@ FROM_DEP3 = {
 SHOWN = f"commit {SHA} (HEAD -> main)\nAuthor: Zoë <z@example.com>\nDate:   Tue Jan 2 23:10:00 2024 +0100\n\n    Do not wait\n\n    Ranks hang.\n\ndiff --git a/m.py b/m.py\n{DIFF}"
 
 
+def coloured(line):
+    return {"d": "\x1b[1m{}\x1b[m", "@": "\x1b[36m{}\x1b[m", "-": "\x1b[31m{}\x1b[m", "+": "\x1b[32m{}\x1b[m"}.get(line[:1], "{}").format(line)
+
+
+@pytest.mark.parametrize("change", [coloured, "> {}".format, "> > {}".format, "    {}".format, "\t{}".format, "| {}".format])
+@pytest.mark.parametrize("text", [DIFF, f"Do not wait\n\ndiff --git a/m.py b/m.py\n{DIFF}"])
+def test_a_diff_is_read_as_people_paste_it(text, change):
+    blank = text.replace("@@ -1 +1 @@", "@@ -1,3 +1,3 @@") + " \n y\n"
+    (patch,), problems = read_patches("".join(f"{change(line).rstrip()}\n" for line in blank.splitlines()).encode())
+    (expected,), _ = read_patches(blank.encode())
+    assert not problems and expected.sections[0].hunks
+    assert [section._replace(hunks=()) for section in patch.sections] == [section._replace(hunks=()) for section in expected.sections]
+    assert [hunk.lines for hunk in patch.sections[0].hunks] == [hunk.lines for hunk in expected.sections[0].hunks]
+
+
 @pytest.mark.parametrize(
     ("text", "subject", "prose", "provenance"),
     [

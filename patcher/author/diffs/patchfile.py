@@ -10,7 +10,7 @@ from email.header import decode_header, make_header
 from email.utils import parsedate_to_datetime
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.author.diffs.unified import DiffProblem, Section, parse_diff
+from patcher.author.diffs.unified import DiffProblem, Section, parse_diff, pasted
 from patcher.message import Message
 
 _MAIL = re.compile(rb"^From (?:[0-9a-f]{40} |(?=\S*@)\S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )", re.MULTILINE)
@@ -65,6 +65,9 @@ def read_patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
         first = data[:start].count(b"\n") + 1
         text, charset = _decoded(data[start:end])
         sections, wrong, length = parse_diff(text, first)
+        if not (sections or wrong):
+            text = pasted(text)
+            sections, wrong, length = parse_diff(text, first)
         problems += wrong
         found.append(_patch(_text(text[:length], charset), tuple(sections))._replace(problems=tuple(wrong)))
     return found, problems

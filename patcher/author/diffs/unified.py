@@ -17,6 +17,8 @@ _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 _NOWHERE = "/dev/null"
 _NEW, _DELETED = Message("a new file"), Message("a deleted file")
 _CHOPPED = 2  # blank lines that may be missing at the end of a diff: what sends or shows it removes them, as GNU patch knows
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*[mK]")
+_QUOTED = re.compile(rb"^([ \t>|]+)--- \S.*\n\1\+\+\+ \S", re.MULTILINE)
 _EPOCH = re.compile(r"\t1970-01-01 | Thu Jan 01 00:00:00 1970 ")
 
 
@@ -90,6 +92,15 @@ def parse_diff(data: bytes, first: int = 1) -> Tuple[List[Section], List[DiffPro
     reader.read()
     begins = reader.begins if reader.begins is not None else len(lines)
     return reader.sections, reader.problems, len(b"\n".join(data.split(b"\n")[:begins]))
+
+
+def pasted(data: bytes) -> bytes:
+    """A diff that was copied with its colours, quoted as in a mail, or indented, without these; its lines keep their numbers."""
+    data = _COLOUR.sub(b"", data)
+    quoted = _QUOTED.search(data)
+    mark = quoted[1] if quoted else b""
+    lines = [b"" if line == mark.rstrip() else line for line in data.split(b"\n")]  # a blank at the end is easily lost
+    return b"\n".join(line[len(mark) :] if line.startswith(mark) else line for line in lines)
 
 
 class _Reader:
