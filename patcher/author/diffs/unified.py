@@ -95,7 +95,7 @@ def parse_diff(data: bytes, first: int = 1) -> Tuple[List[Section], List[DiffPro
 
 
 def pasted(data: bytes) -> bytes:
-    """A diff that was copied with its colours, quoted as in a mail, or indented, without these; its lines keep their numbers."""
+    """A diff without the colours, quotes or indentation that it was pasted with; each line keeps its number."""
     data = _COLOUR.sub(b"", data)
     quoted = _QUOTED.search(data)
     mark = quoted[1] if quoted else b""
