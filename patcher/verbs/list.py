@@ -99,7 +99,7 @@ def _about(
 
     Args:
         query: what was pasted or typed; upper and lower case are the same.
-        patchsets: of which name, summary, prose and symptoms are looked at.
+        patchsets: of which name, packages, summary, prose and symptoms are looked at.
         general: symptoms that no patchset cures.
 
     Returns:
@@ -117,7 +117,8 @@ def _about(
 
     symptoms = [(symptom, patchset.name) for patchset in patchsets for symptom in patchset.symptoms if shown(symptom)]
     cured = {name for _, name in symptoms}
-    hits = [item for item in patchsets if item.name in cured or about(item.name, item.summary, item.prose)]
+    targets = {item.name: [name for each in item.variants for name in (each.package, *each.distributions)] for item in patchsets}
+    hits = [item for item in patchsets if item.name in cured or about(item.name, *targets[item.name], item.summary, item.prose)]
     return hits, symptoms + [(symptom, "") for symptom in general if shown(symptom)]
 
 

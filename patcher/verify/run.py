@@ -61,7 +61,7 @@ def verify_files(
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
         stage = _Stage(settings, Path(folder), texts, in_memory=in_memory)
         checks = stage.examine(tasks, shown=not written)
-        bad = [check[:2] for check in checks if check.problem]
+        bad = [check[:2] for check in checks if check.problem and check.name not in stage.added]
         broken = {check[:2] for check in stage.examine(bad, shown=written) if check.problem}
         checks = [check._replace(before=check[:2] in broken) for check in checks]
         for patchset in probed:
@@ -78,8 +78,8 @@ def verify_files(
 class _Stage:
     """Runs checks in processes that see the disk as it is, or are shown other texts of files.
 
-    `texts` are both: of the disk, and those that are shown. `unseen` gets a sentence for each check that looked past a text
-    that was served from memory.
+    `texts` are both: of the disk, and those that are shown; `added` are the files that only the latter have. `unseen` gets a
+    sentence for each check that looked past a text that was served from memory.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class _Stage:
     ) -> None:
         self._settings, self._folder, self._texts = settings, folder, texts
         self.unseen: List[str] = []
-        added = [path for path in texts[True] if not os.path.lexists(path)]  # nothing can be mounted over them
+        self.added = [path for path in texts[True] if not os.path.lexists(path)]  # nothing can be mounted over them
         (folder / "shown").mkdir()
-        view = Namespace({path: data for path, data in texts[True].items() if path not in added}, folder / "shown")
+        view = Namespace({path: data for path, data in texts[True].items() if path not in self.added}, folder / "shown")
         self._views = None if in_memory or not view.works() else (Namespace({}, folder), view)
-        self._served = added if self._views else list(texts[True])
+        self._served = self.added if self._views else list(texts[True])
 
     def examine(self, tasks: Sequence[Tuple[str, str]], *, shown: bool) -> List[CheckResult]:
         """The result of each task; a new process takes the tasks that the last one left."""

@@ -35,7 +35,7 @@ from tests.command import (
     tree,
 )
 from tests.pages import whole
-from tests.records import rerecord
+from tests.records import rerecord, write_patchset
 from tests.test_round_trip import CHANGED, changed
 
 pytestmark = pytest.mark.once
@@ -593,6 +593,13 @@ def test_what_answers_for_an_environment_names_it_where_more_is_asked_for(site, 
     words = [*words.split(), "--target", site.path]
     assert re.search(f"^environment: .*: {site.path}$", sitepatch(*words, "-v", cwd=site.cwd).err, re.MULTILINE)
     assert "environment: " not in sitepatch(*words, cwd=site.cwd).err
+
+
+@pytest.mark.parametrize("text", ["solo", "solo-lite"])
+def test_list_finds_a_patchset_by_the_package_that_it_is_for_and_by_what_provides_that(tmp_path, text):
+    spatch = "Why.\n\n--- solo.py\n@@ f @@\n-g(x)\n+g(x, 1)\n"
+    write_patchset(tmp_path, "mine", spatch, "solo", more='distributions = ["solo-lite"]\n')
+    assert "  mine  " in sitepatch("list", text, "--patch-dir", tmp_path, cwd=tmp_path).out
 
 
 def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):

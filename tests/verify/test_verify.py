@@ -479,6 +479,11 @@ def test_syntax_that_an_older_target_lacks_is_never_written(tmp_path):
     refused(venv, ["apply", name, "--verify", "compile"], "failed  compile demo/m.py: SyntaxError: invalid syntax")
 
 
+def test_a_file_that_is_added_cannot_have_been_broken_before(venv):
+    write_patchset(venv.mine, "new", "Why.\n\n+++ demo/helper.py\n+def helper(:\n+    return 1\n", "demo")
+    refused(venv, ["apply", "new"], "failed  compile demo/helper.py: SyntaxError: invalid syntax")
+
+
 def test_a_target_that_is_older_than_sitepatch_itself_can_run_on(tmp_path):
     python = older_python((3, 8))
     if not python:
