@@ -70,6 +70,16 @@ def hooks_for(env: Environment, names: Sequence[str]) -> List[str]:
     return [hook_name(path) for path in folders if any(os.path.isdir(f"{path}/{PATCHSETS}/{name}") for name in names)]
 
 
+def hooks_against(env: Environment, requested: Sequence[Requested]) -> List[str]:
+    """The names of the hooks that apply one of these patchsets again in another version or with other options."""
+    wanted = {item.patchset.name: item.identity for item in requested}
+    with suppress(FormatError):  # a newer release wrote it
+        hooks, _ = loaded_hooks(env._replace(sites=env.own))
+        kept = ((hook.name, item) for hook in hooks if hook.mode != "warn" for item in hook.requested)
+        return sorted({name for name, item in kept if wanted.get(item.patchset.name, item.identity) != item.identity})
+    return []
+
+
 def read_hook_fields(path: str) -> Dict[str, Any]:
     """What a hook.json says: `name`, `version`, `mode`, and the options of each of `patchsets` as texts.
 

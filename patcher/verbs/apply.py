@@ -45,7 +45,12 @@ def apply(
         SitepatchError: what keeps it from making a plan or from writing.
     """
     requested, notes = choose(names, settings, place.patch_dirs, trusted=True)
-    return apply_requested(requested, notes, place=place, verify=verify, dry_run=dry_run, force=force, events=events)
+    outcome = apply_requested(requested, notes, place=place, verify=verify, dry_run=dry_run, force=force, events=events)
+    if not outcome.written:
+        return outcome
+    from patcher.hook.installed import hooks_against  # not for a repeated apply
+
+    return outcome._replace(hooks=tuple(hooks_against(outcome.env, requested)))
 
 
 def apply_requested(

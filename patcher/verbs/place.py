@@ -75,8 +75,8 @@ class Outcome(NamedTuple):
     is what came of verifying (None where nothing was verified), `place` has every directory of patchsets.
 
     Of `sync` alone: `effects`, and `restored`, the names that were not requested. Of `restore` alone: `idle` (names that are
-    not applied), `damaged` (problem, what to do), `hooks` (those that will apply it again). Of an overlay alone: `overlay`,
-    its folder, None where there is nothing to patch.
+    not applied), `damaged` (problem, what to do). Of `restore` and `apply`: `hooks` (those that will undo it). Of an overlay
+    alone: `overlay`, its folder, None where there is nothing to patch.
     """
 
     place: Place

@@ -35,6 +35,8 @@ def show_applied(console: Console, outcome: Outcome) -> None:
     if names:
         console.info("restore with: {command}", command=console.command("restore", *names))
     note_running(console, outcome)
+    for hook in outcome.hooks:
+        console.note("the next start of Python undoes this: {hook} asks for another version or other options", hook=hook)
 
 
 def show_plan(console: Console, outcome: Outcome) -> None:

@@ -509,6 +509,10 @@ def test_sync_refuses_what_the_hook_would_undo_and_does_what_it_would_not(place)
             said = sync(asked, 1, *words)
             assert f"two: {hook} keeps it applied in {place.site}" in said and told in said, said
     assert tree(place.site) == before
+    undone = f"note: the next start of Python undoes this: {hook} asks for another version or other options\n"
+    for words, told in (("two", True), ("two --set two.number=9", True), ("two --set two.number=8", False), ("three", False)):
+        said = place.sitepatch("apply", *words.split(), "--python", place.python, "--patch-dir", place.path / "mine").err
+        assert (undone in said) is told, said
     sync('"two number=8", "three"', 0)
     assert (value(place.start()), (place.site / "demo/n.py").read_text()) == (8, "VALUE = 3\n")
     sync('"two number=8"', 0)
