@@ -37,13 +37,19 @@ class CacheEntry(NamedTuple):
 
 
 def cache_dir(name: str = "releases") -> Path:
-    """The folder `name` of the cache, which need not exist: below SITEPATCH_CACHE, else in the cache directory of the user."""
+    """The folder `name` of the cache, which need not exist: below SITEPATCH_CACHE, else in the cache directory of the user.
+
+    A user who has no home directory, as in a container that is run with any user id, has no cache.
+    """
     directory = os.environ.get("SITEPATCH_CACHE")
     if directory:
         return Path(directory).absolute() / name
     from platformdirs import user_cache_dir
 
-    return Path(user_cache_dir("sitepatch"), name)
+    directory = ""
+    with suppress(RuntimeError):  # what platformdirs makes of no home; older ones return "~/.cache"
+        directory = user_cache_dir("sitepatch")
+    return Path(directory if os.path.isabs(directory) else os.devnull, name)
 
 
 def private(folder: Path, hint: str = HINT) -> Path:

@@ -187,3 +187,13 @@ def test_the_cache_is_where_the_system_keeps_such_things_unless_it_is_named(monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     if sys.platform == "linux":
         assert cache.cache_dir() == tmp_path / "sitepatch/releases"
+
+
+@pytest.mark.parametrize("home", [None, "relative"])
+def test_who_has_no_home_directory_has_no_cache(monkeypatch, home):
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # as in a container that is run with any user id
+    for name in ("SITEPATCH_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if home:
+        monkeypatch.setenv("HOME", home)
+    assert cache.cache_dir() == Path(os.devnull, "releases")
