@@ -90,6 +90,7 @@ def test_each_message_is_found_by_its_own_entry_whatever_fills_its_holes():
         ),
         (Message("{path}: {state}", path="a b", state="c, d"), "a b: c, d"),
         (joined("; ", (count(1, "file"), count(2, "hunk"))), "1 个文件；2 个补丁块"),
+        (Message("{insertions}(+)", insertions=count(1, "insertion")), "1 处增加（+）"),
         (Message("`{name}` stands in {places}", name="not found", places="b"), "`not found` stands in b"),
         (
             Message("cannot be read: {error}", error=PermissionError(13, "Permission denied", "/x y")),
