@@ -135,7 +135,7 @@ def _description(patchset: Patchset, tried: Sequence[Proven]) -> List[str]:
     page += part(Message("does not fit"), releases(*({row.state for row in tried} - {*idle, *good})))
     for name, content in patchset.files.items():
         if name.endswith(".spatch"):
-            hunks = re.search(r"^--- ", content, re.MULTILINE)
+            hunks = re.search(r"^(---|\+\+\+) ", content, re.MULTILINE)
             page += ["", style(name, bold=True), *color_diff(content[hunks.start() if hunks else 0 :].rstrip("\n"))]
     return page + part(
         Message("to apply it, and to undo it"), (f"sitepatch {verb} {patchset.name}" for verb in ("apply", "restore"))

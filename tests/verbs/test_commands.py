@@ -595,6 +595,12 @@ def test_what_answers_for_an_environment_names_it_where_more_is_asked_for(site, 
     assert "environment: " not in sitepatch(*words, cwd=site.cwd).err
 
 
+def test_show_prints_also_a_file_that_is_added_above_the_hunks(tmp_path):
+    added = "+++ pk/helper.py\n+import os\n\n"
+    write_patchset(tmp_path, "mine", f"Why.\n\n{added}--- pk/m.py\n@@ f @@\n-g(x)\n+g(x, 1)\n", "pk")
+    assert f"\n{added}--- pk/m.py\n" in sitepatch("show", "mine", "--patch-dir", tmp_path, cwd=tmp_path).out
+
+
 @pytest.mark.parametrize("text", ["solo", "solo-lite"])
 def test_list_finds_a_patchset_by_the_package_that_it_is_for_and_by_what_provides_that(tmp_path, text):
     spatch = "Why.\n\n--- solo.py\n@@ f @@\n-g(x)\n+g(x, 1)\n"
