@@ -66,7 +66,8 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
     """Which of the alternative places of a file exist, as given (`/`, relative to the site directory).
 
     Raises:
-        SitepatchError: when a path leaves the package, or a directory on the way is a link out of the site directory.
+        SitepatchError: when a path leaves the package, or a directory on the way is a link out of the site directory, or
+            a file is a link to none, as where uv's cache was cleaned.
     """
     existing = []
     for path in paths:
@@ -82,8 +83,12 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
                 hint = Message("patch it there: --target with the directory that holds the package")
                 real = os.path.realpath(directory)
                 raise SitepatchError.at(Location(path), problem, hint, directory=directory, to=real)
-        if (directory / parts[-1]).is_file():
+        file = directory / parts[-1]
+        if file.is_file():
             existing.append(path)
+        elif file.is_symlink():
+            hint = Message("install {package} again", package=located.package)
+            raise SitepatchError.at(Location(path), "is a link to {to}, which is not there", hint, to=os.readlink(file))
     return tuple(existing)
 
 

@@ -151,7 +151,10 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[
     for located, variants in ranged:
         hunks: Dict[str, Tuple[HunkText, ...]] = {}
         for patch in variants[0].patches:
-            paths = find_file(located, patch.paths)
+            try:
+                paths = find_file(located, patch.paths)
+            except SitepatchError:
+                return APPLICABLE  # `check` says why it is not
             absent = not paths and not all(hunk.when_present for hunk in patch.hunks)
             if absent or len(paths) > 1 or len(variants) > 1:  # which of them is meant takes the engine
                 return APPLICABLE

@@ -655,6 +655,9 @@ def test_a_directory_that_is_a_link_out_of_the_site_is_refused_and_one_within_is
     assert find_file(located, ["demo/file.py"]) == ("demo/file.py",), "uv's symlink mode links every file"
     with pytest.raises(SitepatchError, match="outside the site directory"):
         find_file(located, ["demo/out/x.py"])
+    (outside / "x.py").unlink()
+    with pytest.raises(SitepatchError, match="demo/file.py: is a link to .*/outside/x.py, which is not there"):
+        find_file(located, ["demo/file.py"])
 
 
 @pytest.mark.parametrize(

@@ -595,6 +595,18 @@ def test_what_answers_for_an_environment_names_it_where_more_is_asked_for(site, 
     assert "environment: " not in sitepatch(*words, cwd=site.cwd).err
 
 
+@pytest.mark.parametrize("linked", ["pk", "pk/m.py"])
+def test_list_is_not_stopped_by_a_package_that_is_a_link(tmp_path, linked):
+    site = tmp_path / "site"
+    (site / "pk").mkdir(parents=True)
+    (site / "pk/m.py").write_text("def f(x):\n    g(x)\n")
+    (site / linked).rename(tmp_path / "elsewhere")
+    (site / linked).symlink_to(tmp_path / ("elsewhere" if linked == "pk" else "gone"))
+    write_patchset(tmp_path / "mine", "mine", "Why.\n\n--- pk/m.py\n@@ f @@\n-g(x)\n+g(x, 1)\n", "pk")
+    done = sitepatch("list", "--patch-dir", tmp_path / "mine", "--target", site, cwd=tmp_path)
+    assert done.code == 0 and re.match("applicable +mine ", done.out), done
+
+
 def test_show_prints_also_a_file_that_is_added_above_the_hunks(tmp_path):
     added = "+++ pk/helper.py\n+import os\n\n"
     write_patchset(tmp_path, "mine", f"Why.\n\n{added}--- pk/m.py\n@@ f @@\n-g(x)\n+g(x, 1)\n", "pk")
