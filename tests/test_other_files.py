@@ -180,6 +180,16 @@ def test_the_last_file_in_a_directory_takes_it_along_whichever_that_is(tmp_path)
     assert other.tree() == other.before and not (other.path / "demo/new").exists()
 
 
+def test_the_directory_of_a_package_that_was_uninstalled_since_goes_too(other):
+    done(other("apply", "more"))
+    for path in ("demo/__init__.py", "demo/n.py"):
+        (other.path / path).unlink()
+    shutil.rmtree(other.path / "demo-1.0.dist-info")
+    assert (other.path / "demo/_help.py").is_file(), "which no uninstall knows"
+    done(other("restore"))
+    assert not (other.path / "demo").exists(), "it could still be imported"
+
+
 def test_no_directory_is_made_beside_the_package_through_a_link_or_in_the_place_of_a_file(tmp_path):
     other = Other(tmp_path, NEW_FOLDER)
     (tmp_path / "elsewhere").mkdir()

@@ -131,10 +131,15 @@ def _target(site: Folder, change: Change) -> bytes:
 def _with_folder(site: Folder, old: Optional[Receipt], made: AbstractSet[str], change: Change) -> Tuple[Change, str]:
     """The change, and the topmost directory above its file that was made for added files or is to be made, "" for none.
 
-    Where it writes a receipt, that names the directory: whichever file in it is removed last, it goes too.
+    Where it writes a receipt, that names the directory: whichever file in it is removed last, it goes too. The file may also be
+    all that an uninstall has left of its package: an empty directory could still be imported.
     """
     new = change.receipt
     if not (new and new.origin == receipt.ADDED_FILE):
+        top, inside, _ = change.path.partition("/")
+        if inside and old and old.origin == receipt.ADDED_FILE:
+            with suppress(FileNotFoundError), site.sub(top) as package:
+                return change, old.folder if package.has("__init__.py") else top
         return change, old.folder if old else ""
     parts = change.path.split("/")[:-1]
     for depth in range(1, len(parts) + 1):
