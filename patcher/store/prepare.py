@@ -131,8 +131,8 @@ def _target(site: Folder, change: Change) -> bytes:
 def _with_folder(site: Folder, old: Optional[Receipt], made: AbstractSet[str], change: Change) -> Tuple[Change, str]:
     """The change, and the topmost directory above its file that was made for added files or is to be made, "" for none.
 
-    Where it writes a receipt, that names the directory: whichever file in it is removed last, it goes too. The file may also be
-    all that an uninstall has left of its package: an empty directory could still be imported.
+    Where it writes a receipt, that names the directory: whichever file in it is removed last, it goes too. A file may also
+    be all that an uninstall has left of its package: its directory, once empty, could still be imported.
     """
     new = change.receipt
     if not (new and new.origin == receipt.ADDED_FILE):

@@ -46,10 +46,10 @@ def cache_dir(name: str = "releases") -> Path:
         return Path(directory).absolute() / name
     from platformdirs import user_cache_dir
 
-    directory = ""
+    cache = Path()
     with suppress(RuntimeError):  # what platformdirs makes of no home; older ones return "~/.cache"
-        directory = user_cache_dir("sitepatch")
-    return Path(directory if os.path.isabs(directory) else os.devnull, name)
+        cache = Path(user_cache_dir("sitepatch"))
+    return (cache if cache.is_absolute() else Path(os.devnull)) / name
 
 
 def private(folder: Path, hint: str = HINT) -> Path:

@@ -117,8 +117,12 @@ def _about(
 
     symptoms = [(symptom, patchset.name) for patchset in patchsets for symptom in patchset.symptoms if shown(symptom)]
     cured = {name for _, name in symptoms}
-    targets = {item.name: [name for each in item.variants for name in (each.package, *each.distributions)] for item in patchsets}
-    hits = [item for item in patchsets if item.name in cured or about(item.name, *targets[item.name], item.summary, item.prose)]
+
+    def described(patchset: Patchset) -> bool:
+        targets = (name for variant in patchset.variants for name in (variant.package, *variant.distributions))
+        return about(patchset.name, *targets, patchset.summary, patchset.prose)
+
+    hits = [patchset for patchset in patchsets if patchset.name in cured or described(patchset)]
     return hits, symptoms + [(symptom, "") for symptom in general if shown(symptom)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import click
@@ -238,7 +239,7 @@ def _applied_patchset(env: Environment, steps: Sequence[Tuple[FileStatus, Step]]
     ]
     advice = ""
     if state == OUTDATED:
-        problems, advice = [*problems, newer[step.digest]], f"sitepatch apply {step.patchset}"
+        problems, advice = [*problems, newer[step.digest]], _apply_command(first_item.site, step)
     replaced = [item for item, _ in steps if item.replaced]
     if state == Condition.OVERWRITTEN.value and replaced:
         state, advice = _in_releases(env, replaced, step)
@@ -276,8 +277,6 @@ def series_states(applied: AppliedPatchset, files: Sequence[FileState]) -> Dict[
 
 def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> Tuple[str, str]:
     """The word and the advice for a patchset over which other releases were installed: do those need it?"""
-    import shlex
-
     from patcher.planner.survey import make_plan, stored_patchset
     from patcher.verbs.releases.outcome import state_of  # what is as it was applied needs no plan
 
@@ -303,10 +302,20 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
         return state.value, Message("{release} has the change itself; {drop}", release=release, drop=drop)
     if state is State.NOT_NEEDED:
         return state.value, Message("{release} does not have the code that it changes; {drop}", release=release, drop=drop)
-    default = {option.name: option.default for option in patchset.options}
+    return item.condition.value, Message("it fits {release}: {words}", release=release, words=_apply_command(item.site, step))
+
+
+def _apply_command(site: str, step: Step) -> str:
+    """The command that applies a patchset again, with the options that it is applied with."""
+    import shlex
+
+    from patcher.planner.survey import stored_patchset
+
+    default: Dict[str, OptionValue] = {}
+    with suppress(SitepatchError):  # `damaged` says so
+        default = {option.name: option.default for option in stored_patchset(site, step).options}
     changed = [f"{name}={option_text(value)}" for name, value in step.options.items() if value != default.get(name)]
-    words = ["sitepatch", "apply", step.patchset, *(word for setting in changed for word in ("--set", shlex.quote(setting)))]
-    return item.condition.value, Message("it fits {release}: {words}", release=release, words=" ".join(words))
+    return shlex.join(["sitepatch", "apply", step.patchset, *(word for setting in changed for word in ("--set", setting))])
 
 
 def _verify(names: Texts, place: Place, env: Environment, verification: str, events: Events) -> Verified:

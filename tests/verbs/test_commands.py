@@ -475,6 +475,10 @@ def test_a_newer_patchset_is_reported_as_outdated_and_apply_brings_it_up_to_date
     assert site("apply", DDP).code == 0
     assert site("status", "--check").code == 0
     assert f"applied  {DDP} 99.1  mmengine 0.10.7  3 files" in site("status").out
+    site("apply", DDP, "--set", "params=7")
+    manifest = site.cwd / "patchsets" / DDP / "patchset.toml"
+    manifest.write_text(manifest.read_text().replace('version = "99.1"', 'version = "99.2"'))
+    assert f"hint: sitepatch apply {DDP} --set params=7\n" in site("status").out, "else it would go back to its default"
 
 
 def test_a_lost_copy_of_a_patchset_is_reported_and_does_not_keep_restore_from_working(site):
