@@ -392,4 +392,4 @@ def test_every_command_has_a_scenario_and_every_golden_file_is_of_one():
     run = [step for steps in SCENARIOS.values() for step in steps if isinstance(step, str)]
     for command in [*commands(), *commands("hook")]:
         assert any(f"{step} ".startswith(f"{command} ") for step in run), command
-    assert {path.name for path in GOLDEN.iterdir()} == {f"{name}.json" for name in SCENARIOS}
+    assert {path.name for path in GOLDEN.glob("*.json")} == {f"{name}.json" for name in SCENARIOS}
