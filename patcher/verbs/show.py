@@ -87,12 +87,13 @@ def command(console: Console, name: str) -> int:
     """
     outcome = show(name, place=console.place)
     console.notes(outcome.notes)
-    console.page(_description(outcome.patchset, outcome.tried))
+    commands = console.command("apply", name, patch_dirs=console.place.patch_dirs), console.command("restore", name)
+    console.page(_description(outcome.patchset, outcome.tried, commands))
     return console.answer(True, {"patchset": _description_json(outcome.patchset, outcome.tried), "notes": list(outcome.notes)})
 
 
-def _description(patchset: Patchset, tried: Sequence[Proven]) -> List[str]:
-    """A patchset in lines: why, what, options, for which releases, how to undo it."""
+def _description(patchset: Patchset, tried: Sequence[Proven], commands: Sequence[str]) -> List[str]:
+    """A patchset in lines: why, what, options, for which releases, and the commands to apply and to undo it."""
 
     def part(title: str, content: Iterable[str]) -> List[str]:
         lines = [joined("", ("  ", line)) for line in content]
@@ -137,9 +138,7 @@ def _description(patchset: Patchset, tried: Sequence[Proven]) -> List[str]:
         if name.endswith(".spatch"):
             hunks = re.search(r"^(---|\+\+\+) ", content, re.MULTILINE)
             page += ["", style(name, bold=True), *color_diff(content[hunks.start() if hunks else 0 :].rstrip("\n"))]
-    return page + part(
-        Message("to apply it, and to undo it"), (f"sitepatch {verb} {patchset.name}" for verb in ("apply", "restore"))
-    )
+    return page + part(Message("to apply it, and to undo it"), commands)
 
 
 def _proven_text(row: Proven) -> str:

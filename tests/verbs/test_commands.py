@@ -614,7 +614,9 @@ def test_list_is_not_stopped_by_a_package_that_is_a_link(tmp_path, linked):
 def test_show_prints_also_a_file_that_is_added_above_the_hunks(tmp_path):
     added = "+++ pk/helper.py\n+import os\n\n"
     write_patchset(tmp_path, "mine", f"Why.\n\n{added}--- pk/m.py\n@@ f @@\n-g(x)\n+g(x, 1)\n", "pk")
-    assert f"\n{added}--- pk/m.py\n" in sitepatch("show", "mine", "--patch-dir", tmp_path, cwd=tmp_path).out
+    told = sitepatch("show", "mine", "--patch-dir", tmp_path, cwd=tmp_path).out
+    assert f"\n{added}--- pk/m.py\n" in told
+    assert told.endswith(f"\n  sitepatch apply mine --patch-dir {tmp_path}\n  sitepatch restore mine\n")
 
 
 @pytest.mark.parametrize("text", ["solo", "solo-lite"])
