@@ -15,7 +15,7 @@ from typing import Callable, Dict, List, Mapping, Match, NamedTuple, Optional, S
 from patcher.diagnosis.words import rank_of_line
 from patcher.text.terminal import clip, printable_bytes
 
-TRACEBACK = b"Traceback (most recent call last):"
+TRACEBACK = b"Traceback (most recent call last)"  # without the colon in a notebook
 CHAINED = (b"The above exception was the direct cause of the following", b"During handling of the above exception, another")
 _WATCHDOG = b"Watchdog caught collective operation timeout: Work"  # of NCCL, which then ends the rank without a traceback
 _FIRST, _OTHERS = (b"Root Cause (first observed failure):", b"Root Cause:"), b"Failures:"
@@ -172,7 +172,7 @@ class FailureReader:
             return self._end(None, recorded.group(2), traceback)
         elif (mark == TRACEBACK or (mark and rank not in self._open)) and (rank in self._open or len(self._open) < _KEPT):
             self._open[rank] = _Open(entry)
-            self._until = max(self._until, self._line + (_CUT if mark == _FRAME_MARK else _MOST))
+            self._until = max(self._until, self._line + (_MOST if TRACEBACK + b":" in line else _CUT))
         if mark != TRACEBACK and rank in self._open:
             error = self._open[rank].error_in(line)
             return self._end(rank, error, self._open.pop(rank)) if error else None

@@ -135,7 +135,7 @@ class LogReader:
             self._end_paragraph()
             # what is pasted may end within a traceback
             for rank, at in self._failures.places.items() if not self._seen else ():
-                self._note(Sighting(EXCEPTION, at, shown(TRACEBACK), at, self.name, self._blocks.total), rank)
+                self._note(Sighting(EXCEPTION, at, f"{shown(TRACEBACK)}:", at, self.name, self._blocks.total), rank)
 
     def _reads_on(self, number: int) -> bool:
         """Whether a line is to be read whatever is in it: something has begun that has not ended, or may be withdrawn."""

@@ -134,9 +134,9 @@ def with_tools(advice: str, kinds: Iterable[str] = ()) -> str:
 
 
 # errors by their form -------------------------------------------------------------------------------------------------
-_NAME = rb"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Failed|Exit|Timeout|Mismatch|Missing)"
+_NAME = rb"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Failed|Exit|Timeout|Mismatch|Missing|Resources)"
 _EXCEPTION = rb"(?:(?<![\w.\\])|" + _ESCAPE + rb")(?<!except )(?<!raise )(?<!catch )(?:Exception|" + _NAME + rb")"
-_LEVEL = rb"\[(?:E|(?i:error))\]|\b(?:ERROR|CRITICAL|FATAL)\b(?!=)|^[EF]\d{4,8} (?=\d\d:)|\[E\d{3,4} "
+_LEVEL = rb"\[(?:E|(?i:error))\]|\b(?:ERROR|CRITICAL|FATAL)\b(?!=)|^[EF]\d{4,8} (?=\d\d:)|\[E\d{3,4} |\d: [EF] +\d+ "
 _CODED = rb"(?i:exit(?:ed|s)?(?: with)?(?: return)?(?: ?(?:code|status))?)|code=\w+, status"
 _DEVICE_ERROR = rb"(?i:(?:" + ROLES["{device}"].encode() + rb") error)(?= *[:,(\d]| (?:at|in|code|on)\b| *$)"
 _PERSON = rb"(?:I|[Ww]e)\b(?:'\w+)?(?: \w+){0,2} (?:ge?o?t|getting|me?et|fac(?:e|ing)|encounter\w*|hit|receiv\w+)"
@@ -144,7 +144,8 @@ _TELLS = _PERSON + rb"|[Tt]here is an?|[Bb]elow|(?<!cause of the )[Ff]ollowing|r
 _WORDS = (  # without one of which no line has one of the forms
     b"error exception interrupt failed exit timeout mismatch missing fatal critical killed crash segfault sigsegv sigabrt "
     b"sigbus sigfpe sigill doublefree coredumped terminatecalled segmentationfault failswith frame#0 ,status _status_ )fail, "
-    b"[e] [e000 e000000:00: f000000:00: e0000000000:00: f0000000000:00: " + "报错 出错".encode()
+    b"[e] [e000 e000000:00: f000000:00: e0000000000:00: f0000000000:00: 0.000000:e 0.000000:f "
+    b"ofresources cannotimportname nomodulenamed " + "报 出错".encode()
 )
 ERROR_WORDS = tuple(map(wording, _WORDS.split()))
 FORMS = tuple(  # those that are worth most come first
@@ -153,7 +154,7 @@ FORMS = tuple(  # those that are worth most come first
         (  # what is raised
             EXCEPTION,
             _EXCEPTION + rb"\}?: ?(?=[^\s)]).*",
-            rb"(?:^|(?<=[\])])|(?<=[\])] )|(?<=[\])]: ))[\[({]?" + _NAME + rb" *$",
+            rb"(?:^|(?<=[\])])|(?<=[\])] )|(?<=[\])]: ))[\[({]?" + _NAME + rb":? *$",
         ),
         (  # an abort
             EXCEPTION,
@@ -174,7 +175,7 @@ FORMS = tuple(  # those that are worth most come first
         (  # an exit code, and what somebody tells
             EXIT,
             rb"\b(?:" + _CODED + rb")\s*[:=]?\s*-?[1-9]\d*\b.*",
-            r"\bnon-zero exit status .*|(?:报错|出错).*".encode(),
+            r"\bnon-zero exit status .*|(?:报[A-Za-z ]*错|出错).*|^\W*(?:cannot import name|No module named) ['\"].*".encode(),
             rb"\b(?:" + _TELLS + rb")\b[^.]{0,60}?\b(?i:error|exception)\b.*",
             rb"\b(?i:error) (?:is|was) (?:raised|thrown|reported|shown)\b.*",
             rb"\b[Ee]rror:? [\"`].*|\bframe #\d+: .*|\b(?:crash(?:es|ed) (?:with|during|at|when|on|in)|fails with)\b.*",
@@ -188,12 +189,12 @@ _CODE = re.compile(rb"^\W*(?:raise|except|assert|return|if|else|def|class|import
 _SUBJECT = re.compile(
     rb"^[\s>*#+-]*(?:[0-9a-f]{7,40} [A-Za-z]|(?:\[[^\]]*\]\s*)*(?:fix(?:e[sd]|ing)?|feat|chore|docs?|tests?|refactor|"
     rb"ci|revert|add(?:s|ed)?|support|handles?|report|updated?|this prevents)(?:\([^)]*\))?[: ])"
-    rb"|^\s*(?:[-*]|\xe2\x80\xa2) *[\"`\xe2].*[\"`\x9d]\.?$",
+    rb"|^\+ {2,}|^\s*(?:[-*]|\xe2\x80\xa2) *[\"`\xe2].*[\"`\x9d]\.?$",
     re.IGNORECASE,
 )
 _SPOKEN = re.compile(
-    rb"\binstead of\b|\bcontains? `|\]\(https?://|\bretr(?:y|ied|ies|ying)\b(?! failed)|\bfall(?:s|ing|en)?[- ]back\b|"
-    rb"\b(?:ignored|skipped|passed)\b|\[ *OK *\]|\bfor example\b|\betc\.(?: |$)|\b(?:if|when) (?:you|we) (?:see|encounter)\b",
+    rb"\b(?:instead of|may fail with|for example|ignored|skipped|passed)\b|\]\(https?://|\bfall(?:s|ing|en)?[- ]back\b|"
+    rb"\bcontains? `|\bretr(?:y|ied|ies|ying)\b(?! failed)|\[ *OK *\]|\betc\.( |$)|\b(?:if|when) (?:you|we) (see|encounter)\b",
     re.IGNORECASE,
 )
 EXAMPLE = re.compile(  # what stands before an example

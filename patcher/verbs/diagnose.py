@@ -346,16 +346,13 @@ def _show_damage(console: Console, logs: Sequence[Log]) -> None:
     number = sum(log.cut_count for log in logs)
     were = Message("reports end too early and were" if number > 1 else "report ends too early and was")
     if number:
-        text = Message("{number} {were} not read: {places}", number=number, were=were, places=_places(logs))
+        places = [f"{log.name}:{line}" for log in logs for line in log.cut]
+        where = ", ".join(places[:10]) + (", ..." if places[10:] else "")
+        text = Message("{number} {were} not read: {places}", number=number, were=were, places=where)
         _tell(console, term("cut-short"), text, "red")
     for log in logs:
         if log.problem:
             _tell(console, term("unread"), Message("{log.name}: {log.problem}", log=log), "red")
-
-
-def _places(logs: Sequence[Log]) -> str:
-    places = [f"{log.name}:{line}" for log in logs for line in log.cut]
-    return ", ".join(places[:10]) + (", ..." if places[10:] else "")
 
 
 def _run_row(outcome: DiagnoseOutcome, *, has_ended: bool) -> Row:
