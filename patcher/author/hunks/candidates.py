@@ -38,17 +38,17 @@ class Candidates:
         if first.blocks[0] is second.blocks[0] and first.old == (second.old[0], second.old[0]):
             if (first.kind, second.kind) == ("run", "header"):
                 inserted = tagged("+", self.runs.inserted(first, below=True))
-                for each in self.of(second):
-                    form = Message("{form}, with what is inserted above it", form=each.form)
-                    yield each._replace(scope=first.place.scope, lines=(*inserted, *each.lines), form=form)
+                for candidate in self.of(second):
+                    form = Message("{form}, with what is inserted above it", form=candidate.form)
+                    yield candidate._replace(scope=first.place.scope, lines=(*inserted, *candidate.lines), form=form)
         elif first.pairs and first.pairs[0][0].fields.get("body") is second.blocks[0] and not second.deleted:
             inserted = tagged("+", self.runs.inserted(second, below=True))
             lines = enclosed(self.changes.before, second.blocks[0], inserted, False, True) or []
             inside = [*dropwhile(lambda line: line[0] == " ", lines)]
-            for each in self.of(first) if inside and second.place.neighbours[0] is None else ():
-                if each.lines[-1][0] == "+" and each.lines[-1][1].endswith(":"):  # all of the header
-                    form = Message("{form}, with what is inserted below it", form=each.form)
-                    yield each._replace(lines=(*each.lines, *inside), form=form)
+            for candidate in self.of(first) if inside and second.place.neighbours[0] is None else ():
+                if candidate.lines[-1][0] == "+" and candidate.lines[-1][1].endswith(":"):  # all of the header
+                    form = Message("{form}, with what is inserted below it", form=candidate.form)
+                    yield candidate._replace(lines=(*candidate.lines, *inside), form=form)
 
     def loose(self, works: Sequence[Candidate], group: Sequence[Difference]) -> Iterator[Candidate]:
         """The candidates in the same function of any class, those that leave the old value open, and both; each once."""

@@ -150,12 +150,12 @@ class Changes:
         """The lines of a clause alone, and below the header of its statement."""
         owner = difference.blocks[0].statements()[difference.old[0]]
         scope = difference.place.scope
-        for each in fragments:
-            yield Candidate(scope, each.lines, each.form)
+        for fragment in fragments:
+            yield Candidate(scope, fragment.lines, fragment.form)
         for head in heads(self.before, owner):
-            for each in fragments:
+            for fragment in fragments:
                 text = "{form}, below the header of its statement"
-                yield Candidate(scope, (*tagged(" ", head), *each.lines), Message(text, form=each.form))
+                yield Candidate(scope, (*tagged(" ", head), *fragment.lines), Message(text, form=fragment.form))
 
     # the header of a definition -------------------------------------------------------------------------------------------
     def header(self, difference: Difference) -> Iterator[Candidate]:
@@ -189,7 +189,7 @@ class Changes:
                 lines += tagged(sign, on_one_line(excerpt(text, node.start, text.header_end(node), side)))
             form = Message("the header, what did not change left open" if holes else "the whole header")
             fragments.append(Fragment((*decorators, *lines), form))
-        yield from (Candidate(scope, each.lines, each.form) for each in fragments)
+        yield from (Candidate(scope, fragment.lines, fragment.form) for fragment in fragments)
         yield from with_context(self.before, difference.place, fragments)  # one of several definitions of this name
 
     def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> List[Line]:
@@ -226,7 +226,7 @@ class Changes:
             for head in heads(self.before, old)
             for form, lines in zip(forms, (inner, (*above, *inner, *below)))
         ]
-        yield from (Candidate(scope, each.lines, each.form) for each in fragments)
+        yield from (Candidate(scope, fragment.lines, fragment.form) for fragment in fragments)
         yield from with_context(self.before, BlockRange.of(old), fragments[:2])  # one of several statements that begin so
         yield from self.whole(old, new)
 
