@@ -20,6 +20,7 @@ from patcher.message import Message
 from patcher.model import Patchset, Requested, Step, apply_splices
 from patcher.patchset.toml import options_text
 from patcher.system.archive import archive_errors, member
+from patcher.system.reading import files_digest
 from patcher.text.diffs import diff_texts
 from patcher.text.listed import normalized
 
@@ -104,7 +105,6 @@ def _folded(patchset: Patchset) -> str:
     return "\n".join([summary, *(f" {line.rstrip() or '.'}" for line in lines)])
 
 
-_LOCAL = "sitepatch.1"
 _CHUNK = 1 << 20  # bytes that are read at a time: a wheel may be larger than the memory
 _SIGNATURES = ("RECORD.jws", "RECORD.p7s")  # of the RECORD that there was
 
@@ -127,9 +127,13 @@ class OpenWheel(NamedTuple):
             return member(self.archive, name)
 
 
-def local(version: str) -> str:
-    """The version of a release that was patched: with a local label, which comes after the one that it has."""
-    return f"{version}{'.' if '+' in version else '+'}{_LOCAL}"
+def patched_version(version: str, files: Sequence[PatchedFile]) -> str:
+    """The version of a release that was patched: with a local label, after the one that it has, that tells changes apart.
+
+    pip installs no wheel over one of the same version.
+    """
+    digest = files_digest((file.path.encode("utf-8"), file.after) for file in files)
+    return f"{version}{'.' if '+' in version else '+'}sitepatch.h{digest[:8]}"
 
 
 def open_wheel(path: Path) -> OpenWheel:
@@ -158,10 +162,10 @@ def recorded(record: bytes) -> Dict[str, str]:
     return {row[0]: row[1] for row in rows if len(row) > 1}
 
 
-def new_name(wheel: OpenWheel) -> str:
+def new_name(wheel: OpenWheel, files: Sequence[PatchedFile]) -> str:
     """The file name of the wheel that `repack` makes."""
     name, version, *tags = wheel.name.split("-")
-    return "-".join([name, local(version), *tags])
+    return "-".join([name, patched_version(version, files), *tags])
 
 
 def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> None:
@@ -180,6 +184,7 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
     """
     changed = {_member(wheel, file): file for file in files}
     stem = wheel.info[: -len(".dist-info")]
+    new_stem = patched_version(stem, files)
     compiled = {f"{parts[0]}{parts[1]}__pycache__/{parts[2][:-3]}." for parts in (name.rpartition("/") for name in changed)}
     rows: List[Tuple[str, str, str]] = []
     hint = Message("fetch the wheel again")
@@ -188,7 +193,7 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
             inside = name[len(wheel.info) + 1 :] if name.startswith(f"{wheel.info}/") else ""
             if inside in ("RECORD", *_SIGNATURES) or any(name.startswith(each) and name.endswith(".pyc") for each in compiled):
                 continue
-            new = re.sub(rf"\A{re.escape(stem)}(\.dist-info|\.data)/", lambda found: f"{local(stem)}{found.group(1)}/", name)
+            new = re.sub(rf"\A{re.escape(stem)}(\.dist-info|\.data)/", lambda found: f"{new_stem}{found.group(1)}/", name)
             if name not in wheel.members:
                 info = zipfile.ZipInfo(name)
                 info.file_size = len(changed[name].after)
@@ -199,11 +204,11 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
                 if name in changed:
                     text = io.BytesIO(changed[name].after)
                 elif inside == "METADATA":
-                    text = io.BytesIO(_metadata(source.read()))
+                    text = io.BytesIO(_metadata(source.read(), files))
                 rows.append((new, *_copied(archive, new, wheel.members[name], text)))
         record = io.StringIO()
-        csv.writer(record, lineterminator="\n").writerows([*rows, (f"{local(stem)}.dist-info/RECORD", "", "")])
-        archive.writestr(_member_info(f"{local(stem)}.dist-info/RECORD"), record.getvalue().encode("utf-8"))
+        csv.writer(record, lineterminator="\n").writerows([*rows, (f"{new_stem}.dist-info/RECORD", "", "")])
+        archive.writestr(_member_info(f"{new_stem}.dist-info/RECORD"), record.getvalue().encode("utf-8"))
 
 
 def _member(wheel: OpenWheel, file: PatchedFile) -> str:
@@ -230,11 +235,12 @@ def _member(wheel: OpenWheel, file: PatchedFile) -> str:
     raise SitepatchError(problem, "name the wheel of the same build with --wheel")
 
 
-def _metadata(data: bytes) -> bytes:
+def _metadata(data: bytes, files: Sequence[PatchedFile]) -> bytes:
     """METADATA with the local version; the first line of that name is the header."""
     found = re.search(rb"^Version:[ \t]*(\S+)", data, re.MULTILINE | re.IGNORECASE)
     assert found, "its version was compared"
-    return data[: found.start(1)] + local(found.group(1).decode()).encode() + data[found.end(1) :]
+    version = patched_version(found.group(1).decode(), files)
+    return data[: found.start(1)] + version.encode() + data[found.end(1) :]
 
 
 def _member_info(name: str, *, runs: bool = False) -> zipfile.ZipInfo:

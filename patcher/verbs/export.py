@@ -227,7 +227,7 @@ def _wheels(
             raise UsageError(template, "expected: {wheels}", unused=unused, wheels=", ".join(changed))
         for name, patched in changed.items():
             wheel = open_wheels.get(name) or _fetched(pip, env, patched[0], events)
-            path = folder / new_name(wheel)
+            path = folder / new_name(wheel, patched)
             with wheel.archive, open_output(path) as out:
                 repack(wheel, patched, out)
             yield str(path), _digest(path)
@@ -314,7 +314,7 @@ def command(console: Console, names: Tuple[str, ...], form: str, **options: Any)
     """Export what patchsets make of the release that is installed, for those without sitepatch.
 
     As a patch for git apply and patch -p1, of a series a mail for each of its patches, for git am as well; or the wheel of the
-    release with the files changed and a local version (+sitepatch.1).
+    release with the files changed and a local version (+sitepatch.hDIGEST).
 
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside
     sitepatch, which then lists it.

@@ -197,7 +197,9 @@ def exported(env, *names, **more):
 
 def test_pip_and_uv_install_the_wheel_with_its_hash_and_nothing_of_it_is_lost(environment, tmp_path):
     ((path, digest),) = exported(environment, output="wheels").written
-    assert path == "wheels/demo-1.0+sitepatch.1-py3-none-any.whl"
+    version = re.fullmatch(r"wheels/demo-(1\.0\+sitepatch\.h[0-9a-f]{8})-py3-none-any\.whl", path)[1]
+    ((other, _),) = exported(environment, "two", output="wheels").written
+    assert other != path, "pip installs no wheel over one of the same version"
     ((_, again),) = exported(environment, output="again").written
     assert again == digest == sha256((tmp_path / path).read_bytes()).hexdigest()
     (tmp_path / "requirements.txt").write_text(f"./{path} --hash=sha256:{digest}\n")
@@ -207,8 +209,9 @@ def test_pip_and_uv_install_the_wheel_with_its_hash_and_nothing_of_it_is_lost(en
         assert env.call("demo-run", cwd=tmp_path).out == "ran 2\n"
         assert env.call("demo-script", cwd=tmp_path).out == "script 2\n"
         assert (env.root / "share/demo.txt").read_text() == "data\n"
-        version = "import importlib.metadata as m; print(m.version('demo'))"
-        assert env.start(version).out == "1.0+sitepatch.1\n"
+        assert env.start("import importlib.metadata as m; print(m.version('demo'))").out == f"{version}\n"
+        getattr(env, name)("install", f"./{other}", cwd=tmp_path)
+        assert env.call("demo-script", cwd=tmp_path).out != "script 2\n", "another patch replaces it"
     env.uv("install", "--dry-run", "demo~=1.0", "demo>=1.0,<1.1", "demo==1.0")  # it is still that release
 
 
@@ -219,7 +222,8 @@ def test_a_patchset_that_changes_nothing_is_left_out(environment, tmp_path):
 
 def test_the_record_lists_each_member_as_it_is(environment, tmp_path):
     ((path, _),) = exported(environment).written
-    info = "demo-1.0+sitepatch.1.dist-info"
+    version = path.split("-")[1]
+    info = f"demo-{version}.dist-info"
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     rows = [row.split(",") for row in members[f"{info}/RECORD"].decode().splitlines()]
@@ -227,9 +231,9 @@ def test_the_record_lists_each_member_as_it_is(environment, tmp_path):
     for name, digest, size in rows[:-1]:
         assert (digest, size) == (recorded_digest(members[name]), str(len(members[name])))
     dropped = {f"{INFO}/RECORD.jws", "demo/__pycache__/__init__.cpython-311.pyc"}
-    kept = {name.replace("demo-1.0.", "demo-1.0+sitepatch.1.") for name in FILES if name not in dropped}
+    kept = {name.replace("demo-1.0.", f"demo-{version}.") for name in FILES if name not in dropped}
     assert set(members) == {*kept, f"{info}/RECORD", f"{info}/METADATA", f"{info}/WHEEL"}
-    assert members[f"{info}/METADATA"] == b"Metadata-Version: 2.1\nName: demo\nVersion: 1.0+sitepatch.1\n"
+    assert members[f"{info}/METADATA"] == f"Metadata-Version: 2.1\nName: demo\nVersion: {version}\n".encode()
 
 
 def test_a_wheel_that_is_named_has_to_be_the_one_of_the_release(environment, tmp_path):
@@ -256,7 +260,7 @@ def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label
     env = world.Env(tmp_path / "vendors", environment.variables)
     env.uv("install", str(vendor))
     ((path, _),) = exported(env, "two").written
-    assert path == "dist/demo-1.0+cu1.sitepatch.1-py3-none-any.whl"
+    assert path.startswith("dist/demo-1.0+cu1.sitepatch.h")
     vendor.write_bytes(packed("demo", "1.0+cu1", {"demo/__init__.py": FILES["demo/__init__.py"] + "# anew\n"}))
     with pytest.raises(SitepatchError, match=r"is another build .*demo/__init__.py differs"):
         exported(env, "two", output="other")
