@@ -146,9 +146,10 @@ def patient(function: CommandFunction) -> CommandFunction:
 
 # what a shell completes ------------------------------------------------------------------------------------------------
 def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
-    """The names of patchsets that begin so, also of those that are applied where that matters."""
+    """The names of patchsets that begin so; for `restore` and `status` of those that are applied, for `diff` of all."""
     try:
-        names = set(Catalogue(ctx.params.get("patch_dir") or ()).folders)
+        there = () if ctx.info_name in ("restore", "status") else Catalogue(ctx.params.get("patch_dir") or ()).folders
+        names = set(there)
         if ctx.info_name in ("restore", "diff", "status"):
             env = Place(ctx.params.get("python"), ctx.params.get("target"), (), bool(ctx.params.get("system"))).environment()
             names.update(applied_names(statuses(env)))

@@ -810,6 +810,11 @@ def test_names_and_settings_complete_with_tab(site):
     assert {DYNAMO, GUARD} < set(completed("sitepatch apply torch-"))
     assert DDP not in completed("sitepatch apply torch-")
     assert completed(f"sitepatch apply {DDP} --set mm") == [f"{DDP}.params="]
+    assert completed(f"sitepatch restore --target {site.path} mm") == [""]
+    assert site("apply", DDP, "--verify", "none").code == 0
+    for command in ("restore", "status"):
+        assert completed(f"sitepatch {command} --target {site.path} mm") == [DDP], "what is applied"
+    assert len(completed(f"sitepatch diff --target {site.path} mm")) > 1
 
 
 # other environments ---------------------------------------------------------------------------------------------------
