@@ -298,7 +298,7 @@ def _with_new(draft: Draft, new: Sequence[str]) -> Draft:
     """The draft, and what it lacks of the files that are new: those that its hunks import."""
     why, hunks = Message("new, and imported: `+++ PATH` in the .spatch adds a file"), draft.spatch()
     names = {path: path.replace("/__init__.py", "").rpartition("/")[2].replace(".py", "") for path in new}
-    imported = [path for path, name in names.items() if re.search(rf"(?m)^\+\s*(from|import) .*\b{name}\b", hunks)]
+    imported = [path for path, name in names.items() if re.search(rf"(?m)^\+\s*(from|import) .*\b{re.escape(name)}\b", hunks)]
     return Draft((*draft.files, *(DraftFile((path,), (), (LeftOut(path, 0, "", why),)) for path in imported)))
 
 

@@ -271,6 +271,7 @@ def test_new_files_deleted_ones_and_distributions_without_record_are_named(world
     world.backup()
     world.edit()
     world.edit("NEW = 1\n", "demo/new.py")
+    world.edit("NEW = 1\n", "demo/a(1.py")
     (world.path / "demo/n.py").unlink()
     (world.path / "old-1.0.egg-info").write_text("Metadata-Version: 2.1\nName: old\nVersion: 1.0\n")
     here = world.path / "here-1.0.dist-info"
@@ -278,7 +279,7 @@ def test_new_files_deleted_ones_and_distributions_without_record_are_named(world
     (here / "METADATA").write_text("Metadata-Version: 2.1\nName: here\nVersion: 1.0\n")
     (here / "direct_url.json").write_text('{"url": "file:///src/here", "dir_info": {"editable": true}}')
     told = done(world("capture", "--name", "mine"))
-    assert "demo/new.py: new, and no part of a patchset" in told.err
+    assert "demo/a(1.py, demo/new.py: new, and no part of a patchset" in told.err
     assert "demo/n.py: is not there any more" in told.err
     assert "no RECORD that says what was installed: old 1.0;" in told.err
     assert "an editable install is edited where its files lie: here (file:///src/here)" in told.err
