@@ -86,8 +86,9 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
     named = filter(None, (Path(word).suffix for word in words if "/" in word))
     suffixes = (".py", *(_TEXTS if words else ()), *named)
     every = {site: _listed(Path(site), notes if not words else [], suffixes) for site in env.own if Path(site).is_dir()}
+    receipts = {site: Store(site).receipts() for site in every}
     for site, files in every.items():
-        for receipt in Store(site).receipts().values():
+        for receipt in receipts[site].values():
             if receipt.origin == ADDED_FILE:
                 home = Located(receipt.package, site, receipt.distribution, receipt.version, "")
                 files.setdefault(receipt.path, InstalledFile(home, receipt.path))
@@ -97,17 +98,16 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
     looked, total = 0, sum(map(len, chosen.values()))
     with ThreadPoolExecutor(_THREADS) as pool:
         for site, candidates in chosen.items():
-            receipts = Store(site).receipts()
             tasks = list(candidates.values())
             for at in range(0, len(tasks), _BATCH):
                 batch = tasks[at : at + _BATCH]
-                for one, (item, note) in zip(batch, pool.map(_look, batch, [receipts.get(one.path) for one in batch])):
+                for one, (item, note) in zip(batch, pool.map(_look, batch, [receipts[site].get(one.path) for one in batch])):
                     found += [item] if item else []
                     remarks.setdefault(note, []).append(one.path)
                 looked += len(batch)
                 progress(looked, total, Message("files compared with what was installed"))
     notes += [Message("{paths}: {note}", paths=shortened(paths, 3), note=note) for note, paths in remarks.items() if note]
-    new = list(_new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every))
+    new = list(_new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every, receipts))
     text = "{new}: new, and no part of a patchset: `+++ PATH` in its .spatch adds a file"
     notes += [Message(text, new=shortened(paths, 3)) for paths in new]
     return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes), tuple(chain(*new)))
@@ -242,11 +242,12 @@ def _look(one: InstalledFile, receipt: Optional[Receipt]) -> Tuple[Optional[Inst
     return item._replace(status=status if status.condition is Condition.EDITED else None), ""
 
 
-def _new_files(packages: Iterable[Tuple[str, str]], every: Dict[str, _Site]) -> Iterator[List[str]]:
+def _new_files(
+    packages: Iterable[Tuple[str, str]], every: Dict[str, _Site], receipts: Mapping[str, Mapping[str, Receipt]]
+) -> Iterator[List[str]]:
     """The Python files of each edited package that were not installed, where there are any."""
     for site, package in sorted(packages):
-        added = Store(site).receipts()
-        new = [path for path in python_files(site, package) if path not in every[site] and path not in added]
+        new = [path for path in python_files(site, package) if path not in every[site] and path not in receipts[site]]
         if new and any(path.startswith(f"{package}/") for path in every[site]):
             yield new
 

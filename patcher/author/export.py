@@ -127,13 +127,15 @@ class OpenWheel(NamedTuple):
             return member(self.archive, name)
 
 
-def patched_version(version: str, files: Sequence[PatchedFile]) -> str:
-    """The version of a release that was patched: with a local label, after the one that it has, that tells changes apart.
-
-    pip installs no wheel over one of the same version.
-    """
+def local_label(files: Sequence[PatchedFile]) -> str:
+    """The label of a version with these changes, another one for others: pip installs no wheel over one of its version."""
     digest = files_digest((file.path.encode("utf-8"), file.after) for file in files)
-    return f"{version}{'.' if '+' in version else '+'}sitepatch.h{digest[:8]}"
+    return f"sitepatch.h{digest[:8]}"
+
+
+def local(version: str, label: str) -> str:
+    """The version of a release that was patched: with a local label, which comes after the one that it has."""
+    return f"{version}{'.' if '+' in version else '+'}{label}"
 
 
 def open_wheel(path: Path) -> OpenWheel:
@@ -165,7 +167,7 @@ def recorded(record: bytes) -> Dict[str, str]:
 def new_name(wheel: OpenWheel, files: Sequence[PatchedFile]) -> str:
     """The file name of the wheel that `repack` makes."""
     name, version, *tags = wheel.name.split("-")
-    return "-".join([name, patched_version(version, files), *tags])
+    return "-".join([name, local(version, local_label(files)), *tags])
 
 
 def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> None:
@@ -184,7 +186,8 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
     """
     changed = {_member(wheel, file): file for file in files}
     stem = wheel.info[: -len(".dist-info")]
-    new_stem = patched_version(stem, files)
+    label = local_label(files)
+    new_stem = local(stem, label)
     compiled = {f"{parts[0]}{parts[1]}__pycache__/{parts[2][:-3]}." for parts in (name.rpartition("/") for name in changed)}
     rows: List[Tuple[str, str, str]] = []
     hint = Message("fetch the wheel again")
@@ -204,7 +207,7 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
                 if name in changed:
                     text = io.BytesIO(changed[name].after)
                 elif inside == "METADATA":
-                    text = io.BytesIO(_metadata(source.read(), files))
+                    text = io.BytesIO(_metadata(source.read(), label))
                 rows.append((new, *_copied(archive, new, wheel.members[name], text)))
         record = io.StringIO()
         csv.writer(record, lineterminator="\n").writerows([*rows, (f"{new_stem}.dist-info/RECORD", "", "")])
@@ -235,12 +238,11 @@ def _member(wheel: OpenWheel, file: PatchedFile) -> str:
     raise SitepatchError(problem, "name the wheel of the same build with --wheel")
 
 
-def _metadata(data: bytes, files: Sequence[PatchedFile]) -> bytes:
+def _metadata(data: bytes, label: str) -> bytes:
     """METADATA with the local version; the first line of that name is the header."""
     found = re.search(rb"^Version:[ \t]*(\S+)", data, re.MULTILINE | re.IGNORECASE)
     assert found, "its version was compared"
-    version = patched_version(found.group(1).decode(), files)
-    return data[: found.start(1)] + version.encode() + data[found.end(1) :]
+    return data[: found.start(1)] + local(found.group(1).decode(), label).encode() + data[found.end(1) :]
 
 
 def _member_info(name: str, *, runs: bool = False) -> zipfile.ZipInfo:

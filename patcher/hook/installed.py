@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import FormatError, SitepatchError, StoreError
 from patcher.hook.boot import MODES
@@ -72,12 +72,19 @@ def hooks_for(env: Environment, names: Sequence[str]) -> List[str]:
 
 def hooks_against(env: Environment, requested: Sequence[Requested]) -> List[str]:
     """The names of the hooks that apply one of these patchsets again in another version or with other options."""
-    wanted = {item.patchset.name: item.identity for item in requested}
     with suppress(FormatError):  # a newer release wrote it
         hooks, _ = loaded_hooks(env._replace(sites=env.own))
-        kept = ((hook.name, item) for hook in hooks if hook.mode != "warn" for item in hook.requested)
-        return sorted({name for name, item in kept if wanted.get(item.patchset.name, item.identity) != item.identity})
+        return sorted({hook.name for hook, _ in disagreeing(hooks, requested) if hook.mode != "warn"})
     return []
+
+
+def disagreeing(hooks: Sequence[Hook], requested: Sequence[Requested]) -> Iterator[Tuple[Hook, str]]:
+    """Each hook that keeps one of these patchsets applied in another version or with other options, with its name."""
+    wanted = {item.patchset.name: item.identity for item in requested}
+    for hook in hooks:
+        for item in hook.requested:
+            if wanted.get(item.patchset.name, item.identity) != item.identity:
+                yield hook, item.patchset.name
 
 
 def read_hook_fields(path: str) -> Dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from patcher.errors import BusyError, SitepatchError
 from patcher.hook.boot import recorded_problems, signature, write_stderr
-from patcher.hook.installed import HOOK, Hook, load_hook, loaded_hooks
+from patcher.hook.installed import HOOK, Hook, disagreeing, load_hook, loaded_hooks
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
@@ -203,13 +203,8 @@ def _rivals(hook: Hook) -> Dict[str, str]:
 
     Without that each would undo at every start what the other one did.
     """
-    by_name = {item.patchset.name: item for item in hook.requested}
-    rivals = {}
-    for hook_before in loaded_hooks(Environment.alone(hook.site))[0]:
-        for item in hook_before.requested if hook_before.name < hook.name else ():
-            if by_name.get(item.patchset.name, item).identity != item.identity:
-                rivals[item.patchset.name] = hook_before.name
-    return rivals
+    hooks_before = [other for other in loaded_hooks(Environment.alone(hook.site))[0] if other.name < hook.name]
+    return {name: other.name for other, name in disagreeing(hooks_before, hook.requested)}
 
 
 def _present(site: str, item: Requested) -> bool:
