@@ -29,6 +29,7 @@ SCENES = (  # command, its exit code, lines of its output that are drawn (0: all
     ("sitepatch apply mmengine-ddp-device", 0, 0, 3),
     ("sitepatch restore", 0, 0, 2),
 )
+RUN = "import sys; sys.stdout.isatty = lambda: True; from patcher.__main__ import main; main()"  # as on a terminal
 COLOURS = {"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "35": "#d2a8ff", "36": "#56d4dd"}
 STYLES = {code: {"fill": colour} for code, colour in COLOURS.items()}
 STYLES.update({"1": {"font-weight": "bold"}, "2": {"fill": "#8b949e"}, "7": {"text-decoration": "underline"}})
@@ -51,10 +52,10 @@ def outputs() -> List[List[str]]:
             lay_out(name, site)
         Path(folder, "train.log").write_text(LOG)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONDA_", "PYTHON", "NO_COLOR"))}
-        more = {"COLUMNS": str(COLUMNS), "SITEPATCH_CACHE": os.devnull, "LC_ALL": "C.UTF-8"}
-        here = {"PYTHONPATH": str(ROOT), "VIRTUAL_ENV": str(root)}
+        more = {"COLUMNS": str(COLUMNS), "TERM": "xterm", "SITEPATCH_CACHE": os.devnull, "SITEPATCH_PAGER": ""}
+        here = {"PYTHONPATH": str(ROOT), "VIRTUAL_ENV": str(root), "LC_ALL": "C.UTF-8"}
         for command, found, most, _ in SCENES:
-            words = [sys.executable, "-m", "patcher", *command.split()[1:], "--color"]
+            words = [sys.executable, "-c", RUN, *command.split()[1:]]
             done = subprocess.run(words, cwd=folder, env={**kept, **more, **here}, capture_output=True)
             if done.returncode != found or not done.stdout:
                 raise SystemExit(f"{command}: exit code {done.returncode}\n{done.stdout.decode()}\n{done.stderr.decode()}")

@@ -1,5 +1,6 @@
 """The real command, run as a child on throw-away directories of packages: what the scenarios share."""
 
+import errno
 import hashlib
 import os
 import shutil
@@ -37,7 +38,7 @@ def done(ended, code=0):
 
 def environ(**more):
     """The variables for a child: nothing that names an environment or asks for colours."""
-    dropped = ("VIRTUAL_ENV", "CONDA_", "NO_COLOR", "PAGER", "LESS", "_SITEPATCH", "PYTHONPATH", "PYTHONIOENCODING")
+    dropped = ("VIRTUAL_ENV", "CONDA_", "NO_COLOR", "FORCE_COLOR", "PAGER", "LESS", "_SITEPATCH", "PYTHONPATH", "PYTHONIOENCODING")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return {**kept, "PYTHONPATH": str(ROOT), **more}
 
@@ -45,6 +46,31 @@ def environ(**more):
 def sitepatch(*words, cwd, **more):
     """Run `sitepatch WORDS`; `cwd` is never the checkout, whose ./patchsets would be found."""
     return Ended(starts.run([str(word) for word in words], cwd=cwd, env=environ(**more)))
+
+
+def on_a_terminal(cwd, *words, columns=200, **more):
+    """Run a command with stdout and stderr on a terminal; returns the exit code and all that it wrote there."""
+    leader, follower = os.openpty()
+    command = [sys.executable, "-m", "patcher", *map(str, words)]
+    env = environ(**{"PAGER": "cat", "TERM": "xterm", "COLUMNS": str(columns), "PYTHONIOENCODING": "utf-8", **more})
+    child = subprocess.Popen(command, env=env, cwd=str(cwd), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower)
+    os.close(follower)
+    data = b""
+    try:
+        while True:
+            try:
+                part = os.read(leader, 65536)
+            except OSError as error:  # Linux: the other end is closed
+                assert error.errno == errno.EIO
+                break
+            if not part:
+                break
+            data += part
+        code = child.wait(timeout=60)
+    finally:
+        child.kill()
+        os.close(leader)
+    return code, data.replace(b"\r\n", b"\n").decode("utf-8")
 
 
 def tree(folder):

@@ -370,7 +370,7 @@ def killed(shared, phase):
     first, second = shared.clients
     more = ("--python", shared.python, "--patch-dir", "mine")
     (WORK / "stopped").unlink(missing_ok=True)
-    pid = first.ask("start", sys.executable, "-c", STOP, phase, "apply", "four", "--verify", "none", "--no-color", "-q", *more)
+    pid = first.ask("start", sys.executable, "-c", STOP, phase, "apply", "four", "--verify", "none", "-q", *more)
     while not (WORK / "stopped").exists():
         time.sleep(0.1)
     looked = json.loads(second.ask("sitepatch", "status", *more, "--json")[1])

@@ -53,24 +53,26 @@ class Console(Events):
     be fetched and whether it is to be.
     """
 
-    def __init__(self, name: str, as_json: bool, quiet: bool, verbose: bool, color: Optional[bool]) -> None:
+    def __init__(self, name: str, as_json: bool, quiet: bool, verbose: bool) -> None:
         self.name = name
         self.place = Place()
         self.as_json = as_json
         self.kept_notes: Optional[List[str]] = None
         self.quiet = quiet
         self.verbose = verbose
-        self.color_option = color
         self.outcome = ""
         self.on_plan: Callable[[Console, Outcome], None] = lambda console, outcome: None
         self.on_fetching: Callable[[Console, Mapping[str, int]], bool] = lambda console, releases: True
         self._progress: Optional[ProgressBar] = None
 
     def color(self, stream: Any) -> bool:
-        """Whether colours go to a stream: as asked for, else on a terminal that has them, unless NO_COLOR is set."""
-        if self.color_option is not None:
-            return self.color_option
-        return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and stream.isatty()
+        """Whether colours go to a stream: never with NO_COLOR, else always with FORCE_COLOR, else on a terminal that has them.
+
+        Source: no-color.org and force-color.org, in the order of Python's own tracebacks.
+        """
+        if os.environ.get("NO_COLOR"):
+            return False
+        return bool(os.environ.get("FORCE_COLOR")) or (os.environ.get("TERM") != "dumb" and stream.isatty())
 
     def out(self, *parts: str) -> None:
         """Write a line of the answer, or several."""
@@ -209,8 +211,8 @@ class Console(Events):
 
     @property
     def plain(self) -> bool:
-        """Whether the answer is for another program: stdout is no terminal, and no colours are asked for."""
-        return not (sys.stdout.isatty() or self.color(sys.stdout))
+        """Whether the answer is for another program: stdout is no terminal."""
+        return not sys.stdout.isatty()
 
     def page(self, lines: Sequence[str], *, pager: bool = True) -> None:
         """Write lines, through a pager on a terminal."""

@@ -133,8 +133,7 @@ class Demo:
 
     def _do(self, *words: str) -> None:
         self._command(" ".join(["sitepatch", *words]))
-        color = [] if self.console.color_option is None else ["--color" if self.console.color_option else "--no-color"]
-        code: int = click.get_current_context().find_root().command.main([*words, *color], "sitepatch", standalone_mode=False)
+        code: int = click.get_current_context().find_root().command.main([*words], "sitepatch", standalone_mode=False)
         self._prove(Message("exit code of sitepatch {verb} is {code}", verb=words[0], code=code), code == 0, show=code != 0)
 
     def _title(self, title: str, command: str = "") -> None:

@@ -56,7 +56,7 @@ def commands(ctx: click.Context) -> Optional[int]:
     from patcher.verbs.console import Console
     from patcher.verbs.welcome import welcome
 
-    return welcome(Console("sitepatch", False, False, False, None), ctx.command.help or "")
+    return welcome(Console("sitepatch", False, False, False), ctx.command.help or "")
 
 
 def _language() -> str:

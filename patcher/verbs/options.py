@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List
 
 import click
 
@@ -44,14 +44,13 @@ def common_options(
         click.option("--json", "as_json", is_flag=True, help=f"Answer in JSON{_IN_LINE if in_line else ''}."),
         click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
         click.option("-v", "--verbose", is_flag=True, help="Show more."),
-        click.option("--color/--no-color", default=None, help="Default: on a terminal, unless NO_COLOR is set."),
     ]
 
     def decorate(function: CommandFunction) -> CommandFunction:
         @wraps(function)
-        def run(as_json: bool, quiet: bool, verbose: bool, color: Optional[bool], **parameters: Any) -> int:
+        def run(as_json: bool, quiet: bool, verbose: bool, **parameters: Any) -> int:
             name = "-".join(click.get_current_context().command_path.split()[1:])
-            console = Console(name, as_json, quiet, verbose, color)
+            console = Console(name, as_json, quiet, verbose)
             console.kept_notes = [] if as_json and in_line else None
             where = {name: parameters.pop(name) for name in ("python", "target", "system") if name in parameters}
             console.place = Place(patch_dirs=tuple(parameters.pop("patch_dir", ())), **where)

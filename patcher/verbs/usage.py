@@ -93,7 +93,7 @@ def answer(error: click.ClickException) -> bool:
 
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "sitepatch"
-    console = Console("-".join(path.split()[1:]) or path, True, False, False, None)
+    console = Console("-".join(path.split()[1:]) or path, True, False, False)
     console.kept_notes = [] if console.name == "run" else None
     hint = Message("see: {path} --help", path=path)
     console.answer(False, {"error": {"message": problem(error), "hint": hint, "exit_code": error.exit_code}})

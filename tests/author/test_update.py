@@ -12,7 +12,7 @@ import pytest
 
 from patcher.author.ranges import ended, widened
 from tests.author.world import FILES, M, World
-from tests.command import done
+from tests.command import done, on_a_terminal
 from tests.index import Index
 
 pytestmark = pytest.mark.once
@@ -107,7 +107,7 @@ def test_what_is_made_of_code_that_differs_is_shown_once_and_only_fits_until_a_c
         requested = [word for version in ("1.1", "1.4", "1.5", "1.6") for word in ("--to", version)]
         piped = done(world("update", "mine", *requested, **online(world, index))).out
         (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST)
-        told = done(world("update", "mine", *requested, "--color", **online(world, index))).out
+        told = on_a_terminal(world.cwd, "update", "mine", *requested, "--target", world.path, **online(world, index))[1]
         (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST)
         for name in ("before", "after"):
             case = (world.cwd / f"patchsets/mine/cases/a.{name}.py").read_text().replace("m.py 1.0", "m.py 1.5")

@@ -628,7 +628,7 @@ def test_what_is_reported_and_the_exit_codes(tmp_path):
 
 def test_colours_follow_the_verdict(tmp_path):
     (tmp_path / "log").write_text("".join(lines(3)[:2]) + report(2, model("cpu"), [2], world=3))
-    done = sitepatch("diagnose", "log", "--color", cwd=tmp_path)
+    done = sitepatch("diagnose", "log", cwd=tmp_path, FORCE_COLOR="1")
     assert "\x1b[32mready\x1b[0m" in done.out and "\x1b[31mcpu-with-device-ids\x1b[0m" in done.out
     assert "\x1b[33mranks-differ\x1b[0m" in done.out
     assert "\x1b" not in sitepatch("diagnose", "log", cwd=tmp_path).out

@@ -616,7 +616,7 @@ def test_progress_is_drawn_on_a_terminal_and_removed_and_is_lines_elsewhere(inde
 def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, tmp_path, monkeypatch, capsys):
     from patcher.verbs.check import _confirm_fetching
 
-    events = Console("check", False, False, False, False)
+    events = Console("check", False, False, False)
     events.on_fetching = _confirm_fetching
     assert events.fetching({"torch": 30, "numpy": 1}), "nobody is there to be asked"
     assert "to fetch: numpy (1 release), torch (30 releases); up to 124 MB, or whole wheels of unknown size" in capsys.readouterr().err

@@ -70,7 +70,7 @@ def test_every_command_takes_the_shared_options_and_has_an_example():
     for name, one in every_command():
         if not isinstance(one, click.Group) or one.invoke_without_command:
             options = {word for each in one.params for word in each.opts}
-            assert {"--quiet", "--verbose", "--color", "--json"} <= options, name
+            assert {"--quiet", "--verbose", "--json"} <= options, name
             assert "sitepatch " in (one.epilog or ""), name
 
 

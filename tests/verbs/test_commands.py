@@ -689,8 +689,9 @@ def test_json_of_every_command(site):
 
 def test_colours_only_where_they_are_wanted(site):
     assert "\x1b[" not in site("apply", DDP, "--dry-run").out
-    assert "\x1b[32m+" in site("apply", DDP, "--dry-run", "--color").out
-    assert "\x1b[" not in site("apply", DDP, "--dry-run", "--no-color").out
+    assert "\x1b[34mnot needed" in site("apply", DDP, "--dry-run", FORCE_COLOR="1", TERM="dumb").out
+    assert "\x1b[" not in site("apply", DDP, "--dry-run", FORCE_COLOR="1", NO_COLOR="1").out
+    assert site("diff", DDP, FORCE_COLOR="1").out == site("diff", DDP).out, "for patch, or a file"
 
 
 @pytest.mark.parametrize(("variables", "colours"), [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)])

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tests.author.world import EDIT, M, World
-from tests.command import done, environ
+from tests.command import done, environ, on_a_terminal
 from tests.pages import whole
 from tests.places import wheel
 
@@ -79,7 +79,7 @@ def test_what_was_edited_is_shown_apart_from_what_a_patchset_changed(world):
     assert "demo/m.py: edited by hand (demo 1.0), 1 line more and 0 less; to see it: sitepatch diff --edited demo/m.py" in ended.err
     edited = done(world("diff", "--edited")).out
     assert [line for line in edited.splitlines(True) if line[0] in "+-"] == ["--- a/demo/m.py\n", "+++ b/demo/m.py\n", ADDED]
-    both = re.sub("\x1b\\[[0-9;]*m", "", done(world("diff", "--color")).out)
+    both = re.sub("\x1b\\[[0-9;]*m", "", on_a_terminal(world.cwd, "diff", "--target", world.path)[1])
     parts = both.partition("demo/m.py (demo 1.0): edited by hand, compared with what mine made of it\n")
     assert '"nothing"' in parts[0] and ADDED not in parts[0] and ADDED in parts[2]
     assert done(world("diff", "--stat")).out.splitlines()[2:4] == ["edited by hand", " demo/m.py | 1 +"]

@@ -1,9 +1,6 @@
 """What a user reads of a difference: marked words, functions, the pager; what another program reads is plain."""
 
-import os
 import re
-import subprocess
-import sys
 import time
 
 import pytest
@@ -13,7 +10,7 @@ from patcher.verbs.differences import highlighted_diff
 from patcher.verbs.highlight import highlight
 from patcher.verbs.view import View
 from patcher.verbs.words import word_edits
-from tests.command import GUARD, environ
+from tests.command import GUARD, on_a_terminal
 
 STAND_INS = ("torch-2.7.1-musa",)
 
@@ -109,36 +106,30 @@ def test_ten_thousand_lines_that_differ_are_shown_within_seconds():
 
 
 # the command ----------------------------------------------------------------------------------------------------------
-def on_a_terminal(site, *words, **more):
-    leader, follower = pytest.importorskip("pty").openpty()
-    env = environ(**{"TERM": "xterm", "COLUMNS": "120", "PYTHONIOENCODING": "utf-8", "HOME": str(site.cwd), **more})
-    command = [sys.executable, "-m", "patcher", "diff", GUARD, "--target", str(site.path), *words]
-    done = subprocess.run(command, env=env, cwd=str(site.cwd), stdin=follower, stdout=follower, stderr=subprocess.PIPE)
-    os.close(follower)
-    data = os.read(leader, 100_000) if done.returncode == 0 else b""
-    os.close(leader)
-    assert done.returncode == 0 and b"Traceback" not in done.stderr, done.stderr
-    return data.replace(b"\r\n", b"\n").decode()
+def shown_on_a_terminal(site, **more):
+    code, text = on_a_terminal(site.cwd, "diff", GUARD, "--target", site.path, columns=120, HOME=str(site.cwd), **more)
+    assert code == 0 and "Traceback" not in text, text
+    return text
 
 
 @pytest.mark.once
 @pytest.mark.parametrize("more", [{"SITEPATCH_PAGER": "echo own; cat", "GIT_PAGER": "false"}, {"PAGER": "false"}], ids=["ours", "of git"])
 def test_the_pager_is_the_one_that_is_configured(site, more):
     (site.cwd / ".gitconfig").write_text('[core]\n\tpager = "echo own; cat"\n')
-    text = on_a_terminal(site, **more)
+    text = shown_on_a_terminal(site, **more)
     assert text.startswith("own\n") and "\x1b[7m" in text
 
 
 @pytest.mark.once
 @pytest.mark.parametrize(("pager", "seen"), [("nosuchpager", True), ("head -c 1", False)])
 def test_a_pager_that_is_not_there_or_is_left_at_once_does_no_harm(site, pager, seen):
-    assert ("is_musa" in on_a_terminal(site, SITEPATCH_PAGER=pager)) == seen
+    assert ("is_musa" in shown_on_a_terminal(site, SITEPATCH_PAGER=pager)) == seen
 
 
 @pytest.mark.once
 @pytest.mark.parametrize("more", [{"NO_COLOR": "1"}, {"TERM": "dumb", "PYTHONIOENCODING": "ascii"}, {"COLUMNS": "40"}])
 def test_a_terminal_that_can_do_little_shows_all_of_it(site, more):
-    text = on_a_terminal(site, SITEPATCH_PAGER="", **more)
+    text = shown_on_a_terminal(site, SITEPATCH_PAGER="", **more)
     assert ("\x1b" in text) == ("COLUMNS" in more)
     plain = SGR.sub("", text)
     assert 'getattr(storage, "is_musa", False)' in plain

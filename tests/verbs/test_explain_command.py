@@ -31,10 +31,10 @@ def drifted(site, *changes, path=RUNNER):
     ship(site, path, data)
 
 
-def told(site, *words, code):
+def told(site, *words, code, **more):
     """What the command says, and that it has written nothing."""
     before = site.tree()
-    done = site("check", *words, "--explain")
+    done = site("check", *words, "--explain", **more)
     assert done.code == code, done
     assert "Traceback" not in done.err
     assert site.tree() == before
@@ -264,7 +264,7 @@ def test_text_is_readable_in_100_columns(musa):
 def test_colours_are_for_terminals(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
     assert "\x1b" not in told(site, DDP, code=1).out
-    painted = told(site, DDP, "--color", code=1).out
+    painted = told(site, DDP, code=1, FORCE_COLOR="1").out
     assert "\x1b[33m^~~~~~\x1b[0m" in painted and "\x1b[31mnot found" in painted
     assert "\x1b[32m+" in painted
 

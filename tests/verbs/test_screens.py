@@ -24,7 +24,7 @@ pytestmark = pytest.mark.once
 
 
 def console(**more):
-    return Console("test", more.get("as_json", False), more.get("quiet", False), more.get("verbose", False), more.get("color", False))
+    return Console("test", more.get("as_json", False), more.get("quiet", False), more.get("verbose", False))
 
 
 def test_the_first_screen_says_where_to_begin_and_what_is_applied(tmp_path, capsys):
@@ -127,11 +127,12 @@ def test_a_command_that_is_shown_is_for_the_same_place():
     assert Place() == Place(None, None, (), False)
 
 
-def test_a_heading_stands_above_what_it_is_of(capsys):
+def test_a_heading_stands_above_what_it_is_of(capsys, monkeypatch):
     show_parts(console(), [("nothing of it", [])])
     assert capsys.readouterr().out.strip() == ""
     diff = diff_texts("/site", "m.py", b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 1\n", b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 2\n")
-    show_parts(console(color=True), [("what is changed", [diff])])
+    monkeypatch.setattr(Console, "plain", False)
+    show_parts(console(), [("what is changed", [diff])])
     lines = click.unstyle(capsys.readouterr().out).splitlines()
     assert lines[0] == "what is changed" and "@@ -11,4 +11,4 @@ f" in lines
 

@@ -371,6 +371,6 @@ def test_quiet_says_nothing_but_errors_and_help_says_that_what_is_not_asked_for_
         told = done(site(*words, "-q"))
         assert (told.out, told.err) == ("", "")
     assert "REVERTED, also what was applied by hand" in " ".join(sitepatch("sync", "--help", cwd=site.cwd).out.split())
-    painted = done(site("sync", "--color", "--force", "-v"))
+    painted = done(site("sync", "--force", "-v", FORCE_COLOR="1"))
     assert "\x1b[" in painted.out
     assert "\x1b[" not in done(site("sync", "-v", NO_COLOR="1")).out
