@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from patcher.patchset.manifest import load_patchset
@@ -48,6 +49,34 @@ def sitepatch(*words, cwd, **more):
     return Ended(starts.run([str(word) for word in words], cwd=cwd, env=environ(**more)))
 
 
+def shown(*words, cwd, **more):
+    """Run a command with stdout on a wide terminal, and stderr in a file."""
+    leader, follower = os.openpty()
+    with open(leader, "rb"), ThreadPoolExecutor(1) as reader:
+        written = reader.submit(_all_of, leader)
+        env = environ(SITEPATCH_PAGER="cat", TERM="xterm", COLUMNS="9999", PYTHONIOENCODING="utf-8", **more)
+        try:
+            ended = starts.run([str(word) for word in words], cwd=cwd, env=env, terminal=follower)
+        finally:
+            os.close(follower)
+        ended.stdout = written.result()
+    return Ended(ended)
+
+
+def _all_of(leader):
+    """What is written on a terminal until its other end is closed."""
+    data = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError as error:  # Linux: the other end is closed
+            assert error.errno == errno.EIO
+            part = b""
+        if not part:
+            return data.replace(b"\r\n", b"\n")
+        data += part
+
+
 def on_a_terminal(cwd, *words, columns=200, **more):
     """Run a command with stdout and stderr on a terminal; returns the exit code and all that it wrote there."""
     leader, follower = os.openpty()
@@ -55,22 +84,13 @@ def on_a_terminal(cwd, *words, columns=200, **more):
     env = environ(**{"PAGER": "cat", "TERM": "xterm", "COLUMNS": str(columns), "PYTHONIOENCODING": "utf-8", **more})
     child = subprocess.Popen(command, env=env, cwd=str(cwd), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower)
     os.close(follower)
-    data = b""
     try:
-        while True:
-            try:
-                part = os.read(leader, 65536)
-            except OSError as error:  # Linux: the other end is closed
-                assert error.errno == errno.EIO
-                break
-            if not part:
-                break
-            data += part
+        data = _all_of(leader)
         code = child.wait(timeout=60)
     finally:
         child.kill()
         os.close(leader)
-    return code, data.replace(b"\r\n", b"\n").decode("utf-8")
+    return code, data.decode("utf-8")
 
 
 def tree(folder):

@@ -40,7 +40,7 @@ class Reader(HTMLParser):
 def whole(page):
     """The page, read: each element closed, links lead somewhere, nothing runs or is fetched but what its policy names."""
     text = page.decode("utf-8")
-    assert [char for char in text if not char.isprintable() and char != "\n"] == []
+    assert [char for char in text if not char.isprintable() and char not in "\n\t"] == []
     read = Reader(text)
     ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
     assert len(ids) == len(set(ids))

@@ -25,19 +25,20 @@ _MOST = 3  # processes that fork
 _servers = {}
 
 
-def run(words, *, cwd, env, timeout=300):
-    """Run `python -m patcher WORDS` without input, as `subprocess.run` would.
+def run(words, *, cwd, env, timeout=300, terminal=None):
+    """Run `python -m patcher WORDS` without input, as `subprocess.run` would; where `terminal` is a descriptor, stdout is that.
 
     A real process is started where a fork could not be the same: for variables that an interpreter heeds and few tests set.
     """
     server = None if "COVERAGE_PROCESS_START" in env else _server(env)
     if server is None:
         command = [sys.executable, "-m", "patcher", *words]
-        return subprocess.run(command, cwd=str(cwd), env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
+        out, null = subprocess.PIPE if terminal is None else terminal, subprocess.DEVNULL
+        return subprocess.run(command, cwd=str(cwd), env=env, stdin=null, stdout=out, stderr=subprocess.PIPE, timeout=timeout)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         mine, others = socket.socketpair()
         with mine, others:
-            fds = array.array("i", [others.fileno(), out.fileno(), err.fileno()])
+            fds = array.array("i", [others.fileno(), out.fileno() if terminal is None else terminal, err.fileno()])
             server.sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
             others.close()
             mine.settimeout(timeout)
@@ -106,6 +107,8 @@ def _requests(control):
     for fd, place in ((out, 1), (err, 2)):
         os.dup2(fd, place)
         os.close(fd)
+    if os.isatty(1):
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - the one that is there is a file
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)

@@ -144,6 +144,12 @@ class World:
         with zipfile.ZipFile(str(path)) as archive:
             archive.extractall(str(self.path))
 
+    def run(self, step, *options, start=sitepatch):
+        """Run a command with more options."""
+        words = shlex.split(step)
+        at = words.index("--") if "--" in words else len(words)
+        return start(*words[:at], *options, *words[at:], cwd=self.cwd, **self.variables())
+
     def do(self, step):
         """Do a step of a scenario; returns the record of a command, None for another step."""
         if isinstance(step, dict):
@@ -153,15 +159,23 @@ class World:
         if callable(step):
             step(self)
             return None
-        words = shlex.split(step)
-        at = words.index("--") if "--" in words else len(words)
-        ended = sitepatch(*words[:at], "--json", *words[at:], cwd=self.cwd, **self.variables())
+        ended = self.run(step, "--json")
         record = {"command": f"sitepatch {step}", "exit code": ended.code}
         if ended.out:
             record["stdout"] = answer(ended.out)
         if ended.err and not isinstance(record.get("stdout"), dict):
             record["stderr"] = answer(ended.err)
         return record
+
+
+    def tell(self, step, options, start):
+        """Do a step; returns the text that a command writes, for people."""
+        if not isinstance(step, str):
+            self.do(step)
+            return ""
+        ended = self.run(step, *options, start=start)
+        parts = [f"$ sitepatch {step}", ended.out, *(["--- stderr", ended.err] if ended.err else []), f"--- exit code {ended.code}\n"]
+        return "\n".join(part.rstrip("\n") for part in parts) + "\n\n"
 
 
 def answer(text):
@@ -226,6 +240,12 @@ def damage(world):
     receipt.write_text("no JSON")
 
 
+def leave(world):
+    """Leave beside what is applied what a run that ended too early leaves, and in the store what is nobody's."""
+    for path in ("demo/.m.py.sitepatch-tmp", "demo/.n.py.sitepatch-old", ".sitepatch/receipts/odd", ".sitepatch/odd"):
+        (world.path / path).write_text("")
+
+
 def add_torch(world):
     shutil.copytree(ROOT / "tests/standin" / "torch", world.path / "torch")
 
@@ -286,7 +306,7 @@ SCENARIOS = {
     "edited-elsewhere": ["apply two", {"demo/m.py": ELSEWHERE}, "status", "diff", "apply two --set value=5", "status --verify import", "restore"],
     "edited-there": ["apply two", {"demo/m.py": EDITED}, "doctor", "restore", "restore --force", "status", "doctor"],
     "overwritten": ["apply two", upgrade, "status --check", "diff", "status --verify import", "restore two"],
-    "interrupted": [kill, "doctor", "restore", kill, "status"],
+    "interrupted": [kill, "doctor", "capture demo/n.py --name mine", "restore", kill, "status"],
     "damaged": ["apply two", damage, "status", "apply other", "restore", "doctor"],
     "check-explain": [*(f"check {name} --explain" for name in ("two", "fits", "clashes", "fails", "absent")), "apply two", "check two --explain"],
     "capture": [
@@ -330,7 +350,8 @@ SCENARIOS = {
     "hook": [
         "hook status", "hook init patches", {"pyproject.toml": PROJECT}, "hook init patches",
         "hook init patches --mode loud", install_hook, "hook status", start, "hook status",
-        {"demo/m.py": EDITED}, "hook status", "restore --force",
+        {"demo/m.py": EDITED}, "hook status", "restore --force", {"pyproject.toml": ""}, "hook init patches", "hook init patches --set two.value=7",
+        "hook init patches other two other --set two.value=4 --mode warn", "hook init empty", "hook init patches --name 'no name'",
     ],
     "run": [
         f"run two -- {PRINT}", f"run fails -- {PRINT}", "run two -- nowhere", "run two", f"run -- {PRINT}", {"pyproject.toml": PROJECT},
@@ -342,10 +363,15 @@ SCENARIOS = {
     ],
     "doctor": [
         "apply two other", "doctor", {"demo/n.py.bak": "", "demo/states.py": STATES + "MINE = 1\n"}, BROKEN, "doctor --patch-dir broken",
+        leave, "doctor", "restore two", damage, "doctor",
+    ],
+    "usage": [
+        "show", "shw two", "show two --patch-dir", "show two --json=1", "capture demo", "status --verify nope", "doctor --clean-cache x",
+        "diagnose 1.log --ranks 0", "list --patch-dir patchsets --frob", "--verify none apply two", "hook", "hook nonsense", "restore one two --al",
     ],
     "diagnose": [
         "diagnose 1.log", {"1.log": "Epoch 1\n"}, "diagnose 1.log", {"1.log": TROUBLE}, "diagnose 1.log", "apply two", "diagnose 1.log",
-        {"patchsets/two/patchset.toml": "schema = 2"}, "diagnose 1.log", "diagnose 1.log --follow",
+        {"patchsets/two/patchset.toml": "schema = 2"}, "diagnose 1.log", "diagnose 1.log --follow --json",
     ],
     "diagnose-ranks": [
         {"1.log": rank(0, "cuda:0"), "2.log": rank(1, "cpu")}, "diagnose 1.log 2.log",
@@ -375,10 +401,15 @@ def test_the_answers_are_those_of_the_golden_file(name, tmp_path):
     finally:
         if world.index:
             world.index.close()
-    text = json.dumps(found, indent=1) + "\n"
+    compared(path, json.dumps(found, indent=1) + "\n")
+
+
+def compared(path, text):
+    """Fail where a text is not that of its golden file, which is written where that is asked for."""
     if WRITE:
-        path.write_text(text)
-    golden = path.read_text() if path.exists() else ""
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    golden = path.read_text(encoding="utf-8") if path.exists() else ""
     diff = difflib.unified_diff(golden.splitlines(), text.splitlines(), path.name, "now", lineterm="")
     assert text == golden, "\n".join(diff)
 

@@ -5,13 +5,14 @@ import re
 import pytest
 
 from patcher.installed.interpreter import Environment
-from patcher.model import Answer, Option, Patchset, State, Variant, Verify
+from patcher.model import Answer, FilePatch, HunkText, Option, Patchset, State, Variant, Verify
 from patcher.text.diffs import diff_texts
 from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason
 from patcher.verbs.pages import releases, review
 from patcher.verbs.pages.html import Html, join, tag
-from patcher.verbs.releases.outcome import APPLICABLE, Checked, ReleaseOutcome
+from patcher.verbs.releases.outcome import APPLICABLE, Checked, PatchState, ReleaseOutcome
 from tests.pages import whole
+from tests.verbs.test_golden import GOLDEN, compared
 
 pytestmark = pytest.mark.once
 ENV = Environment("python", ("/site",), ("/site",), (3, 11))
@@ -51,6 +52,73 @@ def hostile_pages():
     checked = Checked(one, (found, found._replace(version="2", answers=())))
     reasons = [Reason(one, {NASTY: NASTY}, True, f"{NASTY}\n{NASTY}")]
     return review.review_page(NASTY, outcome, reasons), releases.releases_page(NASTY, [checked])
+
+
+def rich_review():
+    """A review with everything that one can have."""
+    m = b"import os\n\n\n" + code(30)
+    n = b"class A:\n    def f(self):\n        if self:\n            return [1, 'one', None]  # a list\n\n\n@wraps\ndef last(x):\n    return x"
+    applied = differing(
+        ("pkg/m.py", m, m.replace(b"return 7", b"return 8").replace(b"import os", b"import sys").replace(b"def f25():\n    return 25\n\n\n", b"")),
+        ("pkg/n.py", n, n.replace(b"[1, 'one', None]", b"[2, 'one or two', self]").replace(b"return x", b"return x + 1")), names=("p", "q"),
+    )
+    long = b"".join(b"x%d = %d\n" % (number, number) for number in range(41))
+    planned = differing(("pkg/long.py", long, long[:-9]), ("pkg/gone.py", long + m, m), ("pkg/short.py", long[9:], b"\ty = 1\n"))
+    (edited,), (unreleased,) = differing(("pkg/m.py", b"a\n", b"b\n"), names=()), differing(("pkg/n.py", b"\n\nb", b"c"), names=())
+    edits = (
+        HandEditDiff("/site", "pkg/m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "pkg/lost.py", "pkg 1.0"),
+        HandEditDiff("/site", "pkg/n.py", "", "what pip installed", False, unreleased._replace(release="", site="/other")),
+    )
+    lost = Answer("p", "pkg/m.py", "f", State.NOT_FOUND, (), "`f` is gone", "look at `g`")
+    answers = (lost, lost._replace(scope="g"), lost._replace(state=State.APPLICABLE, problem=""), lost._replace(patchset="q", path="", scope="", hint=""))
+    other = WHY._replace(
+        name="q", prose="One.\n\nTwo.\n\nThree, `as code`,\ngoes on.\n\n- a\n- b", provenance={"bug": "see https://example.org"}, options=WHY.options * 2
+    )
+    reasons = [Reason(WHY, {"limit": 7}, True, "p 1.0, 3 releases: applicable 3\nrow\n  row"), Reason(other, {}, False)]
+    outcome = DiffOutcome(ENV, applied, planned, edits, answers=answers, notes=("a `note`",))
+    return {
+        "review": review.review_page("sitepatch diff p", outcome, reasons),
+        "review-fits": review.review_page("sitepatch diff", outcome._replace(answers=(), notes=(), edits=(), planned=()), reasons[:1]),
+        "review-edited": review.review_page("sitepatch diff", DiffOutcome(ENV, edits=edits[:1]), []),
+        "review-empty": review.review_page("sitepatch diff", DiffOutcome(ENV, ()), []),
+    }
+
+
+def rich_releases():
+    """Releases with everything that they can have."""
+    answers = tuple(Answer("p", f"pkg/m{number % 3}.py", "f" * (number % 2), State.APPLICABLE, (number,)) for number in range(8))
+    old = code(3)
+    first, second = differing(("pkg/m0.py", old, old + b"x = 1\n"), ("pkg/m1.py", old, old.replace(b"return 1\n", b"return 2\n")))
+    fits = ReleaseOutcome("pkg", "1.0", APPLICABLE, diffs=(first, second), answers=answers)
+    failed = (answers[0]._replace(state=State.CONFLICT, problem="`f` is twice\nline 2", hint="see g"), answers[1]._replace(state=State.UPSTREAM))
+    outcomes = [
+        fits, fits._replace(version="1.1", yanked=True), fits._replace(version="1.2", word="conflict", diffs=(), answers=failed),
+        fits._replace(version="1.3", word="out of range", problem="it is not for `pkg`", diffs=(), answers=()),
+        fits._replace(version="1.4", diffs=(second,)), fits._replace(version="1.5", word="upstream", diffs=(), answers=failed[1:]),
+        fits._replace(distribution="pkg-vendor", version="1.5"), fits._replace(distribution="pkg-vendor", version="2.0", word="no wheel", diffs=(), answers=()),
+    ]
+    patches = tuple(PatchState(f"{number}", APPLICABLE) for number in (1, 2))
+    series = [
+        fits._replace(answers=answers[:2], diffs=(first,), patches=patches), fits._replace(version="1.1", answers=answers[:2], diffs=(first,), patches=patches),
+        fits._replace(version="1.2", answers=failed, diffs=(), patches=(patches[0]._replace(word="upstream"), patches[1]._replace(word="conflict", problem="it `does` not"))),
+        fits._replace(version="1.3", word="upstream", answers=failed[1:], diffs=(), patches=(patches[0]._replace(word="upstream"),)),
+    ]
+    hunks = tuple(HunkText(f"{number}.spatch", 1, "f", 1, False, (), layer=number) for number in (1, 2))
+    several = WHY._replace(name="series", variants=(Variant("pkg", "", (FilePatch(("pkg/m0.py",), 1, hunks),), series=True),))
+    return {
+        "releases": releases.releases_page("sitepatch check", [Checked(WHY, tuple(outcomes)), Checked(several, tuple(series))]),
+        "releases-fit": releases.releases_page("sitepatch check", [Checked(WHY, (fits._replace(diffs=(), answers=answers[:1]),))]),
+        "releases-none": releases.releases_page("sitepatch check", [Checked(WHY, ())]),
+    }
+
+
+def test_the_pages_are_those_of_the_golden_files():
+    pages = {**rich_review(), **rich_releases()}
+    for name, page in pages.items():
+        whole(page)
+        body = page.decode().partition("<body>")[2].partition("<footer")[0]
+        compared(GOLDEN / f"{name}.html", re.sub("(?=<[a-z])", "\n", body))
+    assert {path.name for path in GOLDEN.glob("*.html")} == {f"{name}.html" for name in pages}
 
 
 def test_hostile_text_in_every_field_is_text():
