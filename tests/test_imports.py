@@ -85,6 +85,7 @@ def test_the_arrows_between_modules_point_one_way():
 
 WALL = {  # what other packages know of the engine: the questions, the form of a patch, the tree for who writes patches, the answers
     "engine": "advise check_hunks definitions explain fit_score rewrite",
+    "check": "source_problem",
     "spatch.hunk": "MOST_LINES parse_spatch",
     "spatch.notation": "holes",
     "tree": "Node SyntaxProblem Tree imported proves_upstream same",

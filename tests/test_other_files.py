@@ -79,6 +79,20 @@ def test_it_is_imported_before_it_is_written(other):
     assert said.code == 1 and "nothing_like_it" in said.out + said.err and other.tree() == other.before
 
 
+@pytest.mark.parametrize("code", ["def answer(:", "return 42", "x = ("])
+def test_one_that_is_no_python_does_not_fit_whatever_is_verified(tmp_path, code):
+    other = Other(tmp_path, HELP.replace("def answer():", code) if code[-1] == ":" else f"+++ demo/_help.py\n+{code}\n")
+    done(other("check", "more"), 1)
+    said = done(other("apply", "more", "--verify", "none"), 1)
+    assert "conflict" in said.out and "the result does not " in said.out and other.tree() == other.before
+
+
+def test_one_in_the_syntax_of_a_newer_python_is_added(tmp_path):
+    other = Other(tmp_path, "+++ demo/_help.py\n+type Answer[T] = list[T]\n")
+    done(other("apply", "more", "--verify", "none"))
+    assert other.text("demo/_help.py") == "type Answer[T] = list[T]\n"
+
+
 def test_a_file_of_that_name_is_refused_and_one_of_that_text_is_upstream(tmp_path):
     other = Other(tmp_path, files={"demo/_help.py": "x = 1\n"})
     said = other("apply", "more")

@@ -125,6 +125,17 @@ def check_result(
     return checked
 
 
+def source_problem(data: bytes) -> str:
+    """Why a text is not Python; "" where this interpreter can compile it, or libcst alone read it: newer syntax."""
+    try:
+        source = Source(data)
+    except (SyntaxProblem, RecursionError) as error:
+        words = error.message if isinstance(error, SyntaxProblem) else error
+        return Message("the result does not parse: {words}", words=_syntax_error(data.decode("utf-8", "replace")) or words)
+    problem = _compile_error(source.tree.body) if source.tree is not None else ""
+    return Message("the result does not compile: {error}", error=problem) if problem else ""
+
+
 def _refused(answers: Sequence[HunkAnswer], problem: str, hint: str = "") -> List[HunkAnswer]:
     """The answers, with a conflict for each hunk that changes the text."""
     return [

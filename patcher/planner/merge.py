@@ -112,7 +112,7 @@ def parses(data: bytes) -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(data, "<merged>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
 

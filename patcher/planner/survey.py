@@ -17,6 +17,7 @@ from patcher.installed.interpreter import Environment
 from patcher.installed.record import recorded_hash
 from patcher.message import Message
 from patcher.model import (
+    SOURCE,
     Answer,
     FilePatch,
     HunkText,
@@ -49,7 +50,18 @@ class _Rewriter:
         """The result of an assignment's hunks on a text."""
         from patcher.patchset import results  # with json, which a `restore` of nothing need not import
 
-        return results.rewrite_cached(data, results.request_of(assignment.requested, assignment.hunks, assignment.names))
+        result = results.rewrite_cached(data, results.request_of(assignment.requested, assignment.hunks, assignment.names))
+        if not (assignment.adds and assignment.path.endswith(SOURCE) and result.splices):
+            return result
+        from patcher.planner.merge import parses  # with diff
+
+        if parses(result.data):
+            return result
+        from patcher.engine.check import source_problem  # with libcst: for an error, or for the syntax of a newer Python
+
+        problem = source_problem(result.data)
+        refused = (answer._replace(state=State.CONFLICT, splices=(), problem=problem) for answer in result.answers)
+        return Rewrite(data, (), tuple(refused)) if problem else result
 
     def recorded(self, site: str, path: str, step: Step) -> Assignment:
         """The assignment of an applied step, from the copy of its patchset in the store."""
