@@ -392,7 +392,7 @@ def test_another_release_that_fits_is_reported_and_never_gets_the_old_file_back(
     shop.install(version, FITS)
     assert f"hint: it fits shop {version}: sitepatch apply shop-abs --set 'word=it'\"'\"'s'" in done(shop("status")).out
     again = done(shop("apply", "shop-abs")).err
-    assert f"shop {version} was installed over 1.0 and took shop-abs away" in again and "an option changes: word \"it's\" -> 'a'" in again
+    assert f"shop {version} was installed over 1.0 and took shop-abs away" in again and "it was applied with word = \"it's\", and 'a' is asked for now" in again
     assert "abs(" in shop.file.read_text() and "later" in shop.file.read_text()
     done(shop("restore"))
     assert shop.file.read_text() == FITS

@@ -96,7 +96,7 @@ def _option_changes(file: TargetFile, assignments: Sequence[Assignment]) -> Iter
         for key, value in options.items():
             if old_options.get(key, value) != value:
                 words = {"name": patchset.name, "key": key, "old": repr(old_options[key]), "new": repr(value)}
-                yield Message("{name}: an option changes: {key} {old} -> {new}", **words)
+                yield Message("{name}: it was applied with {key} = {old}, and {new} is asked for now", **words)
 
 
 def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:

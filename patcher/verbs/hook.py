@@ -147,10 +147,10 @@ def _own_source() -> str:
 
 def installed_hooks(env: Environment) -> Tuple[HookStatus, ...]:
     """The hooks of an environment, and what the next start of Python would do; writes nothing."""
-    return tuple(map(_status, hook_folders(env)))
+    return tuple(_status(env, folder) for folder in hook_folders(env))
 
 
-def _status(folder: str) -> HookStatus:
+def _status(env: Environment, folder: str) -> HookStatus:
     try:
         hook = load_hook(folder)
     except StoreError as error:
@@ -162,13 +162,21 @@ def _status(folder: str) -> HookStatus:
     if not Path(hook.site, f"{Path(hook.folder).name[1:]}.pth").exists():
         messages.append(Message("its .pth file is gone: it does not run; install it again"))
     reasons = recorded_problems(hook.folder, hook.version, "warn")
-    if reasons is None:
+    if reasons is None and _lacks_sitepatch(env):
+        reasons = [Message("it applies nothing: it needs sitepatch, which is not in this environment; install it there")]
+    elif reasons is None:
         reasons = []
         for look in keep(hook, write=False):
             would = Message("the next start of Python applies {name}", name=look.name)
             would = Message("the next start of Python warns of {name}", name=look.name) if mode == "warn" else would
             reasons += [look.problem or would] if look.problem or look.files else []
     return HookStatus(folder, hook, mode, not reasons, (*messages, *dict.fromkeys(reasons)))
+
+
+def _lacks_sitepatch(env: Environment) -> bool:
+    """Whether the Python of an environment finds no sitepatch; of `--target` nobody knows where else its Python looks."""
+    there = any(any(Path(site).glob("sitepatch-*.dist-info")) for site in env.sites)  # PYTHONPATH is not for the hook's child
+    return not there and bool(env.root or env.search != env.sites)
 
 
 @click.group("hook", cls=Group)

@@ -466,6 +466,17 @@ def test_a_read_only_environment_is_silent_where_it_is_as_requested_and_says_one
 
 
 # the commands ---------------------------------------------------------------------------------------------------------
+def test_status_and_doctor_say_that_the_next_start_does_nothing_without_sitepatch(tmp_path):
+    place = Place(tmp_path, engine=False)
+    place.install()
+    assert "cannot be run" in place.start().err
+    for command in (("hook", "status"), ("doctor",)):
+        told = place.sitepatch(*command, "--python", place.python, code=1)
+        assert "it applies nothing: it needs sitepatch" in told.out and "the next start of Python applies" not in told.out
+    place.unpack("sitepatch", patcher.__version__)
+    assert "the next start of Python applies two" in place.sitepatch("hook", "status", "--python", place.python, code=1).out
+
+
 def test_status_reports_what_the_next_start_would_do(place):
     before = tree(place.site)
     assert "there is no hook" in place.sitepatch("hook", "status", "--python", place.python).out

@@ -101,7 +101,7 @@ def test_a_changed_option_is_an_update_through_the_pristine_copy(site: Site) -> 
     assert "print('good morning')" in site.file().read_text()
     assert "print('hello')" not in site.file().read_text()
     back = site("apply", "title", "--patch-dir", "patches")
-    assert "an option changes: text 'good morning' -> 'hello'" in back.err
+    assert "it was applied with text = 'good morning', and 'hello' is asked for now" in back.err
 
 
 def test_an_option_with_the_value_that_stands_there_changes_nothing_and_says_so(site: Site, tmp_path: Path) -> None:
