@@ -90,7 +90,7 @@ def decode(data: bytes, where: str) -> Receipt:
     Raises:
         StoreError: the receipt is damaged, forged or from a newer sitepatch; says which fields and what to do.
     """
-    hint = Message("if it is damaged, reinstall the package that it names, then delete {where}", where=where)
+    hint = Message("if it is damaged, reinstall the packages that were patched here, then delete {where}", where=where)
     fields = decode_fields(data, where, hint, _RECEIPT)
     receipt = Receipt(**{**fields, "steps": tuple(map(step_of, fields["steps"]))})
     if where.rpartition("/")[2] != file_name(receipt.path):

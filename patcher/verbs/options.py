@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import wraps
 from typing import Any, Callable, List
 
@@ -66,6 +67,10 @@ def common_options(
             except SitepatchError as error:
                 return console.fail(error)
             except OSError as error:
+                sys.stdout.flush()  # raises what cannot be written there, which `main` reports
+                if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd
+                    lost = SitepatchError("the working directory was deleted", "change to one that exists: cd DIR")
+                    return console.fail(lost)
                 return console.fail(SitepatchError("{error}", error=error))
             finally:
                 console.end_progress()

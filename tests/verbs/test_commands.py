@@ -892,12 +892,18 @@ def test_a_closed_stdout_does_not_stop_a_command(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
-@pytest.mark.parametrize("words", ["list", "--help", "status --json"])
+@pytest.mark.parametrize("words", ["list", "--help", "status --json", "status", "doctor"])
 def test_an_output_that_cannot_be_written_is_an_error_in_one_line(tmp_path, words):
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
-    assert "No space left on device" in done.stderr.decode() and "Traceback" not in done.stderr.decode()
+    assert done.stderr.decode() == "error: standard output: No space left on device\n"
+
+
+def test_a_working_directory_that_was_deleted_is_named(tmp_path):
+    line = f'mkdir gone && cd gone && rmdir ../gone && exec "{sys.executable}" -m patcher status --target "{tmp_path}"'
+    done = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), env=environ(), capture_output=True)
+    assert done.returncode == 1 and done.stderr.decode() == "error: the working directory was deleted\nhint: change to one that exists: cd DIR\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
