@@ -55,7 +55,7 @@ def _version(spec: str) -> str:
 def further_releases(
     also: Sequence[str], homes: Mapping[Located, Set[str]], events: Events
 ) -> Tuple[List[Release], List[str]]:
-    """The named releases, and a message for each that cannot be fetched.
+    """The named releases, and a message for each that one of several packages lacks.
 
     Args:
         also: releases and directories, checked by `check_also`.
@@ -64,6 +64,7 @@ def further_releases(
 
     Raises:
         NoPip: pip is missing or too old.
+        SitepatchError: a release is of none of the packages, or the only package has no such release, or it cannot be fetched.
     """
     releases: List[Release] = []
     problems: List[str] = []
@@ -89,6 +90,8 @@ def further_releases(
                 problems.append(_not_fetched(name, version, folder))
             else:
                 releases.append(_release(home._replace(site=str(folder), version=version), paths))
+    if homes and (idle or (problems and len(homes) == 1)):
+        raise SitepatchError(joined("\n", problems), "no patchset was written; leave it out, or name one that is there")
     return releases, problems
 
 

@@ -257,6 +257,15 @@ def test_a_file_that_comes_is_one_that_the_patchset_adds_and_a_stub_is_python(wo
     assert run(world, crlf, name="crlf").missing[0].name == "demo/new.py", "--leave-out names all of it"
 
 
+def test_a_new_file_without_a_newline_at_its_end_gets_one_and_that_is_said(world):
+    text = "--- /dev/null\n+++ b/demo/new.py\n@@ -0,0 +1,2 @@\n+A = 1\n+B = 2\n\\ No newline at end of file\n"
+    (world.cwd / "new.patch").write_text(text)
+    told = done(world("import", "new.patch", "--name", "mine"))
+    assert "demo/new.py: it is not byte for byte as with the diff: its last line ends in LF" in told.err
+    done(world("apply", "mine"))
+    assert world.text("demo/new.py") == "A = 1\nB = 2\n"
+
+
 def test_an_empty_new_file_is_imported_as_an_empty_line_and_a_binary_one_is_not(world):
     new = "diff --git a/{0} b/{0}\nnew file mode 100644\nindex 0..1\n"
     run(world, diff() + new.format("demo/more/__init__.py"))
@@ -415,11 +424,15 @@ def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch)
     (folder / "demo-1.0.post1.dist-info" / "METADATA").write_text("Name: demo\nVersion: 1.0.post1\n")
     record = folder / "demo-1.0.post1.dist-info" / "RECORD"
     record.write_text(record.read_text().replace("demo-1.0.", "demo-1.0.post1."))
-    made = run(world, diff(), also=("0.9", "demo==1.1", "1.1.5", "1.2", "1.3", "7", "other==1.1", str(folder)))
+    made = run(world, diff(), also=("0.9", "demo==1.1", "1.1.5", "1.2", "1.3", str(folder)))
     assert {one.version: one.word for one in made.releases} == {
         "0.9": "applicable", "1.0.post1": "applicable", "1.1": "applicable", "1.1.5": "not found", "1.2": "upstream", "1.3": "not found",
     }  # fmt: skip
     assert [variant.versions for variant in made.patchset.variants] == [">=0.9,<=1.2,!=1.1.5"]
     assert [one.version for one in made.releases if one.proven] == ["1.0.post1", "1.2"]  # the others differ beside the change
     assert b"+    print(" in {one.version: one for one in made.releases}["0.9"].unlike[0].text
-    assert made.notes == ("--also other==1.1: no file of it is changed", "demo 7: the index has no such release for macOS or Linux; the newest is 1.3")
+    absent = "demo 7: the index has no such release for macOS or Linux; the newest is 1.3"
+    for spec, problem in (("7", absent), ("other==1.1", "--also other==1.1: no file of it is changed")):
+        with pytest.raises(SitepatchError, match=problem):
+            run(world, diff(), name="absent", also=("0.9", spec))
+        assert not (world.cwd / "patchsets/absent").exists()

@@ -163,7 +163,7 @@ def test_what_is_no_change_of_text_is_named():
         (b"--- a\n+++ b\n@@ -" + b"9" * 6000 + b" +1 @@\n-x\n+y\n", ["3: expected `@@ -N,N +N,N @@`"]),
         (b"--- a\n+++ b\n@@ -1 +1,100001 @@\n x\n" + b"+y\n" * 100_000, ["3: a hunk that changes 100,000 lines, expected at most 5,000"]),
         (b"prose\n" + HUNK, ["2: a hunk without `--- PATH` and `+++ PATH` above it"]),
-        (b"*** a\n--- b\n***************\n", ["1: a context diff, expected a unified one (diff -u)"]),
+        (b"*** a\n--- b\n***************\n", ["1: a context diff: make it with diff -u, or convert it with filterdiff --format=unified"]),
         (b"--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n@@ -9,3 +9,3 @@\n one\n", ["3: the hunk is cut short: it ends in line 4", "5: a hunk without `--- PATH` and `+++ PATH` above it"]),
     ],
 )

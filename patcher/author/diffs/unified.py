@@ -126,7 +126,7 @@ class _Reader:
                 path = re.sub(r"^Only in (.+): (.+)$", r"\1/\2", line)
                 self.sections.append(Section(_named(path), self.first + here, (), Message("a file that one side alone has")))
             elif line.startswith("*** ") and follows.startswith("--- "):
-                self._wrong(here, "a context diff, expected a unified one (diff -u)")
+                self._wrong(here, "a context diff: make it with diff -u, or convert it with filterdiff --format=unified")
                 self.at = len(self.lines)
             elif line.startswith(("@@ -", "GIT binary patch")):
                 self._wrong(here, "a hunk without `--- PATH` and `+++ PATH` above it")
