@@ -320,6 +320,9 @@ class _Survey:
                     self.answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, error.hint))
                 continue
             self.notes += located.notes
+            if not (located.version or located.notes):
+                template = "{package} has no version in its metadata: whether {name} is for it ({versions}) was not checked"
+                self.notes.append(Message(template, package=package, name=name, versions=variant.versions))
             hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
             added = {patch.paths[0] for patch in variant.patches if patch.adds}
             for patch in variant.patches:

@@ -2,6 +2,7 @@
 
 import difflib
 import random
+import shutil
 import subprocess
 
 import pytest
@@ -273,3 +274,15 @@ def test_line_ends_of_the_diff_need_not_be_those_of_the_file(ends, newline):
 
 def test_blank_context_may_have_lost_its_blank():
     assert applied(b"--- m\n+++ m\n@@ -1,3 +1,3 @@\n one\n\n-two\n+2\n", b"one\n\ntwo\n").after == b"one\n\n2\n"
+
+
+@pytest.mark.parametrize("below", [b"", b" h\n"])
+def test_with_less_context_below_than_above_it_belongs_at_the_end_as_for_gnu_patch(tmp_path, below):
+    before = b"h\n" + b"a\nb\nc\nh\n" * 3 if below else b"h\n" + b"a\nb\nc\n" * 3
+    rows = 3 + bool(below)
+    diff = b"--- m\n+++ m\n@@ -2,%d +2,%d @@\n a\n b\n-c\n+C\n" % (rows, rows) + below
+    (tmp_path / "m").write_bytes(before)
+    if shutil.which("patch"):
+        subprocess.run(["patch", "-s", "m"], cwd=str(tmp_path), input=diff, check=True)
+        assert (tmp_path / "m").read_bytes() == applied(diff, before).after
+    assert applied(diff, before).after.count(b"C") == 1 and b"C" in applied(diff, before).after[-6:]

@@ -104,6 +104,13 @@ def test_a_changed_option_is_an_update_through_the_pristine_copy(site: Site) -> 
     assert "it was applied with text = 'good morning', and 'hello' is asked for now" in back.err
 
 
+def test_where_the_metadata_has_no_version_a_note_says_that_the_range_was_not_checked(site: Site) -> None:
+    (info,) = site.path.glob("*.dist-info")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mmengine\n")
+    told = site("apply", "title", "--patch-dir", "patches")
+    assert told.code == 0 and "mmengine has no version in its metadata: whether title is for it (" in told.err
+
+
 def test_an_option_with_the_value_that_stands_there_changes_nothing_and_says_so(site: Site, tmp_path: Path) -> None:
     text = (
         "Why.\n\n--- mmengine/runner/runner.py\n@@ Runner.wrap_model @@\n"

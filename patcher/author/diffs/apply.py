@@ -164,7 +164,10 @@ def _find(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> Tu
 
 
 def _places(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> List[_Place]:
-    """The places of a hunk without `fuzz` lines of its longer context, nor what the other context then is longer by."""
+    """The places of a hunk without `fuzz` lines of its longer context, nor what the other context then is longer by.
+
+    With less context below than above it belongs at the end of the file, as for GNU patch, if its lines are there.
+    """
     tags = [tag for tag, _ in hunk.lines]
     lead = next((at for at, tag in enumerate(tags) if tag != " "), len(tags))
     trail = next((at for at, tag in enumerate(reversed(tags)) if tag != " "), len(tags))
@@ -178,6 +181,8 @@ def _places(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> 
     places = [_Place(at, head, tail, fuzz) for at in text.find(old, low)]
     named = [place for start in (hunk.start + moved, hunk.start) for place in places if place.start == start]
     below = [place for place in places if hunk.heading and _heading(text, place.at) == hunk.heading]
+    if fuzz + trail < lead and places and places[-1].at + len(old) == len(text.lines):  # it was cut by the end of the file
+        return places[-1:]
     return named[:1] or (below if len(places) > 1 and len(below) == 1 else places)
 
 
