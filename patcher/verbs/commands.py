@@ -95,8 +95,7 @@ class Group(click.Group):
 
     def summary(self, ctx: click.Context, name: str) -> str:
         """The first sentence of a command's help."""
-        command = self.get_command(ctx, name)
-        return command.get_short_help_str(200) if command else ""
+        return self.commands[name].get_short_help_str(200)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections of the help, each command with the first sentence of its own, whole."""

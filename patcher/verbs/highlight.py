@@ -57,7 +57,7 @@ def highlight(code: str) -> Tuple[List[TokenSpan], List[str]]:
             spans += [(start, name, "keyword"), (name, end, "defined")]
         else:
             spans.append((start, end, kind))
-            inner.update(_line_starts(code, start, end) if kind == "string" else ())
+            inner.update(_line_starts(code, start, end))  # of a string: nothing else has several lines
     return spans, _scopes(code, inner)
 
 

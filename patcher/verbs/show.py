@@ -61,7 +61,7 @@ def show(name: str, *, place: Place = HERE) -> ShowOutcome:
 def compatibility_table(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
     """The `compatibility.txt` beside this very patchset: what `check --against all` has found; "" where there is none."""
     with suppress(OSError, UnicodeDecodeError, SitepatchError):
-        for folder, _ in Catalogue(patch_dirs).folders.get(patchset.name, ())[:1]:
+        for folder, _ in Catalogue(patch_dirs).folders.get(patchset.name, ()):
             if has_texts(folder, patchset.files):
                 return read_file(Path(folder, "compatibility.txt"), TEXT).decode("utf-8").strip()
     return ""

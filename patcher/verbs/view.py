@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from itertools import groupby
 from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
@@ -80,8 +80,8 @@ class View:
 
     def _mark(self, lines: Sequence[_Plain]) -> None:
         """Mark the words that differ in each run of changed lines."""
-        for same, group in groupby(lines, lambda line: line[0] == " "):
-            run = [] if same else list(group)
+        for _, group in groupby(lines, lambda line: line[0] == " "):
+            run = list(group)
             deleted, inserted = [old for tag, old, _ in run if tag == "-"], [new for tag, _, new in run if tag == "+"]
             single = len(deleted) == len(inserted)  # compared line by line, else the run as a whole
             for old, new in zip(deleted, inserted) if single else [(deleted[0], inserted[0])] if deleted and inserted else ():
@@ -163,11 +163,6 @@ class _Side:
         return tuple(pieces)
 
 
-def _within(spans: Sequence[TokenSpan], start: int, end: int) -> List[TokenSpan]:
-    """Those of sorted spans, of which none lies in another, that touch `[start, end)`."""
-    at = max(0, bisect_right(spans, (start, start, "")) - 1)
-    inside = []
-    while at < len(spans) and spans[at][0] < end:
-        inside += [spans[at]] if spans[at][1] > start else []
-        at += 1
-    return inside
+def _within(spans: Sequence[TokenSpan], start: int, end: int) -> Sequence[TokenSpan]:
+    """Those of sorted spans, of which none lies in another, that touch `[start, end)`; and perhaps the one before them."""
+    return spans[max(0, bisect_right(spans, (start, start, "")) - 1) : bisect_left(spans, (end, end, ""))]

@@ -927,7 +927,7 @@ def test_a_pipe_is_answered_while_it_is_written(tmp_path):
 
 
 def test_a_run_that_is_followed_ends_with_its_verdict(tmp_path):
-    from tests.diagnosis.test_ddp_report import lines
+    from tests.diagnosis.test_ddp_report import lines, model, ours, report
 
     reports = "".join(lines(2))
     command = [sys.executable, "-m", "patcher", "diagnose", "--follow", "--target", str(tmp_path)]
@@ -938,7 +938,9 @@ def test_a_run_that_is_followed_ends_with_its_verdict(tmp_path):
 
     assert verdict("Epoch 1\n")[0] == 0 and verdict("Epoch 1\n")[1][1] == "it came to its end without an error"
     code, (who, how) = verdict(reports + "Epoch 1\n" + UNKNOWN)
-    assert code == 1 and who.startswith("failed 2 ranks on ") and how == "it did not come to its end without an error"
+    assert code == 1 and who == "failed 2 ranks on cuda:0, cuda:1" and how == "it did not come to its end without an error"
+    on_cpu = "".join(ours(report(rank, model("cpu"), [rank], get_device="musa", current={"cuda": None})) for rank in range(2))
+    assert verdict(on_cpu)[1] == ["failed 2 ranks on cpu, while musa stands idle", "it came to its end without an error"]
 
 
 def test_reading_what_grows_ends_with_what_was_found_where_the_file_cannot_be_read(tmp_path):

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from patcher.errors import SitepatchError
+from patcher.verbs import trial as trials
+from patcher.verbs.place import Place
 from tests.command import ROOT, environ, sitepatch
 
 pytestmark = pytest.mark.once
@@ -175,3 +178,16 @@ def test_words_that_do_not_go_together(tmp_path, words, named):
     (tmp_path / "log").write_text("")
     done = sitepatch("diagnose", *words, cwd=tmp_path)
     assert done.code == 2 and named in done.err
+
+
+def test_ranks_that_cannot_be_started(monkeypatch):
+    requests = []
+
+    def fail(python, size, request, *rest):
+        requests.append(request)
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(trials, "try_ranks", fail)
+    with pytest.raises(SitepatchError, match="ranks could not be started: no more processes"):
+        trials.start_ranks(2, place=Place(sys.executable))
+    assert "torch_musa" in requests[0]["vendors"] and "torch_xla" not in requests[0]["vendors"]

@@ -15,6 +15,7 @@ from patcher.installed.distribution import reinstall_command
 from patcher.installed.environment import blocker, find_file, locate
 from patcher.installed.interpreter import Environment, discover
 from patcher.installed.record import recorded_hash
+from patcher.verbs.place import Place
 from tests.records import row
 from tests.users import ROOT_ONLY, as_user, theirs
 
@@ -185,6 +186,7 @@ def test_what_a_virtual_environment_shares_is_told_apart_from_what_is_its_own(tm
     assert env.outer and set(env.outer) == set(env.sites) - set(env.own)
     assert not set(env.outer) & set(env.stores) and set(env.own) < set(env.stores)
     assert discover(str(open_one), str(tmp_path)).outer == ()
+    assert (Place(open_one).environment().outer, Place(open_one, system=True).environment().outer) == (env.outer, ())
     (tmp_path / "added").mkdir()
     (site_of(plain) / "extra.pth").write_text(f"{tmp_path / 'added'}\n{site_of(open_one)}\n")
     env = discover(str(plain), None)

@@ -975,6 +975,8 @@ def test_a_pristine_copy_is_trusted_by_its_hash_whoever_owns_it(site):
 
 
 def test_while_it_is_locked_others_wait(site, monkeypatch):
+    with transaction([str(site)]) as run:
+        assert run.holds([str(site)]) and not run.holds([str(site), str(site.parent)])
     with transaction([str(site)]), Folder.open(str(site)) as folder, pytest.raises(BusyError), locked(folder, 0):
         pass
     monkeypatch.setattr("patcher.store.transaction.locked", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))

@@ -43,7 +43,7 @@ def shown(old, new):
         ("f(a, c)", "f(a, b, c)", [""], [" b,"]),
         ("get(model)", "get_device(model)", ["get"], ["get_device"]),
         ("elif storage.is_musa:", 'elif getattr(storage, "is_musa", False):', ["", ".", ""], ["getattr(", ', "', '", False)']),
-        ("same", "same", [], []),
+        ("same", "same", [], []), ("one two three four five six", "six five four three two one", [], []),
         ("for i in range(10):", "while True: pass", [], []),
         ("", "x = 1", [], []),
         ("x " * 3000, "y " * 3000, [], []),
@@ -113,9 +113,16 @@ def shown_on_a_terminal(site, **more):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("more", [{"SITEPATCH_PAGER": "echo own; cat", "GIT_PAGER": "false"}, {"PAGER": "false"}], ids=["ours", "of git"])
-def test_the_pager_is_the_one_that_is_configured(site, more):
-    (site.cwd / ".gitconfig").write_text('[core]\n\tpager = "echo own; cat"\n')
+@pytest.mark.parametrize(
+    ("of_git", "more"),
+    [
+        ('[core]\n\tpager = "echo own; cat"\n', {"SITEPATCH_PAGER": "echo own; cat", "GIT_PAGER": "false"}),
+        ('[core]\n\tpager = "echo own; cat"\n', {"PAGER": "false"}), ("[core", {"PAGER": "echo own; cat"}),
+    ],
+    ids=["ours", "of git", "where git fails"],
+)  # fmt: skip
+def test_the_pager_is_the_one_that_is_configured(site, of_git, more):
+    (site.cwd / ".gitconfig").write_text(of_git)
     text = shown_on_a_terminal(site, **more)
     assert text.startswith("own\n") and "\x1b[7m" in text
 

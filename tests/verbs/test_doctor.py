@@ -18,6 +18,7 @@ from patcher.errors import SitepatchError
 from patcher.installed.interpreter import Environment, discover
 from patcher.store import journal
 from patcher.store.receipt import encode_fields
+from patcher.verbs.bytecode import stale_files
 from patcher.verbs.demo import lay_out
 from patcher.verbs.doctor import CHECKS, NOTE, OK, PROBLEM, TROUBLES, Check, Examination, examine
 from patcher.verbs.hook import installed_hooks
@@ -355,6 +356,14 @@ def test_bytecode_of_an_older_source(patched, mode, level):
         assert doctor(patched) == []  # which the loader would not take
     else:
         expect(doctor(patched), (PROBLEM, "bytecode", f"{pyc} was compiled from another text than {file} has now"))
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_its_own_bytecode_of_any_level_is_in_order(tmp_path, level):
+    file = tmp_path / "m.py"
+    file.write_text('"""Of levels 0 and 1."""\nassert __file__, "of level 0"\n')
+    py_compile.compile(str(file), optimize=level, doraise=True)
+    assert list(stale_files(str(file))) == []
 
 
 def test_bytecode_that_cannot_be_read_is_of_no_source(patched):

@@ -240,6 +240,13 @@ def damage(world):
     receipt.write_text("no JSON")
 
 
+def edit_copies(world):
+    """Edit what `edit --no-editor` has copied."""
+    (copies,) = world.cwd.glob("sitepatch-edit-*")
+    (file,) = copies.rename(world.cwd / "copies").rglob("n.py")
+    file.write_text(EDITED)
+
+
 def leave(world):
     """Leave beside what is applied what a run that ended too early leaves, and in the store what is nobody's."""
     for path in ("demo/.m.py.sitepatch-tmp", "demo/.n.py.sitepatch-old", ".sitepatch/receipts/odd", ".sitepatch/odd"):
@@ -270,6 +277,8 @@ CASES = {
     "patchsets/two/cases/a.before.py": f"# case: demo/m.py value=5\n{M}", "patchsets/two/cases/a.after.py": f"VALUE = 5\nLANG = 'en'\n{M[10:]}",
     "patchsets/two/cases/b.upstream.py": f"# case: demo/m.py\n{M}",
 }  # fmt: skip
+TABLE = "two 1.0, 5 releases\n" + "".join(f"{state}  demo  1.{at}\n" for at, state in enumerate(("not needed", *["applicable"] * 3, "conflict")))
+NOT_NEEDED = "--- demo/states.py\n@@ once @@ when-present\n-never(x)\n+ever(x)\n"
 LOOSE = {"patchsets/two/p.spatch": f"{change('demo/m.py', '$value')}@@ f @@\n-g($lang, x, 1, 2, 3)\n+g($lang, y, 1, 2, 3)\n"}
 FIX = (
     "Subject: Count on\n\nIt stopped at one.\n\n--- a/src/demo/m.py\n+++ b/src/demo/m.py\n@@ -5 +5 @@\n-    return VALUE * x\n"
@@ -280,7 +289,7 @@ FIX = (
 TROUBLE = "[rank1]: DemoError: it has failed\n[rank0]: DemoError: it has failed\nRuntimeError: Address already in use\n"
 SCENARIOS = {
     "list": ["list", "list DemoError: it has failed", "list unheard of", "list --patch-dir nowhere", BROKEN, "list --patch-dir broken"],
-    "show": ["show two", "show toe", BROKEN, "show bad --patch-dir broken"],
+    "show": ["show two", {"patchsets/two/compatibility.txt": TABLE}, "show two", "show toe", BROKEN, "show bad --patch-dir broken"],
     "apply": [
         "apply two --dry-run", "apply two", "apply two", "apply two other --set two.value=5 --verify probe --patch-dir patchsets",
         "apply other --verify probe", "apply two --restore",
@@ -306,7 +315,9 @@ SCENARIOS = {
     "edited-elsewhere": ["apply two", {"demo/m.py": ELSEWHERE}, "status", "diff", "apply two --set value=5", "status --verify import", "restore"],
     "edited-there": ["apply two", {"demo/m.py": EDITED}, "doctor", "restore", "restore --force", "status", "doctor"],
     "overwritten": ["apply two", upgrade, "status --check", "diff", "status --verify import", "restore two"],
-    "interrupted": [kill, "doctor", "capture demo/n.py --name mine", "restore", kill, "status"],
+    "interrupted": [
+        kill, "doctor", "capture demo/n.py --name mine", {"pyproject.toml": PROJECT}, "lock", f"run fits --overlay -- {PRINT}", "restore", kill, "status",
+    ],
     "damaged": ["apply two", damage, "status", "apply other", "restore", "doctor"],
     "check-explain": [*(f"check {name} --explain" for name in ("two", "fits", "clashes", "fails", "absent")), "apply two", "check two --explain"],
     "capture": [
@@ -314,7 +325,10 @@ SCENARIOS = {
         "capture demo --name tracked --adopt", "status", {"demo/m.py": EDITED.replace("VALUE * x", "(VALUE *  x)")}, "capture --name odd",
         {"demo/m.py": EDITED + "# a remark\n"}, "capture --name remark", "capture nowhere --name nothing",
     ],
-    "edit": ["edit demo n.py --name mine --no-editor", "edit demo o.py --name mine", "edit demo --name mine"],
+    "edit": [
+        "edit demo n.py --name mine --no-editor", "edit demo o.py --name mine", edit_copies, "capture --from copies demo --name mine",
+        "capture --from copies --name mine", "capture --from copies --name mine", "edit demo --name theirs",
+    ],
     "import": [
         {"fix.patch": FIX}, "import fix.patch --name mine", "import fix.patch --name mine --leave-out src/demo/gone.py",
         "import fix.patch --name mine",
@@ -352,6 +366,7 @@ SCENARIOS = {
         "hook init patches --mode loud", install_hook, "hook status", start, "hook status",
         {"demo/m.py": EDITED}, "hook status", "restore --force", {"pyproject.toml": ""}, "hook init patches", "hook init patches --set two.value=7",
         "hook init patches other two other --set two.value=4 --mode warn", "hook init empty", "hook init patches --name 'no name'",
+        lambda world: (world.cwd / "patchsets").rename(world.cwd / "elsewhere"), "hook init patches",
     ],
     "run": [
         f"run two -- {PRINT}", f"run fails -- {PRINT}", "run two -- nowhere", "run two", f"run -- {PRINT}", {"pyproject.toml": PROJECT},
@@ -366,12 +381,15 @@ SCENARIOS = {
         leave, "doctor", "restore two", damage, "doctor",
     ],
     "usage": [
-        "show", "shw two", "show two --patch-dir", "show two --json=1", "capture demo", "status --verify nope", "doctor --clean-cache x",
+        "show", "shw two", "show two --patch-dir", "show two --json=1", "capture demo", "import --name mine", "status --verify nope", "doctor --clean-cache x",
         "diagnose 1.log --ranks 0", "list --patch-dir patchsets --frob", "--verify none apply two", "hook", "hook nonsense", "restore one two --al",
     ],
     "diagnose": [
         "diagnose 1.log", {"1.log": "Epoch 1\n"}, "diagnose 1.log", {"1.log": TROUBLE}, "diagnose 1.log", "apply two", "diagnose 1.log",
         {"patchsets/two/patchset.toml": "schema = 2"}, "diagnose 1.log", "diagnose 1.log --follow --json",
+    ],
+    "diagnose-fits": [
+        {"1.log": TROUBLE}, "apply other", "diagnose 1.log", {"patchsets/two/p.spatch": PATCHSETS["two"][1] + NOT_NEEDED}, "diagnose 1.log",
     ],
     "diagnose-ranks": [
         {"1.log": rank(0, "cuda:0"), "2.log": rank(1, "cpu")}, "diagnose 1.log 2.log",

@@ -8,7 +8,11 @@ import pytest
 
 import patcher
 from patcher import Events, Place, ProjectFiles, apply, lock, restore, status, sync
-from patcher.errors import UsageError
+from patcher.errors import StoreError, UsageError
+from patcher.model import Plan
+from patcher.store import retry
+from patcher.verbs.change import carry_out
+from patcher.verbs.place import SILENT, Outcome
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, tree
 from tests.diagnosis.test_diagnose import FRAME, REFUSED
 
@@ -120,3 +124,16 @@ def test_a_project_is_locked_and_synced(site, capsys):
     done = sync(place=place)
     assert done.restored == (DDP,) and {one.word for one in done.effects} == {"restored"} and site.tree() == before
     assert capsys.readouterr() == ("", "")
+
+
+def test_where_others_are_at_work_all_the_time_what_is_seen_before_the_lock_does_not_count(site, monkeypatch):
+    env, looks = Place(target=site.path).environment(), []
+
+    def look():
+        looks.append(env)
+        if len(looks) == 1:
+            raise StoreError("half of the files are written")
+        return Outcome(Place(), env, Plan((), ()), ())
+
+    monkeypatch.setattr(retry, "_ended", lambda env: False)
+    assert carry_out(look, env, None, SILENT).ok and len(looks) == 2

@@ -7,6 +7,7 @@ import pytest
 from patcher.installed.interpreter import Environment
 from patcher.model import Answer, FilePatch, HunkText, Option, Patchset, State, Variant, Verify
 from patcher.text.diffs import diff_texts
+from patcher.verbs import styles
 from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason
 from patcher.verbs.pages import releases, review
 from patcher.verbs.pages.html import Html, join, tag
@@ -112,8 +113,11 @@ def rich_releases():
     }
 
 
-def test_the_pages_are_those_of_the_golden_files():
+def test_the_pages_are_those_of_the_golden_files(monkeypatch):
     pages = {**rich_review(), **rich_releases()}
+    monkeypatch.setattr(styles, "_sentence", "«{}»".format)  # what is translated as a sentence, and what as a word
+    monkeypatch.setattr(styles, "_word", "‹{}›".format)
+    pages.update({f"{name}-translated": page for name, page in {**rich_review(), **rich_releases()}.items() if name in ("review", "releases")})
     for name, page in pages.items():
         whole(page)
         body = page.decode().partition("<body>")[2].partition("<footer")[0]

@@ -1,5 +1,7 @@
 """What people see, line by line, where no program reads it: rows, colours, the first screen."""
 
+import io
+
 import click
 import pytest
 
@@ -7,9 +9,12 @@ from patcher.diagnosis.ranks import EndedRank, verdict_on
 from patcher.model import Answer, State
 from patcher.text.diffs import diff_texts
 from patcher.verbs.console import Console
+from patcher.verbs.demo import Demo
 from patcher.verbs.differences import DiffOutcome, show_parts
 from patcher.verbs.pages import html, review
 from patcher.verbs.place import Place
+from patcher.verbs.progress import ProgressBar
+from patcher.verbs.releases.outcome import is_absent
 from patcher.verbs.report import verified_json, verified_rows
 from patcher.verbs.rows import answer_rows
 from patcher.verbs.styles import Row, color_diff, table_lines
@@ -152,3 +157,43 @@ def test_a_page_allows_a_script_only_where_it_has_one():
     without, with_keys = (html.html_document("t", ["x"], script=script).decode() for script in (False, True))
     assert "script" not in without and "script-src 'sha256-" in with_keys and with_keys.count("<script>") == 1
 
+
+
+def test_what_is_shown_while_it_runs_is_one_bar_until_it_ends():
+    where = console()
+    where.progress(1, 3, "hunks")
+    bar = where._progress
+    where.progress(2, 3, "hunks")
+    assert bar is where._progress is not None
+    where.progress(3, 3, "hunks")
+    assert where._progress is None
+
+
+def test_how_much_there_is_may_be_unknown():
+    stream = io.StringIO()
+    bar = ProgressBar(stream)
+    for total in (0, 8):
+        bar.at(3, total, "files read")
+        bar._show()
+    bar.end()
+    assert [line.partition(",")[0] for line in stream.getvalue().splitlines()] == ["3 files read", "3 of 8 files read"]
+
+
+def test_a_proof_of_the_demo_that_fails_says_so(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    demo = Demo(console())
+    for number in range(4):
+        demo._prove(f"proof {number}", number % 2 == 0, show=number < 2)
+    assert capsys.readouterr().out == f"{click.style('✓', fg='green')} proof 0\n{click.style('✗ NOT SO:', fg='red')} proof 1\n"
+    assert [proof["ok"] for proof in demo.proofs] == [True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("path", "scope", "state", "absent"),
+    [
+        ("demo", "", State.NOT_FOUND, True), ("demo", "", State.APPLICABLE, False), ("demo", "f", State.NOT_FOUND, False),
+        ("demo/m", "", State.NOT_FOUND, False), ("demo.py", "", State.NOT_FOUND, False), ("demo/m.py", "", State.NOT_FOUND, False),
+    ],
+)  # fmt: skip
+def test_an_answer_about_a_whole_package(path, scope, state, absent):
+    assert is_absent(Answer("p", path, scope, state, ())) == absent
