@@ -366,7 +366,7 @@ def main(words=None):
 
         def done(mutant: Mutant, copy, code):
             copy.write(mutant.module, source_of[mutant.module])
-            unread = code == 4 and re.search(r"^\d+ errors? in ", copy.out.read_text(), re.M)  # a test file that no longer can be imported
+            unread = code == 4 and re.search(r"^\d+ errors? in |^ImportError while loading", copy.out.read_text(), re.M)
             if code in (4, 5, 70) and not unread:
                 raise SystemExit(f"the tests did not run (exit code {code}):\n{copy.out.read_text()[-3000:]}")
             if code:

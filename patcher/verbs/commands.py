@@ -64,7 +64,6 @@ USUAL = {
     "update": ("upgrade",),
 }
 """By command: what other tools call it."""
-_FEW = 5  # commands of a group that a message lists
 
 
 class Group(click.Group):
@@ -83,14 +82,14 @@ class Group(click.Group):
         return name, command, left
 
     def _meant(self, ctx: click.Context, word: str) -> str:
-        """How a message about an unknown command goes on: with the one that is meant, or with all of a few."""
+        """How a message about an unknown command goes on: with the one that is meant, or with all of a group of a few."""
         usual = [name for name, words in USUAL.items() if word in words and ctx.parent is None]
         if word in FORMER and ctx.parent is None:
             return Message("; it is now `sitepatch {command}`", command=" ".join(FORMER[word]))
         if usual:
             return Message("; that is `sitepatch {command}`", command=usual[0])
         names = self.list_commands(ctx)
-        few = Message("; expected {names}", names=listed(names, "or")) if len(names) <= _FEW else ""
+        few = Message("; expected {names}", names=listed(names, "or")) if ctx.parent else ""
         return suggest(word, names) or few
 
     def summary(self, ctx: click.Context, name: str) -> str:

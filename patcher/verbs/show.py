@@ -136,8 +136,8 @@ def _description(patchset: Patchset, tried: Sequence[Proven], commands: Sequence
     page += part(Message("does not fit"), releases(*({row.state for row in tried} - {*idle, *good})))
     for name, content in patchset.files.items():
         if name.endswith(".spatch"):
-            hunks = re.search(r"^(---|\+\+\+) ", content, re.MULTILINE)
-            page += ["", style(name, bold=True), *color_diff(content[hunks.start() if hunks else 0 :].rstrip("\n"))]
+            hunks = re.split(r"^(?=--- |\+\+\+ )", content, maxsplit=1, flags=re.MULTILINE)[-1]
+            page += ["", style(name, bold=True), *color_diff(hunks.rstrip("\n"))]
     return page + part(Message("to apply it, and to undo it"), commands)
 
 

@@ -926,6 +926,12 @@ def test_a_pipe_is_answered_while_it_is_written(tmp_path):
     assert rest.splitlines()[-1].strip() == b"it did not come to its end without an error"
 
 
+def test_a_closed_standard_input_is_named(tmp_path):
+    line = f'exec "{sys.executable}" -m patcher diagnose - <&-'
+    done = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), env=environ(), capture_output=True)
+    assert done.returncode == 2 and b"error: standard input is closed\nhint: name a file" in done.stderr
+
+
 def test_a_run_that_is_followed_ends_with_its_verdict(tmp_path):
     from tests.diagnosis.test_ddp_report import lines, model, ours, report
 

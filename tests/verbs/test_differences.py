@@ -128,7 +128,7 @@ def test_the_pager_is_the_one_that_is_configured(site, of_git, more):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize(("pager", "seen"), [("nosuchpager", True), ("head -c 1", False)])
+@pytest.mark.parametrize(("pager", "seen"), [("nosuchpager", True), ("/dev/null", True), ("head -c 1", False)])
 def test_a_pager_that_is_not_there_or_is_left_at_once_does_no_harm(site, pager, seen):
     assert ("is_musa" in shown_on_a_terminal(site, SITEPATCH_PAGER=pager)) == seen
 

@@ -271,6 +271,7 @@ def publish(world):
 EDITED, ELSEWHERE = M.replace("1", "8"), "VALUE = 2\nLANG = 'en'\n" + M[10:] + "MINE = 1\n"
 BROKEN = {"broken/bad/patchset.toml": MANIFEST.format("bad", 'kinds = "fix"', "demo"), "broken/bad/p.spatch": "--- demo/m.py\n"}
 PROJECT = '[project]\nname = "shop"\n[tool.sitepatch]\npatchsets = ["two value=5", "other"]\n'
+NOBODY = '[project]\nname = "shop"\n[tool.sitepatch]\npatchsets = []\n'
 LESS, OTHERS = PROJECT.replace(', "other"', ""), PROJECT.replace("two value=5", "fails")
 PRINT = "python -c 'import demo.m; print(demo.m.VALUE)'"
 CASES = {
@@ -288,7 +289,7 @@ FIX = (
 )
 TROUBLE = "[rank1]: DemoError: it has failed\n[rank0]: DemoError: it has failed\nRuntimeError: Address already in use\n"
 SCENARIOS = {
-    "list": ["list", "list DemoError: it has failed", "list unheard of", "list --patch-dir nowhere", BROKEN, "list --patch-dir broken"],
+    "list": ["list", "list Address already in use", "list DemoError: it has failed", "list unheard of", "list --patch-dir nowhere", BROKEN, "list --patch-dir broken"],
     "show": ["show two", {"patchsets/two/compatibility.txt": TABLE}, "show two", "show toe", BROKEN, "show bad --patch-dir broken"],
     "apply": [
         "apply two --dry-run", "apply two", "apply two", "apply two other --set two.value=5 --verify probe --patch-dir patchsets",
@@ -298,7 +299,7 @@ SCENARIOS = {
     "apply-does-not-fit": ["apply fails two", "apply two rival", "apply clashes", "apply absent"],
     "apply-wrong-words": [
         "apply nonsense", "apply two --set valeu=1", "apply two --set value=x", "apply two --set lang=fr", "apply",
-        "apply two --restore --set value=1", "apply two --target nowhere", "apply two --python nowhere", "apply two --forse",
+        "apply two --restore --set value=1", "apply two --restore --verify probe", "apply two --target nowhere", "apply two --python nowhere", "apply two --forse",
     ],
     "apply-breaks": ["apply breaks", "apply breaks --verify none", "status --verify import"],
     "target": [{"lib/demo/__init__.py": "", "lib/demo/m.py": M}, *(f"{each} --target lib" for each in ("apply two", "status", "restore"))],
@@ -342,6 +343,7 @@ SCENARIOS = {
     "export": [
         "export two", "export two --set value=5 --output two.patch",
         "export other --format wheel --wheel wheels/demo-1.0-py3-none-any.whl", "export two other", "export fails", "export absent",
+        {"lib/demo/__init__.py": "", "lib/demo/m.py": f"# \x0c, as it is\n{M}"}, "export two --target lib",
     ],
     "check": [
         "check two other", "check two rival", "check nonsense", "check two --html page.html", "check two other --explain", BROKEN,
@@ -354,12 +356,13 @@ SCENARIOS = {
         "status --verify probe --patch-dir patchsets", "status other --verify compile",
     ],
     "sync": [
-        "sync", {"pyproject.toml": PROJECT}, "sync --dry-run", "sync", "sync", {"pyproject.toml": LESS}, "sync",
+        "sync", {"pyproject.toml": PROJECT}, "sync --dry-run", "sync", "sync", {"pyproject.toml": LESS}, "sync", {"pyproject.toml": NOBODY}, "sync", "sync",
         {"pyproject.toml": "", "requirements.txt": "demo==1.0  # sitepatch: fails\n"}, "sync -r requirements.txt",
     ],
     "lock": [
-        {"pyproject.toml": PROJECT}, "lock --check", "lock", "lock", "lock --check", "sync --locked",
-        {"pyproject.toml": PROJECT.replace("5", "6")}, "lock --check", "sync --locked", {"pyproject.toml": OTHERS}, "lock",
+        {"pyproject.toml": PROJECT}, "lock --check", "lock", "lock", "lock --check",
+        lambda world: (world.path / "demo/n.py").unlink(), "lock --check", {"demo/n.py": M}, "sync --locked",
+        {"pyproject.toml": PROJECT.replace("5", "6")}, "lock --check", "sync --locked", {"pyproject.toml": OTHERS}, "lock", "lock --check",
     ],
     "hook": [
         "hook status", "hook init patches", {"pyproject.toml": PROJECT}, "hook init patches",
@@ -367,6 +370,7 @@ SCENARIOS = {
         {"demo/m.py": EDITED}, "hook status", "restore --force", {"pyproject.toml": ""}, "hook init patches", "hook init patches --set two.value=7",
         "hook init patches other two other --set two.value=4 --mode warn", "hook init empty", "hook init patches --name 'no name'",
         lambda world: (world.cwd / "patchsets").rename(world.cwd / "elsewhere"), "hook init patches",
+        lambda world: (world.cwd / "elsewhere/two").chmod(0o777), "hook init patches two --patch-dir elsewhere",
     ],
     "run": [
         f"run two -- {PRINT}", f"run fails -- {PRINT}", "run two -- nowhere", "run two", f"run -- {PRINT}", {"pyproject.toml": PROJECT},
@@ -381,7 +385,7 @@ SCENARIOS = {
         leave, "doctor", "restore two", damage, "doctor",
     ],
     "usage": [
-        "show", "shw two", "show two --patch-dir", "show two --json=1", "capture demo", "import --name mine", "status --verify nope", "doctor --clean-cache x",
+        "", "show", "shw two", "show two --patch-dir", "show two --json=1", "capture demo", "import --name mine", "status --verify nope", "doctor --clean-cache x",
         "diagnose 1.log --ranks 0", "list --patch-dir patchsets --frob", "--verify none apply two", "hook", "hook nonsense", "restore one two --al",
     ],
     "diagnose": [

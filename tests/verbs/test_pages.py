@@ -64,7 +64,7 @@ def rich_review():
         ("pkg/n.py", n, n.replace(b"[1, 'one', None]", b"[2, 'one or two', self]").replace(b"return x", b"return x + 1")), names=("p", "q"),
     )
     long = b"".join(b"x%d = %d\n" % (number, number) for number in range(41))
-    planned = differing(("pkg/long.py", long, long[:-9]), ("pkg/gone.py", long + m, m), ("pkg/short.py", long[9:], b"\ty = 1\n"))
+    planned = differing(("pkg/long.py", long, long[:-9]), ("pkg/gone.py", long + m, m), ("pkg/short.py", long[9:], b"\ty = 1\n"), ("pkg/deep.py", long * 9 + b"z", long * 9 + b"y"))
     (edited,), (unreleased,) = differing(("pkg/m.py", b"a\n", b"b\n"), names=()), differing(("pkg/n.py", b"\n\nb", b"c"), names=())
     edits = (
         HandEditDiff("/site", "pkg/m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "pkg/lost.py", "pkg 1.0"),
