@@ -180,7 +180,7 @@ class World:
 
 def answer(text):
     """What a stream has: a JSON object, or lines."""
-    return json.loads(text) if text.startswith("{") else text.splitlines()
+    return json.loads(text) if text.startswith("{") and "\n{" not in text else text.splitlines()
 
 
 def normalizer(world):
@@ -238,6 +238,13 @@ def keep(host):
 def damage(world):
     (receipt,) = world.path.glob(".sitepatch/receipts/*")
     receipt.write_text("no JSON")
+
+
+def write_scripts(world):
+    """Files that the system cannot run: one that is no program, one whose interpreter is not there."""
+    for name, text in (("empty", ""), ("lost", "#!/nowhere/python\n")):
+        world.write(name, text)
+        (world.cwd / name).chmod(0o755)
 
 
 def edit_copies(world):
@@ -375,6 +382,7 @@ SCENARIOS = {
     "run": [
         f"run two -- {PRINT}", f"run fails -- {PRINT}", "run two -- nowhere", "run two", f"run -- {PRINT}", {"pyproject.toml": PROJECT},
         f"run --verify compile -- {PRINT}", "run -- sh -c 'exit 7'",
+        write_scripts, "run -- ./empty", "run -- ./lost",
     ],
     "run-overlay": [
         f"run two --overlay -- {PRINT}", f"run two --overlay -- {PRINT}", f"run fails --overlay -- {PRINT}",
