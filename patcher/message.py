@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, Mapping, Tuple
 
+_COMMAND_OPTIONS = {"env": "", "dirs": "", "here": ""}
+"""Fields that every template may name, behind a command of sitepatch that it tells to run: see `set_command_options`."""
+
+
+def set_command_options(env: str, dirs: str) -> None:
+    """Have `sitepatch VERB NAME{env}{dirs}` (`{here}` is both) in messages mean the environment and patchsets of this run.
+
+    Args:
+        env: the options that name the environment, as ` --python venv`, "" for none.
+        dirs: those that name directories of patchsets.
+    """
+    _COMMAND_OPTIONS.update(env=env, dirs=dirs, here=env + dirs)
+
 
 class Message(str):
     """A sentence in English: a template, as `nothing is applied in {site}`, and its fields.
@@ -16,6 +29,7 @@ class Message(str):
     fields: Dict[str, Any]
 
     def __new__(cls, template: str, /, **fields: Any) -> Message:  # noqa: D102 - the docstring of the class documents it
+        fields = {**_COMMAND_OPTIONS, **fields}
         message = super().__new__(cls, template.format(**fields))
         message.template, message.fields = template, fields
         return message

@@ -142,5 +142,5 @@ def check_clean(env: Environment, paths: Sequence[str]) -> None:
     edited = find_changed(env, paths, lambda done, total, what: None, unproven=True).files
     names = [each.path for each in edited if each.recorded or each.status]
     if names:
-        hint = Message("capture that first: sitepatch capture {names} --name NAME --adopt", names=" ".join(names))
+        hint = Message("capture that first: sitepatch capture {names} --name NAME --adopt{env}", names=" ".join(names))
         raise SitepatchError("{names}: was edited by hand where it is installed", hint, names=", ".join(names))

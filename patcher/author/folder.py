@@ -108,7 +108,7 @@ class SeriesFolder(NamedTuple):
                 if variant is None:
                     template = "{name} is for {package} {ranges}, and {version} is installed"
                     name, ranges = self.folder.name, listed([variant.versions for variant in variants], "or")
-                    hint = "sitepatch update {name} --to {version}"
+                    hint = "sitepatch update {name} --to {version}{here}"
                     raise SitepatchError(template, hint, name=name, package=package, ranges=ranges, version=version)
             numbers += [number for number, other in enumerate(self.patchset.variants) if other is variant]
         return self._replace(numbers=tuple(numbers))
@@ -143,7 +143,7 @@ def _check_free(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise UsageError("{folder}: found something that is no directory, expected none or an empty one", folder=folder)
     if folder.is_dir() and any(folder.iterdir()):
-        more = "name another patchset, or revise this one: sitepatch edit {name}"
+        more = "name another patchset, or revise this one: sitepatch edit {name}{here}"
         hint = Message(more if (folder / MANIFEST).is_file() else "name another patchset", name=folder.name)
         raise UsageError("{folder}: found a directory that is not empty, expected none or an empty one", hint, folder=folder)
 

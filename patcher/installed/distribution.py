@@ -94,7 +94,7 @@ def edited_message(located: Located, path: str) -> Tuple[str, str]:
     name = located.distribution or located.package
     template = "the file is not what {name} {version} installed: somebody edited it (its sha256 differs from RECORD)"
     edited = Message(template, name=name, version=located.version)
-    keep = Message("make a patchset of the edit: sitepatch capture {path} --name NAME --adopt", path=path)
+    keep = Message("make a patchset of the edit: sitepatch capture {path} --name NAME --adopt{env}", path=path)
     problem = "{keep}; or put it back first: {reinstall_command}"
     return edited, Message(problem, keep=keep, reinstall_command=reinstall_command(located.site, name, located.version))
 

@@ -128,7 +128,7 @@ class Catalogue:
         available = {*applied, *self.folders}
         errors = [self.unknown(name, available) for name in dict.fromkeys(names) if name not in available]
         for error in errors:
-            error.hint = joined("\n", (error.hint, Message("what is applied: sitepatch status")))
+            error.hint = joined("\n", (error.hint, Message("what is applied: sitepatch status{env}")))
         raise_all(errors)
 
     def unknown(self, name: str, available: Optional[Iterable[str]] = None) -> UsageError:
@@ -158,8 +158,8 @@ class Catalogue:
                 looked.append(Message("{absolute} ({which})", absolute=Path(place).absolute(), which=description))
             all_names = ", ".join(names) or Message("none")
             hints = [
-                Message("a patchset for a package is made with: sitepatch edit PACKAGE --name NAME"),
-                Message("known patchsets: {names}; what each is for: sitepatch list", names=all_names),
+                Message("a patchset for a package is made with: sitepatch edit PACKAGE --name NAME{env}"),
+                Message("known patchsets: {names}; what each is for: sitepatch list{here}", names=all_names),
                 Message("searched: {places}", places=joined(", ", looked)),
                 *hints,
             ]
@@ -184,13 +184,14 @@ class Catalogue:
             kind = Message("it is a file of a patchset") if path != Path(name) else single if len(inside) == 1 else multiple
             return kind, Message("write its name: {words}", words=words)
         if path.suffix == ".py":
-            how = Message("what was edited in it by hand: sitepatch diff --edited {file}", file=shlex.quote(name))
+            how = Message("what was edited in it by hand: sitepatch diff --edited {file}{env}", file=shlex.quote(name))
             return Message("it is a Python file"), how
         if os.path.isfile(name):
             kind = Message("it is a diff" if path.suffix in (".diff", ".patch") else "it is a file")
-            return kind, Message("a diff becomes a patchset with: sitepatch import {file} --name NAME", file=shlex.quote(name))
+            how = Message("a diff becomes a patchset with: sitepatch import {file} --name NAME{env}", file=shlex.quote(name))
+            return kind, how
         if "/" in name:
-            how = Message("a folder with one is made with: sitepatch edit PACKAGE --name NAME")
+            how = Message("a folder with one is made with: sitepatch edit PACKAGE --name NAME{env}")
             if os.path.isdir(name):
                 return Message("it is a folder without {manifest}", manifest=MANIFEST), how
             return Message("there is no such folder"), Message("name a patchset, and its directory with --patch-dir")
@@ -201,7 +202,7 @@ class Catalogue:
         variants = [(item.patchset.name, variant) for item in self.load()[0] for variant in item.patchset.variants]
         targets = [(named, target) for named, variant in variants for target in (variant.package, *variant.distributions)]
         names = sorted({patchset for patchset, target in targets if normalized(target) == normalized(name)})
-        template = "it is patched by {names}; what is for it: sitepatch list {name}"
+        template = "it is patched by {names}; what is for it: sitepatch list {name}{here}"
         return (Message("it is a package"), Message(template, names=listed(names), name=name)) if names else ("", "")
 
 

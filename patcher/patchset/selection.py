@@ -112,7 +112,7 @@ def with_settings(entries: Sequence[ProjectEntry], texts: Sequence[str]) -> List
     settings: Dict[str, Dict[str, str]] = {name: {} for name in names}
     errors: List[SitepatchError] = []
     named = names[0] if len(names) == 1 else "NAME"
-    form = Message("expected NAME.option=VALUE; its options: sitepatch show {name}", name=named)
+    form = Message("expected NAME.option=VALUE; its options: sitepatch show {name}{dirs}", name=named)
     for setting in texts:
         key, equals, value = setting.partition("=")
         name, dot, option = key.partition(".") if "." in key or len(names) != 1 else (names[0], ".", key)

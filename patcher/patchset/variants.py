@@ -87,7 +87,7 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
         else:
             values[name] = value
     if problems:
-        raise UsageError(joined("\n", problems), Message("see: sitepatch show {name}", name=patchset.name))
+        raise UsageError(joined("\n", problems), Message("see: sitepatch show {name}{dirs}", name=patchset.name))
     return values
 
 

@@ -407,7 +407,7 @@ def update_hint(requested: Requested, distribution: str, version: str) -> str:
     if can_go(requested.patchset, distribution, version):
         return Message("it can go: {reason}", reason=requested.patchset.provenance["remove_when"])
     words = {"name": requested.patchset.name, "version": version}
-    return Message("does it hold for it? sitepatch update {name} --to {version}", **words) if version else ""
+    return Message("does it hold for it? sitepatch update {name} --to {version}{here}", **words) if version else ""
 
 
 def _variant_score(requested: Requested, variant: Variant, located: Located) -> Tuple[int, int, int]:

@@ -240,7 +240,7 @@ def _remarks(outcome: CaptureOutcome, patchset: Patchset, folder: Path) -> Itera
     for variant in patchset.variants:
         if variant.versions not in [f"=={release}" for release in releases]:
             template = "{package} {versions} stays its range, and only {releases} was tried; all of it with: {how}"
-            words = f"sitepatch check {outcome.name} --against all"
+            words = Message("sitepatch check {name} --against all{here}", name=outcome.name)
             yield Message(
                 template, package=variant.package, versions=variant.versions, releases=listed(list(releases), "or"), how=words
             )
@@ -315,7 +315,8 @@ def _edited(
             "nothing was edited: {files}, each as it was installed or as a patchset made it",
             files=count(search.looked, "Python file"),
         )
-        raise SitepatchError(joined("\n", [problem, *search.notes]), "to edit a copy: sitepatch edit PACKAGE --name NAME")
+        hint = Message("to edit a copy: sitepatch edit PACKAGE --name NAME{env}")
+        raise SitepatchError(joined("\n", [problem, *search.notes]), hint)
     notes: List[str] = [Message("{one.file.path}: compared with {one.before.where}", one=edited) for edited in files]
     for path, before in ((edited.file.path, edited.before) for edited in files if not edited.before.proven):
         doubt = "nothing proves that {place} is what was installed (its sha256 is not in RECORD)"

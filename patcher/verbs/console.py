@@ -155,11 +155,8 @@ class Console(Events):
         """A command line for the same environment, and for these directories of patchsets, to be shown."""
         import shlex
 
-        place_words = [word for folder in patch_dirs for word in ("--patch-dir", folder)]
-        place_words += ["--python", self.place.python] if self.place.python else []
-        place_words += ["--target", self.place.target] if self.place.target else []
-        place_words += ["--system"] if self.place.system else []
-        return " ".join(shlex.quote(word) for word in ("sitepatch", *words, *place_words))
+        env, dirs = self.place._replace(patch_dirs=tuple(patch_dirs)).options
+        return " ".join(map(shlex.quote, ("sitepatch", *words))) + dirs + env
 
     def suggest_explain(self, answers: Iterable[Answer], patch_dirs: Sequence[str], release: str = "") -> None:
         """Write the commands that explain the hunks that do not fit, here or a release, of patchsets in these directories."""

@@ -234,8 +234,8 @@ def _links(case: Examination) -> Found:
 def _backups(case: Examination) -> Found:
     backups = proven_backups(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
     for kept in backups:
-        back = Message("put it back: sitepatch restore --from-backup {path}", path=kept.path)
-        template = "{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt"
+        back = Message("put it back: sitepatch restore --from-backup {path}{env}", path=kept.path)
+        template = "{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt{env}"
         yield (NOTE, kept.message, Message(template, back=back, one=kept))
     proven = {(kept.site, kept.path, kept.name) for kept in backups}
     for site, paths in case.sites.items():
@@ -308,11 +308,11 @@ def _applied(case: Examination) -> Found:
     stopped = [site for word, site, _ in unfinished(case.env) if word != UNDER_WAY]
     broken = [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]
     if stopped or broken or any(item.condition is not Condition.APPLIED for item in case.statuses):
-        yield PROBLEM, Message("not all is as it was applied"), Message("see: sitepatch status")
+        yield PROBLEM, Message("not all is as it was applied"), Message("see: sitepatch status{here}")
     states = {} if broken else applied_states(case.env, case.statuses, case.patch_dirs)
     for name in (name for name, state in states.items() if state == State.UPSTREAM.value):
         message = Message("{name} can go: what is installed now has the change itself", name=name)
-        yield NOTE, message, f"sitepatch restore {name}"
+        yield NOTE, message, Message("sitepatch restore {name}{env}", name=name)
 
 
 def _set_aside(case: Examination) -> Found:
@@ -389,7 +389,7 @@ def _hooks(case: Examination) -> Found:
     for status in installed_hooks(case.env):
         for message in status.messages if not status.good else ():
             where = joined(": ", (status.hook.name, message)) if status.hook else message
-            yield PROBLEM, where, status.hint or Message("see: sitepatch hook status")
+            yield PROBLEM, where, status.hint or Message("see: sitepatch hook status{env}")
 
 
 def _cache(case: Examination) -> Found:
@@ -448,7 +448,7 @@ def _asked_for(case: Examination) -> Found:
         if patchset.symptoms and all(hunk.when_present for hunk in hunks):
             fit = fit_of(case.env, case.statuses, patchset, patchset.symptoms[0])
             if fit.word == APPLICABLE:
-                cure = Message("sitepatch apply {name}: {text}", name=patchset.name, text=fit.text)
+                cure = Message("sitepatch apply {name}{here}: {text}", name=patchset.name, text=fit.text)
                 yield PROBLEM, patchset.symptoms[0].meaning, cure
 
 
@@ -505,7 +505,7 @@ def _vendors(case: Examination) -> Dict[str, Tuple[str, str]]:
 def _apply(case: Examination, name: str) -> str:
     """The command that applies a patchset, "" where it is applied."""
     applied = applied_names(item for item in case.statuses if item.live)
-    return "" if name in applied else f"sitepatch apply {name}"
+    return "" if name in applied else Message("sitepatch apply {name}{here}", name=name)
 
 
 def _built_for(torch: Located, kind: str) -> Optional[bool]:

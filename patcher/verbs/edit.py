@@ -56,7 +56,7 @@ def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) ->
     plan = make_plan(env, Wanted((requested,)))
     if plan.failed:
         events.unfit(plan.failed)
-        raise SitepatchError("{name}: does not fit here", "sitepatch check {name} --explain", name=name)
+        raise SitepatchError("{name}: does not fit here", "sitepatch check {name} --explain{here}", name=name)
     check_clean(env, [file.path for file in plan.files if file.change and file.change.old])
     files = read_facts(env, Wanted((requested,))).assignments
     first = next(assignment.located for (assignment,) in files.values())
@@ -69,7 +69,8 @@ def _own_folder(name: str, patch_dirs: Sequence[str]) -> Path:
     try:
         return own_folder(name, patch_dirs)[0]
     except UsageError as error:
-        how = Message("to edit the files of a package, name the new patchset: sitepatch edit {name} --name NAME", name=name)
+        template = "to edit the files of a package, name the new patchset: sitepatch edit {name} --name NAME{env}"
+        how = Message(template, name=name)
         error.hint = joined("\n", (how, error.hint))
         raise
 
@@ -98,7 +99,8 @@ def command(console: Console, package: str, file: str, name: str, output: Option
         copies = edit(package, file, place=console.place, events=console)
     elif file or output:
         words = " ".join(filter(None, (package, file)))
-        raise UsageError("--name is missing: a new patchset needs a name", f"sitepatch edit {words} --name NAME")
+        hint = "sitepatch edit {words} --name NAME{env}"
+        raise UsageError("--name is missing: a new patchset needs a name", hint, words=words)
     else:
         name, output = package, str(_own_folder(package, console.place.patch_dirs))
         copies = edit_patchset(package, place=console.place, events=console)

@@ -214,7 +214,7 @@ def _diff(explained: HunkExplanation, most: int) -> List[str]:
     lines: List[str] = [join_styled("  ", line) for line in color_diff(decoded(explained.diff))[2:]]
     if len(lines) <= most:
         return lines
-    template = "  … {number} more: sitepatch diff {patchset}"
+    template = "  … {number} more: sitepatch diff {patchset}{here}"
     return [*lines[:most], Message(template, number=len(lines) - most, patchset=explained.answer.patchset)]
 
 

@@ -50,11 +50,8 @@ def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
         failed = plan.failed[0]
         missing = is_absent(failed)
         problem = one_line(failed.problem)
-        return (
-            Fit(ABSENT, problem)
-            if missing
-            else Fit(MISFIT, Message("{problem}; see sitepatch check {name} --explain", problem=problem, name=patchset.name))
-        )
+        template = "{problem}; see sitepatch check {name} --explain{here}"
+        return Fit(ABSENT, problem) if missing else Fit(MISFIT, Message(template, problem=problem, name=patchset.name))
     state = state_of(plan)
     if state is State.APPLICABLE or steps:
         other_options = Message("it is applied here with other options than {settings}", settings=", ".join(settings))

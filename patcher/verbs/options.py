@@ -9,7 +9,7 @@ from typing import Any, Callable, List
 import click
 
 from patcher.errors import SitepatchError, UsageError
-from patcher.message import Message
+from patcher.message import Message, set_command_options
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.toml import option_text
 from patcher.store import patience
@@ -55,6 +55,7 @@ def common_options(
             console.kept_notes = [] if as_json and in_line else None
             where = {name: parameters.pop(name) for name in ("python", "target", "system") if name in parameters}
             console.place = Place(patch_dirs=tuple(parameters.pop("patch_dir", ())), **where)
+            set_command_options(*console.place.options)
             try:
                 if extra := click.get_current_context().args:
                     problem, hint = "found more than {command} takes: {words}", "see: sitepatch {command} --help"

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from patcher.verify import Verified
 
 
+def _quoted(path: str) -> str:
+    import shlex
+
+    return shlex.quote(path)
+
+
 class _Place(NamedTuple):
     python: Optional[str]
     target: Optional[str]
@@ -38,6 +44,13 @@ class Place(_Place):
         """The place, its paths as texts."""
         python_text, target_text = (None if path is None else os.fspath(path) for path in (python, target))
         return super().__new__(cls, python_text, target_text, one_or_more(patch_dirs), system)
+
+    @property
+    def options(self) -> Tuple[str, str]:
+        """The options of a command line that mean this: the environment, the directories; each with a blank before it."""
+        pairs = [("--python", self.python), ("--target", self.target)]
+        env = "".join(f" {option} {_quoted(path)}" for option, path in pairs if path) + " --system" * self.system
+        return env, "".join(f" --patch-dir {_quoted(folder)}" for folder in self.patch_dirs)
 
     def environment(self) -> Environment:
         """The environment that is meant (see `patcher.installed.interpreter.discover`); with `system` all of it is its own.

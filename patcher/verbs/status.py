@@ -13,7 +13,7 @@ from patcher.facts import Condition, FileStatus, Wanted
 from patcher.installed.backups import Backup, proven_backups
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined, one_line
-from patcher.model import FilePlan, OptionValue, Requested, State, Step
+from patcher.model import FilePlan, Option, OptionValue, Requested, State, Step
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import has_texts
 from patcher.patchset.toml import option_text, options_text
@@ -239,7 +239,7 @@ def _applied_patchset(env: Environment, steps: Sequence[Tuple[FileStatus, Step]]
     ]
     advice = ""
     if state == OUTDATED:
-        problems, advice = [*problems, newer[step.digest]], _apply_command(first_item.site, step)
+        problems, advice = [*problems, newer[step.digest]], _apply_command(step, _stored_options(first_item.site, step))
     replaced = [item for item, _ in steps if item.replaced]
     if state == Condition.OVERWRITTEN.value and replaced:
         state, advice = _in_releases(env, replaced, step)
@@ -291,31 +291,38 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
     if plan.failed:
         why = one_line(plan.failed[0].problem)
         return item.condition.value, Message(
-            "it does not fit {release} ({why}): sitepatch check {patchset} --explain",
+            "it does not fit {release} ({why}): sitepatch check {patchset} --explain{here}",
             release=release,
             why=why,
             patchset=step.patchset,
         )
     state = state_of(plan)
-    drop = Message("drop it: sitepatch restore {patchset}, and no project has to ask for it any more", patchset=step.patchset)
+    template = "drop it: sitepatch restore {patchset}{env}, and no project has to ask for it any more"
+    drop = Message(template, patchset=step.patchset)
     if state is State.UPSTREAM:
         return state.value, Message("{release} has the change itself; {drop}", release=release, drop=drop)
     if state is State.NOT_NEEDED:
         return state.value, Message("{release} does not have the code that it changes; {drop}", release=release, drop=drop)
-    return item.condition.value, Message("it fits {release}: {words}", release=release, words=_apply_command(item.site, step))
+    words = _apply_command(step, patchset.options)
+    return item.condition.value, Message("it fits {release}: {words}", release=release, words=words)
 
 
-def _apply_command(site: str, step: Step) -> str:
+def _stored_options(site: str, step: Step) -> Tuple[Option, ...]:
+    from patcher.planner.survey import stored_patchset
+
+    with suppress(SitepatchError):  # `damaged` says so
+        return stored_patchset(site, step).options
+    return ()
+
+
+def _apply_command(step: Step, options: Sequence[Option]) -> str:
     """The command that applies a patchset again, with the options that it is applied with."""
     import shlex
 
-    from patcher.planner.survey import stored_patchset
-
-    default: Dict[str, OptionValue] = {}
-    with suppress(SitepatchError):  # `damaged` says so
-        default = {option.name: option.default for option in stored_patchset(site, step).options}
+    default = {option.name: option.default for option in options}
     changed = [f"{name}={option_text(value)}" for name, value in step.options.items() if value != default.get(name)]
-    return shlex.join(["sitepatch", "apply", step.patchset, *(word for setting in changed for word in ("--set", setting))])
+    words = shlex.join([step.patchset, *(word for setting in changed for word in ("--set", setting))])
+    return Message("sitepatch apply {words}{here}", words=words)
 
 
 def _verify(names: Texts, place: Place, env: Environment, verification: str, events: Events) -> Verified:
@@ -388,7 +395,7 @@ def command(
         console.info("nothing is applied in {place}", place=", ".join(outcome.env.own))
     console.notes(Message("{name} is not applied here", name=name) for name in outcome.idle)
     for backup in outcome.backups:
-        console.note("{one.message}; put it back: sitepatch restore --from-backup {one.path}", one=backup)
+        console.note("{one.message}; put it back: sitepatch restore --from-backup {one.path}{env}", one=backup)
     for path in outcome.recent:
         console.note("{path}, an edited text that was set aside; remove it when you no longer need it", "kept", path=path)
     ok = outcome.works and not (outcome.unreadable or (check and (outcome.differs or outcome.idle)))

@@ -645,7 +645,7 @@ def test_where_the_code_is_another_one_explain_is_named(tmp_path):
     file = site.file("mmengine/dist/utils.py")
     file.write_text(file.read_text().replace("torch.cuda.set_device(", "torch.gpu.choose("))
     (one,) = told(site, FRAME + REFUSED)["findings"]
-    assert one["fit"] == "does not fit" and one["fit_text"].endswith(f"see sitepatch check {DEVICE} --explain")
+    assert one["fit"] == "does not fit" and one["fit_text"].endswith(f"see sitepatch check {DEVICE} --explain --target {site.path}")
 
 
 def test_an_environment_is_looked_at_only_where_something_is_to_be_cured(tmp_path):

@@ -163,4 +163,4 @@ def test_doctor_names_the_backup_and_the_command(site):
     told = json.loads(sitepatch("doctor", "--json", "--target", site.path, cwd=site.cwd).out)["findings"]
     (one,) = [each for each in told if each["check"] == "backups"]
     assert one["what"] == f"{RUNNER} was edited by hand, and runner.py.debug_backup beside it is what was installed"
-    assert one["hint"].startswith(f"put it back: sitepatch restore --from-backup {RUNNER}; or ")
+    assert one["hint"].startswith(f"put it back: sitepatch restore --from-backup {RUNNER} --target {site.path}; or ")

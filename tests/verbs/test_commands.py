@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 from patcher import __version__
 from patcher.patchset.places import builtin_dir
 from patcher.verbs.demo import lay_out
+from tests.author.world import World
 from tests.command import (
     DDP,
     DDP_VERSION,
@@ -35,6 +37,7 @@ from tests.command import (
     tree,
 )
 from tests.pages import whole
+from tests.places import patchset
 from tests.records import rerecord, write_patchset
 from tests.test_round_trip import CHANGED, changed
 
@@ -241,13 +244,14 @@ def test_an_unknown_patchset_is_refused_with_a_suggestion(site, command):
 def test_what_was_meant_by_a_diff_a_directory_or_a_package_is_said(site, command):
     folder = site.source(DDP).rename(site.cwd / "patchsets" / "mine")
     (site.cwd / "a fix.diff").write_text("--- a/x.py\n+++ b/x.py\n")
+    here = f"--target {site.path}"
     for word, meant in (
-        ("a fix.diff", "it is a diff\nhint: a diff becomes a patchset with: sitepatch import 'a fix.diff' --name NAME\n"),
+        ("a fix.diff", f"it is a diff\nhint: a diff becomes a patchset with: sitepatch import 'a fix.diff' --name NAME {here}\n"),
         ("./patchsets/mine", "hint: write its name: mine\n"),
         ("patchsets/", "hint: write its name: mine\n"),
         (f"{folder}/patchset.toml", "hint: write its name: mine\n"),
-        ("triton", "it is a package\nhint: it is patched by triton-libcuda-path; what is for it: sitepatch list triton\n"),
-        ("flash-attn", "a patchset for a package is made with: sitepatch edit PACKAGE --name NAME\n"),
+        ("triton", f"it is a package\nhint: it is patched by triton-libcuda-path; what is for it: sitepatch list triton {here}\n"),
+        ("flash-attn", f"a patchset for a package is made with: sitepatch edit PACKAGE --name NAME {here}\n"),
         ("./patchsets/nothing", "there is no such folder\n"),
     ):
         refused(site, 2, [command, word], f'error: there is no patchset "{word}"', meant)
@@ -469,7 +473,7 @@ def test_a_newer_patchset_is_reported_as_outdated_and_apply_brings_it_up_to_date
     site.source(DDP, toml=[(f'version = "{DDP_VERSION}"', 'version = "99.1"')])
     told = site("status")
     assert told.out.count("outdated") == 1
-    assert f"hint: sitepatch apply {DDP}\n" in told.out
+    assert f"hint: sitepatch apply {DDP} --target {site.path}\n" in told.out
     assert f"{DDP} 99.1 (./patchsets)" in told.out
     assert site("status", "--check").code == 1
     assert site("apply", DDP).code == 0
@@ -478,7 +482,7 @@ def test_a_newer_patchset_is_reported_as_outdated_and_apply_brings_it_up_to_date
     site("apply", DDP, "--set", "params=7")
     manifest = site.cwd / "patchsets" / DDP / "patchset.toml"
     manifest.write_text(manifest.read_text().replace('version = "99.1"', 'version = "99.2"'))
-    assert f"hint: sitepatch apply {DDP} --set params=7\n" in site("status").out, "else it would go back to its default"
+    assert f"hint: sitepatch apply {DDP} --set params=7 --target {site.path}\n" in site("status").out, "else it would go back to its default"
 
 
 def test_a_lost_copy_of_a_patchset_is_reported_and_does_not_keep_restore_from_working(site):
@@ -912,3 +916,24 @@ def test_an_error_output_that_cannot_be_written_does_not_change_the_exit_code(tm
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=subprocess.PIPE, stderr=full)
     assert done.returncode == code
+
+
+def test_a_command_in_a_hint_is_for_the_environment_and_the_patchsets_of_the_one_that_gives_it(tmp_path):
+    home = tmp_path / "a home"
+    home.mkdir()
+    world, options = World(home), ("--patch-dir", home / "mine")
+    patchset(home, "demo/n.py", new=2)
+    assert world("apply", "two", *options).code == 0
+    patchset(home, "demo/n.py", new=3)
+    for command in ("status", "doctor"):  # no word of another environment
+        told = world(command, *options).out
+        assert all(str(world.path) in line for line in told.splitlines() if "sitepatch restore" in line or "sitepatch apply" in line)
+    (hint,) = (line.partition("hint: ")[2] for line in world("status", *options).out.splitlines() if "hint: " in line)
+    assert hint == f"sitepatch apply two --target '{world.path}' --patch-dir '{home}/mine'"
+    again = sitepatch(*shlex.split(hint)[1:], cwd=tmp_path)
+    assert again.code == 0 and world.text("demo/n.py") == "VALUE = 3\n"
+    world.edit()
+    patchset(home, "demo/m.py", name="other")
+    told = world("apply", "other", *options)
+    assert told.code == 1 and f"sitepatch capture demo/m.py --name NAME --adopt --target '{world.path}'" in told.out
+    assert f"sitepatch list demo --target '{world.path}' --patch-dir '{home}/mine'" in world("apply", "demo", *options).err
