@@ -1,0 +1,190 @@
+"""What a rank of `diagnose --ranks` chooses and does, step by step, on PyTorches that are made of a few names."""
+
+import json
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from patcher.diagnosis import child
+from tests.command import ROOT, environ
+
+SERVED = {"gloo": ["card", "cpu"], "hccl": ["npu"], "nccl": ["cuda"], "ccl": ["card"], "fake": ["card"]}
+
+
+def pytorch(cards=None, private="privateuseone", current=None, served=SERVED, defaults=None, **more):
+    """A PyTorch with so many cards of each kind, that of `private` by a vendor's package; it writes down what is called."""
+    calls = []
+
+    def called(name, *result):
+        return lambda *given, **named: calls.append((name, *given, *named.values())) or (result[0] if result else (name, *given))
+
+    def module(count):
+        names = ("set_device", "synchronize")
+        return SimpleNamespace(device_count=lambda: count, is_available=lambda: count > 0, **{name: called(name) for name in names})
+
+    backends = SimpleNamespace(**({} if served is None else {"backend_capability": served, "default_device_backend_map": defaults or {}}))
+    names = ("init_process_group", "all_reduce", "barrier", "destroy_process_group")
+    dist = SimpleNamespace(Backend=backends, is_available=lambda: True, **{name: called(name) for name in names})
+    numbers = SimpleNamespace(min=lambda: 6.0, max=lambda: 6.0)
+    torch = SimpleNamespace(__version__="9.9", distributed=dist, _C=SimpleNamespace(_get_privateuse1_backend_name=lambda: private), calls=calls)
+    torch.device, torch.full = (lambda *parts: ":".join(map(str, parts))), called("full", numbers)
+    torch.cpu = SimpleNamespace(device_count=lambda: 1)  # it is no card
+    torch.numbers = numbers
+    for kind, count in (cards or {}).items():
+        setattr(torch, kind, module(count))
+    if current:
+        torch.accelerator = SimpleNamespace(current_accelerator=lambda: SimpleNamespace(type=current))
+    vars(torch).update(more)
+    return torch
+
+
+FEW, UNSERVED = ["few", "cuda", 1, 2], ["unserved", "card"]
+
+
+@pytest.mark.parametrize(
+    ("torch", "asked", "chosen", "notes"),
+    [
+        (pytorch(), "", ("cpu", "gloo"), []),
+        (pytorch({"cuda": 2}), "", ("cuda", "nccl"), []),
+        (pytorch({"cuda": 2}, served=None), "", ("cuda", "nccl"), []),
+        (pytorch({"cuda": 3}, defaults={"cuda": "xccl"}), "", ("cuda", "xccl"), []),
+        (pytorch({"cuda": 1}), "", ("cpu", "gloo"), [FEW]),
+        (pytorch({"cuda": 0}), "", ("cpu", "gloo"), []),
+        (pytorch({"card": 2}), "", ("cpu", "gloo"), []),
+        (pytorch({"card": 2}, private="card"), "", ("card", "ccl"), []),
+        (pytorch({"card": 2, "cuda": 2}, private="card"), "", ("card", "ccl"), []),
+        (pytorch({"card": 2}, private="card", served={"gloo": ["card"]}), "", ("cpu", "gloo"), [UNSERVED]),
+        (pytorch({"card": 2}, private="card", served=None), "", ("cpu", "gloo"), [UNSERVED]),
+        (pytorch({"npu": 2, "cuda": 2}, current="npu"), "", ("npu", "hccl"), []),
+        (pytorch({"xpu": 2}, served={"xccl": ["xpu"]}), "", ("xpu", "xccl"), []),
+        (pytorch({"hpu": 2}, served={"hccl": ["hpu"]}), "", ("hpu", "hccl"), []),
+        (pytorch(xpu=SimpleNamespace()), "", ("cpu", "gloo"), []),
+        (pytorch(xpu=SimpleNamespace(device_count=lambda: 2), served={"xccl": ["xpu"]}), "", ("xpu", "xccl"), []),
+        (pytorch({"cuda": 2}), "gloo", ("cpu", "gloo"), []),
+        (pytorch(), "nccl", ("cuda", "nccl"), []),
+        (pytorch(served=None), "nccl", ("cuda", "nccl"), []),
+        (pytorch(served=None), "hccl", ("cpu", "hccl"), []),
+        (pytorch(served={"odd": []}), "odd", ("cpu", "odd"), []),
+        (pytorch({"cuda": 1}), "hccl", ("npu", "hccl"), []),
+        (pytorch({"cuda": 2}), "cpu:gloo,card:ccl", ("card", "cpu:gloo,card:ccl"), []),
+        (pytorch({"cuda": 2}), "cpu:gloo", ("cpu", "cpu:gloo"), []),
+    ],
+)
+def test_the_device_and_the_backend_that_a_rank_takes(torch, asked, chosen, notes):
+    noted = []
+    assert child._choice(torch, 2, {"backend": asked, "vendors": []}, lambda notes: noted.extend(notes)) == chosen
+    assert noted == notes
+
+
+@pytest.mark.parametrize(
+    ("torch", "asked", "imported"),
+    [
+        (pytorch(), "", ["vendor_of_cards"]),
+        (pytorch({"cuda": 2}), "", []),
+        (pytorch({"cuda": 2}), "cpu:gloo,card:ccl", ["vendor_of_cards"]),
+        (pytorch({"cuda": 2, "card": 0}), "cpu:gloo,card:ccl", []),
+        (pytorch(), "cpu:gloo", []),
+    ],
+)
+def test_the_package_of_a_vendor_is_imported_where_torch_knows_no_device(torch, asked, imported, tmp_path, monkeypatch):
+    (tmp_path / "vendor_of_cards.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    noted = []
+    child._choice(torch, 2, {"backend": asked, "vendors": ["vendor_of_cards", "vendor_of_nothing"]}, lambda notes: noted.extend(notes))
+    assert noted == [["imported", name] for name in imported]
+    assert bool(sys.modules.pop("vendor_of_cards", None)) == bool(imported)
+
+
+@pytest.fixture
+def ended(tmp_path, monkeypatch):
+    """Run a rank of three in this process; its exit code, its last report, and what it called."""
+
+    def run(torch, rank=1, backend="", ahead=False):
+        code, watched = [], []
+
+        def watch(name, given, named):
+            watched.append((name, *given, named))
+            return SimpleNamespace(start=lambda: watched.append("start"))
+
+        with monkeypatch.context() as patch:
+            for owner, name in ((child.threading, "Thread"), (child.faulthandler, "enable"), (child.faulthandler, "dump_traceback_later")):
+                patch.setattr(owner, name, lambda *given, name=name, **named: watch(name, given, named))  # what ends a process that hangs
+            patch.setattr(child.os, "_exit", lambda number: code.append(number) or sys.exit("ended"))
+            patch.setattr(sys, "path", ["own"])
+            patch.setitem(sys.modules, "torch", torch)
+            patch.setitem(sys.modules, "torch.distributed", torch and torch.distributed)
+            for name, value in (("RANK", rank), ("WORLD_SIZE", 3)):
+                patch.setenv(name, str(value))
+            with pytest.raises(SystemExit, match="ended"):
+                child.main({"search": ["there"], "ahead": ahead, "until": 7.0, "limit": 9, "backend": backend, "vendors": []}, str(tmp_path / "report"))
+            assert sys.path == (["there", "own"] if ahead else ["there"])
+        assert watched == [("Thread", {"target": child._end_with_the_command, "daemon": True}), "start", ("enable", {}), ("dump_traceback_later", 0.1, {"exit": True})]
+        *_, last = map(json.loads, (tmp_path / "report").read_text().splitlines())
+        return code, last, torch and torch.calls
+
+    return run
+
+
+STEPS = ["import torch", "device", "start", "all-reduce", "barrier", "end"]
+
+
+@pytest.mark.parametrize(
+    ("torch", "backend", "device", "calls"),
+    [
+        (pytorch({"cuda": 3}), "nccl", "cuda:1", [("set_device", 1), ("full", (1 << 18,), 2.0, "cuda:1"), ("synchronize",)]),
+        (pytorch({"cuda": 1}), "nccl", "cuda:0", [("set_device", 0), ("full", (1 << 18,), 2.0, "cuda:0"), ("synchronize",)]),
+        (pytorch({"cuda": 0}), "nccl", "cuda", [("full", (1 << 18,), 2.0, "cuda"), ("synchronize",)]),
+        (pytorch(cuda=SimpleNamespace(device_count=lambda: 2)), "nccl", "cuda:1", [("full", (1 << 18,), 2.0, "cuda:1")]),
+        (pytorch(), "nccl", "cuda", [("full", (1 << 18,), 2.0, "cuda")]),
+        (pytorch(), "gloo", "cpu", [("full", (1 << 18,), 2.0, "cpu")]),
+    ],
+)
+def test_the_steps_of_a_rank(ended, torch, backend, device, calls):
+    code, last, called = ended(torch, backend=backend, ahead=True)
+    expected = [("init_process_group", backend, timedelta(seconds=9)), ("all_reduce", torch.numbers), ("barrier",), ("destroy_process_group",)]
+    assert [call for call in called if call[0] in ("set_device", "full", "synchronize")] == calls
+    assert [call for call in called if call not in calls] == expected
+    assert (code, last["inside"], last["device"], last["backend"], last["torch"], last["notes"]) == ([0], "", device, backend, "9.9", [])
+    assert [name for name, _ in last["steps"]] == STEPS and all(0 <= seconds < 60 for _, seconds in last["steps"])
+
+
+def test_what_a_rank_raises_is_printed_without_our_frames(ended, capsys):
+    torch = pytorch()
+    torch.numbers.max = lambda: 7.0
+    code, last, _ = ended(torch)
+    assert (code, last["inside"], [name for name, _ in last["steps"]]) == ([1], "all-reduce", STEPS[:3])
+    assert last["problem"] == "RuntimeError: the all-reduce gave 6.0 to 7.0 on rank 1, expected 6.0"
+    assert capsys.readouterr().err == f"{last['problem']}\n"
+    torch.distributed.barrier = lambda: {}["x" * 3000 + "\n"]
+    torch.numbers.max = lambda: 6.0
+    code, last, _ = ended(torch)
+    assert (code, last["inside"], len(last["problem"])) == ([1], "barrier", 2000)
+    printed = capsys.readouterr().err.splitlines()
+    assert printed[0] == "Traceback (most recent call last):" and printed[1].startswith(f'  File "{__file__}", line ') and len(printed) <= 5
+    torch.distributed.is_available = lambda: False
+    assert ended(torch)[1]["problem"] == "RuntimeError: this PyTorch was built without torch.distributed"
+    torch.distributed.is_available = lambda: 1 + compile("a\nb c", "x", "eval")
+    assert ended(torch)[1]["problem"] == 'File "x", line 2'
+    capsys.readouterr()
+    ended(None)
+    assert capsys.readouterr().err == "ModuleNotFoundError: import of torch halted; None in sys.modules\n"
+
+
+def test_the_process_ends_once_nobody_holds_its_standard_input(tmp_path, monkeypatch):
+    request = {"search": [str(ROOT / "tests/standin")], "ahead": True, "until": time.time() + 120, "limit": 60, "backend": "gloo", "vendors": []}
+    command = [sys.executable, "-I", "-B", child.__file__, json.dumps(request), str(tmp_path / "report")]
+
+    def code(deed):
+        env = environ(STANDIN=str(tmp_path), STANDIN_DO=deed, RANK="0", WORLD_SIZE="1")
+        with subprocess.Popen(command, env=env, cwd=str(tmp_path), stdin=subprocess.PIPE) as process:
+            return process.wait(120) if not deed else process.communicate(timeout=120) and process.returncode
+
+    assert (code(""), code("0 start hang")) == (0, 1)
+    monkeypatch.setattr(child.os, "read", lambda *given: b"")
+    monkeypatch.setattr(child.os, "_exit", lambda number: sys.exit(number))
+    with pytest.raises(SystemExit, match="1"):
+        child._end_with_the_command()

@@ -1,0 +1,233 @@
+"""How a log is cut into blocks, lines and paragraphs, and what is looked for in them: each rule at its limits."""
+
+import io
+import os
+import re
+
+import pytest
+
+from patcher.diagnosis.failures import FailureReader
+from patcher.diagnosis.files import Tail, packed_by, read_log
+from patcher.diagnosis.lines import Blocks, Line, begins, paragraphs
+from patcher.diagnosis.log import LogReader
+from patcher.diagnosis.signs import matches_pattern
+from patcher.diagnosis.words import earlier_attempts, rank_of_file, rank_of_line
+from tests.diagnosis.test_diagnose import PACKED, REFUSED, entry, raised, summary
+
+TEXT = b"".join(b"\x1b[1;31m%d\x1b(B\x1b[m%s\r\n" % (row, b"x" * (row % 97)) for row in range(3000)) + b"y" * (5 << 18) + b"\n\nno end"
+
+
+@pytest.mark.parametrize("size", [999, 1 << 15, 1 << 20, len(TEXT)])
+@pytest.mark.parametrize("text", [TEXT, TEXT + b"\n"], ids=["no end", "ended"])
+def test_the_blocks_of_a_stream_are_its_lines(size, text):
+    blocks, found, number = Blocks(), [], 0
+    for at in range(0, len(text), size):
+        piece = text[at : at + size]
+        found += blocks.feed(piece)
+        number += piece.count(b"\n")
+        assert blocks.total == number + (not piece.endswith(b"\n"))
+    found += blocks.feed(b"", last=True)
+    assert blocks.total == number + (not text.endswith(b"\n"))
+    assert b"".join(block for _, block in found) == re.sub(rb"\x1b(\[1;31m|\(B|\[m)", b"", text).replace(b"\r\n", b"\n")
+    number = 1
+    for at, block in found:
+        assert at == number and len(block) <= (1 << 15) + (120 if b"y" not in block else 1 << 18)
+        number += block.count(b"\n")
+
+
+def test_a_line_without_end_is_read_once_it_is_too_long():
+    blocks = Blocks()
+    assert blocks.total == 0
+    assert not list(blocks.feed(b"x" * (1 << 18))) and blocks.total == 1
+    assert [(number, len(block)) for number, block in blocks.feed(b"x")] == [(1, 1 << 18)] and blocks.total == 1
+    assert [(number, block) for number, block in blocks.feed(b"y\nz\n")] == [(1, b"xy\nz\n")] and blocks.total == 2
+
+
+@pytest.mark.parametrize(
+    ("widths", "sizes"),
+    [
+        ([40, 12, 5], [3]), ([40, 11, 5], [2, 1]), ([40, 68], [2]), ([40, 69], [1, 1]), ([6, 5], [2]), ([5, 5], [1, 1]), ([34, 6, 1], [3]), ([33, 5, 1], [2, 1]),
+        ([100] * 40, [31, 9]), ([40, 40, 5, 40, 40], [3, 2]), ([40, 60, 87], [3]), ([60, 40, 89], [2, 1]), ([40, 68, 39], [3]), ([40, 60, 30, 30], [3, 1]), ([60, 32, 40], [3]),
+        ([0, 5], [1, 1]), ([], []),
+    ],
+)  # fmt: skip
+def test_lines_of_about_one_width_are_a_paragraph(widths, sizes):
+    lines = [Line(row, b"x" * width + b" " * 99, False) for row, width in enumerate(widths)]
+    assert [len(paragraph) for paragraph in paragraphs(lines)] == (sizes or [0])
+
+
+@pytest.mark.parametrize(
+    ("line", "alone"),
+    [
+        ("[rank0]: x", True), ("[2026-01-02 x", True), ("[1] x", False), ("(RayWorker x", True), ('{"log": "x', True), ("2026-01-02 x", True), ("2026/01/02", True),
+        ("12:34:56 x", True), ("12/24 x", True), ("12 x", False), ("E1206 x", True), ("File x", True), ("Traceback x", True), ("frame #3", True), ("ERROR x", True),
+        ("torch.cuda.OutOfMemoryError: x", True), ("shop.error", False), ("", True), ("> | * File x", True), ("│ ┃ x", False), ("│ ┃ File x", True), ("x File", False),
+        (" " * 120 + "x", True), (" " * 119 + "x", False),
+    ],
+)  # fmt: skip
+def test_a_line_that_another_one_does_not_run_on_into(line, alone):
+    assert begins(line.encode()) == alone
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "has"),
+    [
+        ("no {device}", "no gcu", True), ("no {device}", "no gcu.x", False), ("no {device}", "no gcu. x", True), ("no {device}", "no gcux", True), ("no {device}", "no card", False),
+        ("no card:", "no card:.x", True), ("no card", "no cards", False), ("no card", "no card.x", True), ("no card", "piano card", False), ("(no card", "piano(no card", True),
+        ("{device} card", "xgcu card", False), ("no card", "NO\n> Card", True), ("no card", r"\nno card", True), ("no card", r"\u0041no card", True), ("no card", "_no card", False),
+        ("no*card", "no such card", True), ("no*card", "card no", False), ("no*card", "no" + "x" * 4090 + "card", True), ("no*card", "no" + "x" * 4091 + "card", False),
+        ("no*card", "no" + "x" * 3069 + " no" + "x" * 4000 + "card", True), ("no*such*card", "no card such", False), ("no*such*card", "no such such card", True),
+        ("error 7", "error 7", True), ("error 7", "error 8", False),
+    ],
+)  # fmt: skip
+def test_where_a_pattern_is(pattern, text, has):
+    assert matches_pattern(pattern, text) == has
+
+
+PORT = "RuntimeError: Address already in use"
+
+
+@pytest.mark.parametrize(
+    ("line", "spoken"),
+    [
+        (PORT, False), (f"ignored: {PORT}", True), (f"{PORT} is ignored", True), (f"{PORT} {'x' * 169} ignored", True), (f"{PORT} {'x' * 170} ignored", False),
+        (f"ignored {'x' * 191} {PORT[14:]}", True), (f"ignored {'x' * 192} {PORT[14:]}", False), (f"raise RuntimeError('{PORT[14:]}')", True), (f"node NCCL INFO {PORT}", True), (f"{PORT} NCCL INFO x", False),
+        (f"fix: {PORT}", True), (f"abcdef0 Handle {PORT}", True), (f'- "{PORT}"', True), (f"retry failed: {PORT}", False), (f"retried: {PORT}", True),
+    ],
+)  # fmt: skip
+def test_a_line_that_speaks_of_an_error(line, spoken):
+    log = read_log("log", io.BytesIO(line.encode()), ["Address already in use"])
+    assert bool(log.mentions) == spoken and bool(log.sightings) != spoken
+
+
+def test_what_a_line_speaks_of_is_not_counted_to_what_has_happened():
+    reader = LogReader("log", ["Address already in use"])
+    for block in (f"[rank0]: {PORT}\n", f"[rank0]: ignored: {PORT}\n" * 5, f"[rank0]: ignored: {PORT}\n" * 5, f"[rank0]: {PORT}\n"):
+        reader.feed(block.encode())
+        reader.feed(b"[rank0]: step\n" * 5)
+    (seen,), (mentioned, *_) = reader.log().sightings, reader.log().mentions
+    assert (seen.line, seen.number, mentioned.line) == (1, 2, 7)
+
+
+def test_nothing_is_read_of_a_pipe_to_know_what_packs_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    pipe = os.open(tmp_path / "pipe", os.O_RDWR)
+    os.write(pipe, PACKED["gzip"](b"").ljust(512))
+    assert packed_by(str(tmp_path / "pipe")) == "" and len(os.read(pipe, 1000)) == 512
+    os.close(pipe)
+
+
+@pytest.mark.parametrize("how", PACKED)
+def test_what_packs_a_log_is_known(tmp_path, how):
+    data = PACKED[how](REFUSED.encode())
+    (tmp_path / "log").write_bytes(data)
+    log = read_log("log", io.BufferedReader(io.BytesIO(data)))
+    assert log.problem == f"its format is {how}, which is not read: unpack it into a pipe, as plain text" and log.is_damaged
+    assert (packed_by(str(tmp_path / "log")), packed_by(str(tmp_path)), packed_by(str(tmp_path / "gone"))) == ({"tar": "gzip"}.get(how, how), "", "")
+
+
+def test_the_attempts_of_torchrun_that_were_not_the_last():
+    logs = [f"{run}/attempt_{number}/{rank}/std{name}.log" for run in "ab" for number, rank, name in ((0, 0, "out"), (0, 0, "err"), (0, 11, "err"), (9, 1, "err"), (10, 0, "err"))]
+    last = {"a/attempt_10/0/stderr.log", "b/attempt_10/0/stderr.log", "c/attempt_0/0/stderr.log"}
+    assert earlier_attempts([*logs, "c/attempt_0/0/stderr.log", "rank0.log"]) == set(logs) - last
+
+
+@pytest.mark.parametrize(("name", "rank"), [("attempt_1/7/stdout.log", 7), ("attempt_1/7/stderr.log.gz", None), ("rank-7", 7), ("rank7/log", None), ("rank12345678", None)])
+def test_the_rank_of_a_file(name, rank):
+    assert rank_of_file(name) == rank
+
+
+@pytest.mark.parametrize(
+    ("line", "rank"),
+    [
+        (" " * 100 + "[rank12345]: x", 12345), (" " * 109 + "[rank12345]: x", 12345), (" " * 110 + "[rank12345]: x", None), ("(worker rank=17 pid=4) x", 17),
+        ("[rank 1] [rank 23]", 23), ("3: 4: x", 3), ('{"log":" 3: x', 3), ("[1,12]<stdout>: x", 12), ("x [1,12]: x", None),
+    ],
+)  # fmt: skip
+def test_the_rank_of_a_line(line, rank):
+    assert rank_of_line(line.encode()) == rank
+
+
+def read_failures(text):
+    reader = FailureReader("log", None)
+    for number, line in enumerate(text.encode().split(b"\n"), 1):
+        reader.read(number, line)
+    return reader
+
+
+def test_what_an_error_file_holds_is_read_in_a_summary_alone():
+    text = f"""{raised(0, "  File ").rpartition("  File")[0]}msg: "{{'message': 'KeyError: 1', 'extraInfo': {{}}}}"\nOSError: 2\n"""
+    assert {rank: each.error for rank, each in read_failures(text.replace("[rank0]: ", "")).tracebacks.items()} == {None: "OSError: 2"}
+
+
+@pytest.mark.parametrize(("lines", "is_read"), [(0, True), (5, True), (6, False), (20, False)])
+def test_an_entry_has_twelve_lines(lines, is_read):
+    text = summary(entry(1, 1)).replace("  exitcode", "x\n" * lines + "  exitcode")
+    assert [[(each.rank, each.exitcode) for each in found] for found in read_failures(text).summaries] == ([[(1, 1)]] if is_read else [])
+
+
+@pytest.mark.parametrize(("begin", "lines", "is_read"), [("Traceback (most recent call last):\n", 4998, True), ("Traceback (most recent call last):\n", 5000, False), ("", 49, True), ("", 50, False)])
+def test_how_long_a_traceback_may_be(begin, lines, is_read):
+    text = begin + '  File "train.py", line 7, in main\n' + "    x\n" * lines + "KeyError: 1\n"
+    found = read_failures(text).tracebacks
+    assert ({rank: (each.line, each.error, each.at) for rank, each in found.items()} == {None: (lines + 2 + bool(begin), "KeyError: 1", "train.py:7 in main")}) == is_read
+
+
+def test_of_how_many_ranks_and_entries_is_told():
+    many = read_failures("".join(raised(rank, f"KeyError: {rank}") for rank in range(1002)) + raised(999, "OSError: 1"))
+    assert list(many.tracebacks) == list(range(1000)) and many.tracebacks[999].error == "OSError: 1"
+    (found,) = read_failures(summary(entry(7, 1), *(entry(rank, 3) for rank in range(1005)))).summaries
+    assert [each.rank for each in found] == [*range(1000), 7]
+    assert len(read_failures(summary(entry(7, 1)) * 1005).summaries) == 1000
+    opened = read_failures("".join(f"[rank{rank}]: Traceback (most recent call last):\n" for rank in range(1002)))
+    assert len(opened.places) == 1000 and opened.reads_on
+
+
+@pytest.mark.parametrize(
+    ("line", "spoken"),
+    [
+        ("ShopError: closed", False), ("ignored: ShopError: closed", True), (f"ignored {'x' * 191} ShopError: closed", True), (f"ignored {'x' * 192} ShopError: closed", False),
+        (f"ShopError: closed {'x' * 174} ignored", True), (f"ShopError: closed {'x' * 175} ignored", False), (f"ShopError: closed {'x' * 300} ignored", False),
+    ],
+)  # fmt: skip
+def test_a_line_that_speaks_of_an_error_that_nobody_knows(line, spoken):
+    log = read_log("log", io.BytesIO(line.encode()))
+    assert (len(log.mentions), len(log.errors)) == ((1, 0) if spoken else (0, 1))
+
+
+def test_the_devices_are_those_of_the_text_around_errors():
+    reader = LogReader("log")
+    reader.feed(b"it trains on npu:0\n" * 3)
+    assert reader.log().devices == ()
+    reader.feed(b"it trains on gcu:0 and musa:1\nShopError: closed\n")
+    assert reader.log().devices == ("gcu", "musa")
+
+
+def test_the_rank_of_a_refusal_is_the_first_that_its_lines_name():
+    begin, end = REFUSED[:110], REFUSED[110:]  # of about one width
+    for text, rank in ((f"{begin}\n 3: {end}", 3), (f" 4: {begin}\n 3: {end}", 4), (REFUSED, None)):
+        assert [each[:] for each in read_log("log", io.BytesIO(f"x\n\n{text}".encode())).refusals] == [(3, rank, 0)]
+
+
+def test_of_how_many_errors_is_told():
+    names = ["".join(chr(97 + int(digit)) for digit in f"{number:04}") for number in range(1100)]
+    text = "".join(f"[rank{number}]: Shop{name}Error: closed\n[rank0]: ignored: Card{name}Error: closed\n" for number, name in enumerate(names))
+    log = read_log("log", io.BytesIO(text.encode()))
+    assert [(each.text, each.ranks) for each in log.errors] == [(f"Shop{name}Error: closed", (number,)) for number, name in enumerate(names[:1000])]
+    assert [each.text for each in log.mentions] == [f"[rank0]: ignored: Card{name}Error: closed" for name in names[:1000]]
+    text = "".join(f'[rank{rank}]: ShopError: closed\nsitepatch-ddp {{"schema": 7\n[rank{rank}]: {REFUSED}' for rank in range(1100))
+    log = read_log("log", io.BytesIO(text.encode()))
+    assert log.errors[0].number == 1100 and log.errors[0].ranks == tuple(range(1000))
+    assert (len(log.cut), log.cut_count, len(log.refusals)) == (1000, 1100, 1000)
+
+
+def test_a_file_is_read_on_where_it_grows_and_anew_where_it_shrinks_or_is_another(tmp_path):
+    path = tmp_path / "log"
+    path.write_text("one\n")
+    tail = Tail(str(path), ())
+    for text, has_more, lines in (("one\n", True, 1), ("one\n", False, 1), ("one\ntwo\n", True, 2), ("six\n", True, 3), ("six\n", False, 3)):
+        path.write_text(text)
+        assert (tail.read(), tail.reader.log().lines) == (has_more, lines)
+    (tmp_path / "new").write_text("one\ntwo\n")
+    (tmp_path / "new").replace(path)
+    assert tail.read() and tail.reader.log().lines == 5 and not tail.reader.problem
