@@ -170,7 +170,8 @@ class LogReader:
             self._read(paragraph, words)
 
     def _end_paragraph(self) -> None:
-        self._read(self._held, self._signs.words_in(_text(self._held)))
+        if self._held:
+            self._read(self._held, self._signs.words_in(_text(self._held)))
         self._held = ()
 
     def _is_of_the_log(self, line: Line) -> bool:
@@ -189,7 +190,7 @@ class LogReader:
     def _read(self, lines: Sequence[Line], words: Sequence[bytes]) -> None:
         """Read a paragraph, in which these words can be."""
         text = _text(lines)
-        alike, number = shape(text), lines[0].number if lines else 0
+        alike, number = shape(text), lines[0].number
         if alike in self._settled and not self._reads_on(number):
             self._recount([text], [self._settled[alike]])
             return

@@ -6,12 +6,13 @@ import re
 
 import pytest
 
-from patcher.diagnosis.failures import FailureReader
-from patcher.diagnosis.files import Tail, packed_by, read_log
+from patcher.diagnosis.failures import Failure, FailureReader, _was_killed_late
+from patcher.diagnosis.files import Tail, log_files, packed_by, read_log
 from patcher.diagnosis.lines import Blocks, Line, begins, paragraphs
 from patcher.diagnosis.log import LogReader
 from patcher.diagnosis.signs import matches_pattern
 from patcher.diagnosis.words import earlier_attempts, rank_of_file, rank_of_line
+from patcher.errors import UsageError
 from tests.diagnosis.test_diagnose import PACKED, REFUSED, entry, raised, summary
 
 TEXT = b"".join(b"\x1b[1;31m%d\x1b(B\x1b[m%s\r\n" % (row, b"x" * (row % 97)) for row in range(3000)) + b"y" * (5 << 18) + b"\n\nno end"
@@ -47,7 +48,7 @@ def test_a_line_without_end_is_read_once_it_is_too_long():
     ("widths", "sizes"),
     [
         ([40, 12, 5], [3]), ([40, 11, 5], [2, 1]), ([40, 68], [2]), ([40, 69], [1, 1]), ([6, 5], [2]), ([5, 5], [1, 1]), ([34, 6, 1], [3]), ([33, 5, 1], [2, 1]),
-        ([100] * 40, [31, 9]), ([40, 40, 5, 40, 40], [3, 2]), ([40, 60, 87], [3]), ([60, 40, 89], [2, 1]), ([40, 68, 39], [3]), ([40, 60, 30, 30], [3, 1]), ([60, 32, 40], [3]),
+        ([100] * 40, [31, 9]), ([*[100] * 29, *[101] * 6], [30, 5]), ([40, 40, 5, 40, 40], [3, 2]), ([40, 60, 87], [3]), ([60, 40, 89], [2, 1]), ([40, 68, 39], [3]), ([40, 60, 30, 30], [3, 1]), ([60, 32, 40], [3]),
         ([0, 5], [1, 1]), ([], []),
     ],
 )  # fmt: skip
@@ -61,7 +62,7 @@ def test_lines_of_about_one_width_are_a_paragraph(widths, sizes):
     [
         ("[rank0]: x", True), ("[2026-01-02 x", True), ("[1] x", False), ("(RayWorker x", True), ('{"log": "x', True), ("2026-01-02 x", True), ("2026/01/02", True),
         ("12:34:56 x", True), ("12/24 x", True), ("12 x", False), ("E1206 x", True), ("File x", True), ("Traceback x", True), ("frame #3", True), ("ERROR x", True),
-        ("torch.cuda.OutOfMemoryError: x", True), ("shop.error", False), ("", True), ("> | * File x", True), ("│ ┃ x", False), ("│ ┃ File x", True), ("x File", False),
+        ("torch.cuda.OutOfMemoryError: x", True), ("shop.error", False), ("", True), ("> | * File x", True), ("│ ┃ x", False), ("│ ┃ File x", True), ("x File y", False),
         (" " * 120 + "x", True), (" " * 119 + "x", False),
     ],
 )  # fmt: skip
@@ -78,6 +79,7 @@ def test_a_line_that_another_one_does_not_run_on_into(line, alone):
         ("no*card", "no such card", True), ("no*card", "card no", False), ("no*card", "no" + "x" * 4090 + "card", True), ("no*card", "no" + "x" * 4091 + "card", False),
         ("no*card", "no" + "x" * 3069 + " no" + "x" * 4000 + "card", True), ("no*such*card", "no card such", False), ("no*such*card", "no such such card", True),
         ("error 7", "error 7", True), ("error 7", "error 8", False),
+        ("no card", "no cards, no card", True), ("no card", "no cardno card", True),
     ],
 )  # fmt: skip
 def test_where_a_pattern_is(pattern, text, has):
@@ -186,13 +188,32 @@ def test_of_how_many_ranks_and_entries_is_told():
 @pytest.mark.parametrize(
     ("line", "spoken"),
     [
-        ("ShopError: closed", False), ("ignored: ShopError: closed", True), (f"ignored {'x' * 191} ShopError: closed", True), (f"ignored {'x' * 192} ShopError: closed", False),
+        ("ShopError: closed", False), ("ShopError: closed WARNING: x", False), ("ignored: ShopError: closed", True), (f"ignored {'x' * 191} ShopError: closed", True), (f"ignored {'x' * 192} ShopError: closed", False),
         (f"ShopError: closed {'x' * 174} ignored", True), (f"ShopError: closed {'x' * 175} ignored", False), (f"ShopError: closed {'x' * 300} ignored", False),
     ],
 )  # fmt: skip
 def test_a_line_that_speaks_of_an_error_that_nobody_knows(line, spoken):
     log = read_log("log", io.BytesIO(line.encode()))
     assert (len(log.mentions), len(log.errors)) == ((1, 0) if spoken else (0, 1))
+
+
+def test_an_error_stays_beside_the_next_one_unless_that_was_raised_in_its_place():
+    log = read_log("log", io.BytesIO(f"ShopError: closed\nCardError: none\n{PORT}\n".encode()), ["Address already in use"])
+    assert [each.text for each in log.errors] == ["ShopError: closed", "CardError: none", PORT] and len(log.sightings) == 1
+
+
+def test_a_log_that_may_not_be_read_is_reported_with_those_that_are_not_there(tmp_path, monkeypatch):
+    (tmp_path / "log").write_text("")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # whoever runs the tests
+    with pytest.raises(UsageError, match=r"log: it may not be read\n.*gone: there is no such file"):
+        log_files([str(tmp_path / "log"), str(tmp_path / "gone"), "-"])
+
+
+@pytest.mark.parametrize(("signal", "seconds", "late"), [("SIGKILL", 15, False), ("SIGKILL", 16, True), ("SIGKILL", 30, True), ("SIGKILL", 0, False), ("SIGTERM", 30, False)])
+def test_who_is_killed_long_after_the_first_failure_stood_still(signal, seconds, late):
+    first = Failure(0, "", "2026-11-23_07:51:44", 1, "", "", "log", 1)
+    assert _was_killed_late(first._replace(signal=signal, time=f"2026-11-23_07:{51 + (44 + seconds) // 60}:{(44 + seconds) % 60:02}"), first) == late
+    assert not _was_killed_late(first._replace(signal=signal, time="soon"), first)
 
 
 def test_the_devices_are_those_of_the_text_around_errors():
@@ -231,3 +252,26 @@ def test_a_file_is_read_on_where_it_grows_and_anew_where_it_shrinks_or_is_anothe
     (tmp_path / "new").write_text("one\ntwo\n")
     (tmp_path / "new").replace(path)
     assert tail.read() and tail.reader.log().lines == 5 and not tail.reader.problem
+
+
+def test_a_log_is_read_in_pieces_of_a_megabyte():
+    sizes = []
+    read_log("log", io.BytesIO(b"x\n" * (5 << 18)), progress=sizes.append)
+    assert sizes == [1 << 20, 1 << 20, 1 << 19]
+
+
+STEPS = "".join(f"step {'x' * (number % 60)}\n" for number in range(100))
+
+
+def test_what_goes_on_after_a_long_block_has_its_number():
+    reader = LogReader("log", ["Address already in use"])
+    for block in (STEPS, f"{STEPS}RuntimeError: Address alrea\n", "dy in use\n"):
+        reader.feed(block.encode())
+    assert [(each.line, each.number) for each in reader.log().sightings] == [(201, 1)]
+
+
+def test_what_is_tried_again_before_a_long_block_is_no_error():
+    reader = LogReader("log", ["Address already in use"])
+    for block in (f"{PORT}\n", f"Retrying in 5 seconds\n{STEPS}"):
+        reader.feed(block.encode())
+    assert (reader.log().sightings, len(reader.log().mentions)) == ((), 2)

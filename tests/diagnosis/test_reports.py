@@ -86,6 +86,40 @@ def answer(number):
             yield from (f"{one.code} {one.ranks}: {one.text} | {one.hint}" for one in wrap.conclusions)
 
 
+def concluded(*ranks):
+    """The codes and the hints of what is concluded of ranks with these facts."""
+    lines = ("sitepatch-ddp " + json.dumps({**GOOD, "world_size": str(len(ranks)), **facts}).replace("#", str(rank)) + "\n" for rank, facts in enumerate(ranks))
+    return {one.code: one.hint for one in find_runs([read_log("log", io.BytesIO("".join(lines).encode()))])[0].wraps[0].conclusions}
+
+
+@pytest.mark.parametrize(
+    ("facts", "codes"),
+    [
+        ({"rank": "1", "world_size": None}, []),
+        ({"torch": "1.9.0", "device_ids": ["cuda:0", "cuda:1"]}, ["several-device-ids", "device-ids-elsewhere"]),
+        ({"torch": "1.8.9", "device_ids": ["cuda:0", "cuda:1"]}, ["device-ids-elsewhere"]),
+        ({"torch": "1.7.0", "parameters": {"npu:0": 3}, "buffers": {}}, []),
+        ({"torch": "1.6.9", "parameters": {"npu:0": 3}, "buffers": {}}, ["device-ids-for-cuda"]),
+        ({"torch": None, "parameters": {"npu:0": 3}, "buffers": {}}, []),
+        ({"torch": "1.6.9", "parameters": {"cuda:0": 3}}, []),
+    ],
+)
+def test_a_rule_at_its_limits(facts, codes):
+    assert list(concluded(facts)) == codes
+
+
+def test_a_refusal_after_a_report_that_another_log_has_too_is_of_that_run():
+    report = "sitepatch-ddp " + json.dumps({**GOOD, "world_size": "1"}).replace("#", "0") + "\n"
+    (run,) = find_runs([read_log(name, io.BytesIO(text.encode())) for name, text in (("one", report), ("two", report + REFUSAL))])
+    assert [one.code for one in run.wraps[0].conclusions] == ["refused"]
+
+
+def test_ranks_on_one_device_of_a_machine_without_a_name_may_be_well():
+    same, unnamed = {"parameters": {"cuda:0": 3}}, {"parameters": {"cuda:0": 3}, "host": None}
+    assert "Well if" not in concluded(same, same)["same-device"]
+    assert "Well if" in concluded(same, same, unnamed, unnamed)["same-device"]
+
+
 def test_every_run_is_answered_word_for_word():
     answers = "".join("\n  ".join(answer(number)) + "\n" for number in RUNS)
     if os.environ.get("SITEPATCH_WRITE_GOLDEN") == "1":

@@ -1,6 +1,7 @@
 """The verdict on ranks that have ended, however far each has come; and how they are followed to their end."""
 
 import json
+import sys
 
 import pytest
 
@@ -113,3 +114,9 @@ def test_how_far_a_rank_is_is_read_from_its_last_whole_line(tmp_path):
     assert child.ended().output == b"x" * ((1 << 16) - 1) + b"y"
     child._output.write_bytes(b"few")
     assert child.ended().output == b"few"
+
+
+def test_what_a_rank_was_started_with_is_closed(tmp_path):
+    child = ranks._Child(sys.executable, 0, {"size": 1}, {}, str(tmp_path))
+    child.close()
+    assert child.process.returncode is not None and child.process.stdin.closed
