@@ -83,7 +83,7 @@ def answer(number):
         for wrap in run.wraps:
             yield f"{run.number} {run.when} {wrap.number} {heading(wrap)}, {'wrong' if is_wrong(wrap.conclusions) else well(wrap)}"
             yield from (f"{cells} | {verdict}" for cells, verdict in table(wrap)[1:])
-            yield from (f"{one.code} {one.ranks}: {one.text} | {one.hint}" for one in wrap.conclusions)
+            yield from (f"{one.code} {one.ranks}: {one.text} | {one.hint or None}" for one in wrap.conclusions)
 
 
 def concluded(*ranks):
@@ -112,6 +112,12 @@ def test_a_refusal_after_a_report_that_another_log_has_too_is_of_that_run():
     report = "sitepatch-ddp " + json.dumps({**GOOD, "world_size": "1"}).replace("#", "0") + "\n"
     (run,) = find_runs([read_log(name, io.BytesIO(text.encode())) for name, text in (("one", report), ("two", report + REFUSAL))])
     assert [one.code for one in run.wraps[0].conclusions] == ["refused"]
+
+
+@pytest.mark.parametrize("wrong", [{"buffers": []}, {"parameters": []}, {"device_ids": {}}, {"buffers": {"cpu": -1}}])
+def test_facts_that_no_rank_reports_are_of_no_report(wrong):
+    log = read_log("log", io.BytesIO(b"sitepatch-ddp " + json.dumps({**GOOD, **wrong}).encode()))
+    assert (log.reports, log.cut) == ((), (1,))
 
 
 def test_ranks_on_one_device_of_a_machine_without_a_name_may_be_well():

@@ -16,8 +16,8 @@ TORCH = "install PyTorch there, or name an environment that has it: --python"
 
 
 def rank(number, done, problem="", code=None, *, time=0.0, inside=None, **facts):
-    """A rank that has done so many steps, a second each, and is in the next one."""
-    steps = [(name, 1.0) for name in STEPS[:done]]
+    """A rank that has done so many steps, each a second longer than the one before, and is in the next one."""
+    steps = [(name, float(seconds)) for seconds, name in enumerate(STEPS[:done], 1)]
     inside = ("" if done == 6 else STEPS[done]) if inside is None else inside
     return EndedRank(number, steps, inside, f"cpu:{number // 2}", "gloo", "2.7", problem=problem, code=code, time=time, **facts)
 
@@ -25,8 +25,8 @@ def rank(number, done, problem="", code=None, *, time=0.0, inside=None, **facts)
 @pytest.mark.parametrize(
     ("ended", "text", "hint", "states"),
     [
-        ([rank(0, 6)], "rank 0 can start by gloo on cpu:0: 3.00 s in all (torch 2.7)", "", "ok"),
-        ([rank(0, 6), rank(1, 6), rank(2, 6)], "ranks 0-2 can talk by gloo on cpu:0 and cpu:1: 3.00 s in all (torch 2.7)", "", "ok ok ok"),
+        ([rank(0, 6)], "rank 0 can start by gloo on cpu:0: 12.00 s in all (torch 2.7)", "", "ok"),
+        ([rank(0, 6), rank(1, 6), rank(2, 6)], "ranks 0-2 can talk by gloo on cpu:0 and cpu:1: 12.00 s in all (torch 2.7)", "", "ok ok ok"),
         ([rank(0, 3, GONE, 1, time=1.0), rank(1, 3, "", -11, time=9.0)], "rank 1 failed in the all-reduce: the process was killed by SIGSEGV", "", "waited failed"),
         ([rank(0, 3, GONE, 1, time=2.0), rank(1, 3, "KeyError: 1", 1, time=1.0)], "rank 1 failed in the all-reduce: KeyError: 1", "", "waited failed"),
         ([rank(0, 6), rank(1, 5, GONE, 1), rank(2, 4)], f"rank 1 failed in the end of the group: {GONE}", "", "ok failed waited"),
@@ -59,7 +59,7 @@ def test_a_trial_as_json():
     first, second = answer.pop("ranks")
     assert answer == {"ok": False, "verdict": "rank 1 failed in the start of the process group: KeyError: 1", "hint": "", "timeout": 2.5}
     same = {"backend": "gloo", "torch": "2.7", "notes": []}
-    assert first == {"rank": 0, "state": "ok", "steps": [{"name": name, "seconds": 1.0} for name in STEPS], "inside": "", "device": "cpu:0", "problem": "", "output": "", **same}
+    assert first == {"rank": 0, "state": "ok", "steps": [{"name": name, "seconds": float(seconds)} for seconds, name in enumerate(STEPS, 1)], "inside": "", "device": "cpu:0", "problem": "", "output": "", **same}
     assert second == {"rank": 1, "state": "failed", "steps": first["steps"][:2], "inside": "start", "device": "cpu:0", "problem": "KeyError: 1", "output": "KeyError: 1", **same}
     assert EndedRank(0).place == "import torch" and rank(0, 6).place == "" and EndedRank(0).failure == ""
 
