@@ -446,7 +446,8 @@ def test_a_release_with_the_same_bytes_is_reported_with_its_version(shop):
 def test_a_release_that_ships_our_very_bytes_is_not_restored_to_the_old_ones(shop, version):
     shop.install(version, shop.file.read_text())
     told = done(shop("status")).out
-    dropped = "hint: shop 2.0 has the change itself; drop it: sitepatch restore shop-abs, and no project has to ask for it any more"
+    command = f"sitepatch restore shop-abs --python {shop.venv}"
+    dropped = f"hint: shop 2.0 has the change itself; drop it: {command}, and no project has to ask for it any more"
     assert (dropped in told and "upstream  shop-abs" in told) == (version == "2.0"), told
     assert ("shop-abs can go" in shop("doctor").out) == (version == "2.0")
     forgets(shop)
