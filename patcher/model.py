@@ -355,6 +355,12 @@ class FilePlan(NamedTuple):
     steps: Tuple[Step, ...]
     locked: Optional[LockedFile] = None
 
+    @property
+    def module(self) -> str:
+        """The name by which a file that ends in `.py` is imported."""
+        parts = self.path[: -len(".py")].split("/")
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
 
 class Plan(NamedTuple):
     """Everything a command would do; `answers` with a failed state forbid the commit."""

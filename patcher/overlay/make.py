@@ -91,11 +91,9 @@ def _texts(files: Sequence[FilePlan]) -> Dict[str, bytes]:
             raise OutdatedError("{original} was changed since it was looked at", Message("run this again"), original=original)
         copy = f"files/{sites.index(file.site)}/{file.path}"
         texts[copy] = file.after
-        module = file.path[: -len(".py")].replace("/", ".")
-        module = module[: -len(".__init__")] if module.endswith(".__init__") else module
         state = (-1, -1) if before is None else (original.stat().st_size, int(original.stat().st_mtime))
         digest = sha256(file.before).hexdigest()
-        fields = (str(original), copy, module, *map(str, state), digest)
+        fields = (str(original), copy, file.module, *map(str, state), digest)
         rows.append(b"\0".join(map(os.fsencode, fields)))
     texts["manifest"] = boot.END.join([*rows, b""])
     return texts

@@ -159,7 +159,7 @@ def _released(requested: Sequence[Requested], against: str, events: Events) -> T
         problem = "--against: found patches of {packages}, expected one package"
         raise UsageError(problem, "install the releases", packages=listed(packages))
     releases, problems = fetched_releases(wanted.patchset, [against], events)
-    if len(releases) != 1:
+    if len({release.version for release in releases}) != 1:
         names = ", ".join(f"{release.distribution} {release.version}" for release in releases)
         why = joined("\n", () if releases else problems) or Message("found {folders}", folders=names or Message("none"))
         raise SitepatchError("--against {against}: {problem}", "name one release", against=against, problem=why)

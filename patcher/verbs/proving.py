@@ -15,6 +15,7 @@ from patcher.author.revise import with_form, with_place
 from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.installed.environment import locate
+from patcher.installed.index import NoWheel
 from patcher.installed.interpreter import Environment, discover
 from patcher.installed.record import recorded_sources
 from patcher.installed.versions import accepts, is_version, matching_versions, newest, oldest_first, says_nothing
@@ -29,7 +30,7 @@ from patcher.system.reading import read_file
 from patcher.text.diffs import FileDiff, plan_diffs
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.place import Events, Place
-from patcher.verbs.releases.against import NoRelease, named_releases, try_release
+from patcher.verbs.releases.against import NoRelease, named_releases, taken_by, try_release
 from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, NEWEST, ReleaseOutcome, compared
 
 _MOST_EXPLAINED = 3  # releases of which every hunk is explained
@@ -355,7 +356,7 @@ def fetched_releases(patchset: Patchset, to: Sequence[str], events: Events) -> T
         for version, kept in named_releases(name, set(paths_of(variants)), to, events).items():
             if isinstance(kept, Path):
                 releases.append(Located(package, str(kept), name, version, ""))
-            elif _named(version, to):
+            elif _named(version, to) or not isinstance(kept, NoWheel):  # a range may have releases without one
                 failed.append((name, version, kept))
     versions = [release.version for release in releases]
     versions += [version for _, version, error in failed if not isinstance(error, NoRelease)]
@@ -363,7 +364,7 @@ def fetched_releases(patchset: Patchset, to: Sequence[str], events: Events) -> T
     problems = [
         _not_fetched(name, version, error)
         for name, version, error in failed
-        if not (isinstance(error, NoRelease) and matching_versions(version, versions))
+        if not (isinstance(error, NoRelease) and taken_by(version, versions, versions))
     ]
     order = oldest_first({release.version for release in releases})
     return sorted(releases, key=lambda release: order.index(release.version)), problems

@@ -61,7 +61,8 @@ def verify_files(
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
         stage = _Stage(settings, Path(folder), texts, in_memory=in_memory)
         checks = stage.examine(tasks, shown=not written)
-        bad = [check[:2] for check in checks if check.problem and check.name not in stage.added]
+        new = {*stage.added, *(paths[path].module for path in stage.added)}  # what was not there was not broken either
+        bad = [check[:2] for check in checks if check.problem and check.name not in new]
         broken = {check[:2] for check in stage.examine(bad, shown=written) if check.problem}
         checks = [check._replace(before=check[:2] in broken) for check in checks]
         for patchset in probed:

@@ -157,8 +157,27 @@ def test_a_release_that_one_of_several_distributions_does_not_have_is_missed_onl
     (world.cwd / "patchsets/mine/patchset.toml").write_text(mine)
     told = done(world("update", "mine", "--to", "1.1", **online(world, index)))
     assert "not fetched" not in told.out and manifest(world) == mine.replace('"==1.0"', '">=1.0,<=1.1"')
-    told = done(world("update", "mine", "--to", "9.9", **online(world, index)), 1)
-    assert "demo 9.9: the index has no such release" in told.out and "demo-lite 9.9: " in told.out
+    told = done(world("update", "mine", "--to", ">=1.1,<=1.1", **online(world, index)))  # demo-lite has none in it
+    assert "not fetched" not in told.out
+    exported = done(world("export", "mine", "--against", "1.0", **online(world, index))).out
+    assert "+    print(model)" in exported and "demo 1.0" in exported  # of the distribution that is named first
+    for release in ("9.9", ">=99"):
+        told = done(world("update", "mine", "--to", release, **online(world, index)), 1)
+        assert f"demo {release}: the index has no such release" in told.out and f"demo-lite {release}: " in told.out
+
+
+@pytest.mark.parametrize("releases", ["all", "newest", ">=0.9", "0.9"])
+def test_where_no_index_answers_nothing_was_tried_and_that_is_said(world, index, releases):
+    lost = {**online(world, index), "PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_RETRIES": "0"}
+    assert f"demo {releases}: pip could not list the releases of demo" in done(world("update", "mine", "--to", releases, **lost), 1).out
+
+
+def test_a_release_of_a_range_that_could_not_be_fetched_is_named(world, index):
+    with closing(Index()) as damaged:
+        for version, spoiled in (("1.0", ()), ("1.1", ("demo/m.py",))):
+            damaged.add("demo", version, {**FILES, "demo/m.py": LATER}, spoil=spoiled)
+        told = done(world("update", "mine", "--to", ">=1.0", **online(world, damaged)), 1)
+    assert "demo 1.1: " in told.out and "not fetched" in told.out
 
 
 def test_what_is_installed_is_meant_without_a_release(world):

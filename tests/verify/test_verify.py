@@ -480,8 +480,8 @@ def test_syntax_that_an_older_target_lacks_is_never_written(tmp_path):
 
 
 def test_a_file_that_is_added_cannot_have_been_broken_before(venv):
-    write_patchset(venv.mine, "new", "Why.\n\n+++ demo/helper.py\n+def helper(:\n+    return 1\n", "demo")
-    refused(venv, ["apply", "new"], "failed  compile demo/helper.py: SyntaxError: invalid syntax")
+    write_patchset(venv.mine, "new", "Why.\n\n+++ demo/helper.py\n+import no_such_thing\n", "demo", more='[verify]\nimports = ["demo.helper"]\n')
+    refused(venv, ["apply", "new"], "failed  import demo.helper: ModuleNotFoundError: No module named 'no_such_thing'")
 
 
 def test_a_target_that_is_older_than_sitepatch_itself_can_run_on(tmp_path):

@@ -154,7 +154,7 @@ def named_releases(
         keys: Dict[Key, None] = {}
         releases: Dict[str, Union[Path, SitepatchError]] = {}
         for word in against:
-            taken = oldest_first(_taken(word, versions, versions))
+            taken = oldest_first(taken_by(word, versions, versions))
             keys.update(((distribution, version), None) for version in ({*taken[:1], *taken[-1:]} if ends else taken))
             if not taken:
                 releases[word] = NoRelease(_no_such(versions)) if isinstance(listing, Listing) else listing
@@ -172,13 +172,13 @@ def _choose(patchset: Patchset, against: Sequence[str], listings: Listings) -> L
         inside = [version for version in versions if choose_variant(variants, version)]
         yanked = listing.yanked if isinstance(listing, Listing) else ()
         current = [version for version in versions if version not in yanked]
-        taken = {version for word in against for version in _taken(word, current if word == NEWEST else versions, inside)}
+        taken = {version for word in against for version in taken_by(word, current if word == NEWEST else versions, inside)}
         picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
     return picked
 
 
-def _taken(word: str, versions: Sequence[str], inside: Sequence[str]) -> List[str]:
-    """The releases that a value of `--against` takes: `all` those that the patchset is for, what is asked for also others."""
+def taken_by(word: str, versions: Sequence[str], inside: Sequence[str]) -> List[str]:
+    """The releases that a value of `--against` takes: `all` those `inside` a range, anything else also others."""
     if word == NEWEST:
         return newest(versions)
     if is_version(word):
@@ -398,7 +398,7 @@ def _nothing_found(
     ranges = listed([variant.versions or Message("any version") for variant in patchset.variants], "or")
     versions, inside = [pick.key[1] for pick in picks], [pick.key[1] for pick in picks if pick.inside]
     for word in against:
-        if not _taken(word, versions, inside):
+        if not taken_by(word, versions, inside):
             offers = [version for listing in indexes for version in listing.versions]
             none = Message("the index has none in {ranges}", ranges=ranges if word in (ALL, NEWEST) else word)
             problem = _no_such(offers) if is_version(word) else none
