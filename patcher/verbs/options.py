@@ -75,6 +75,7 @@ def common_options(
                 return console.fail(SitepatchError("{error}", error=error))
             finally:
                 console.end_progress()
+                set_command_options("", "")
 
         wrapped: CommandFunction = run
         for option in reversed(options):

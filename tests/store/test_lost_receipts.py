@@ -110,4 +110,4 @@ def test_status_says_which_pristine_copy_is_lost_and_doctor_names_status(two):
     status, doctor = (json.loads(two(word, "--json").out) for word in ("status", "doctor"))
     said = {each["problem"] for each in status["damaged"]}
     assert len(said) == 1
-    assert {each["hint"] for each in doctor["findings"] if each["check"] == "applied"} == {"see: sitepatch status"}
+    assert {each["hint"] for each in doctor["findings"] if each["check"] == "applied"} == {f"see: sitepatch status --target {two.site} --patch-dir {two.folder / 'mine'}"}
