@@ -359,7 +359,7 @@ def fetched_releases(patchset: Patchset, to: Sequence[str], events: Events) -> T
             elif _named(version, to) or not isinstance(kept, NoWheel):  # a range may have releases without one
                 failed.append((name, version, kept))
     versions = [release.version for release in releases]
-    versions += [version for _, version, error in failed if not isinstance(error, NoRelease)]
+    versions += [version for _, version, error in failed if is_version(version) and not isinstance(error, NoRelease)]
     # where one distribution has a version, others need not, as for `check --against`
     problems = [
         _not_fetched(name, version, error)

@@ -180,6 +180,17 @@ def test_a_release_of_a_range_that_could_not_be_fetched_is_named(world, index):
     assert "demo 1.1: " in told.out and "not fetched" in told.out
 
 
+def test_of_several_distributions_one_cannot_be_listed_and_another_has_no_such_release(world):
+    mine = MANIFEST.replace("patches =", 'distributions = ["demo", "demo-lite"]\npatches =')
+    (world.cwd / "patchsets/mine/patchset.toml").write_text(mine)
+    with closing(Index()) as refusing:
+        refusing.add("demo-lite", "1.0", {**FILES, "demo/m.py": M})
+        refusing.projects["demo"] = {}
+        refusing.acts["demo"] = lambda handler, found: handler.send_error(403)
+        told = done(world("update", "mine", "--to", ">=2", **online(world, refusing)), 1)
+    assert "demo >=2: pip could not list" in told.out and "demo-lite >=2: the index has no such release" in told.out
+
+
 def test_what_is_installed_is_meant_without_a_release(world):
     (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=0.1,<0.5"))
     done(world("update", "mine"))
