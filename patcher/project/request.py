@@ -117,6 +117,7 @@ def _folders(value: object) -> str:
     return "" if isinstance(value, str) or is_list else Message("a string, or a list of strings")
 
 
+_TABLE_FORM = Message('the table is written: patchsets = ["NAME option=VALUE", "NAME optional"], patch-dir = "DIR"')
 _TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchsets", "patch-dir"))
 
 
@@ -173,7 +174,7 @@ def read_project(path: Path) -> Optional[Project]:
             entries.append(parse_entry(words, Location(str(path)), f"tool.sitepatch.patchsets[{index}]"))
         except UsageError as error:
             reader.problems.append(error)
-    reader.stop(UsageError)
+    reader.stop(UsageError, _TABLE_FORM)
     folders = fields.get("patch-dir", [])
     folders = [folders] if isinstance(folders, str) else folders
     return Project(tuple(entries), tuple(str(path.absolute().parent / folder) for folder in folders))

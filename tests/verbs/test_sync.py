@@ -126,6 +126,8 @@ def test_requirements_and_the_project_together_ask_and_a_directory_of_patchsets_
         ("[project]\n", ["-r", "r.txt"], ['error: r.txt: found no comment "# sitepatch: NAME"', "pip-compile", "patchsets = []"]),
         ("[tool.sitepatch\n", [], ["error: pyproject.toml:1:16: "]),
         ("[tool.sitepatch]\npatchsets = 1\n", ["-r", "r.txt"], ["tool.sitepatch.patchsets: found 1, expected a list of strings"]),
+        ('[tool.sitepatch]\npatchsets = [{name = "a"}]\n', [], ["patchsets[0]: found a table, expected a string", 'the table is written: patchsets = ["NAME option=VALUE", ']),
+        ("[tool.sitepatch.options]\nx = 1\n", [], ["tool.sitepatch.options: found an unknown key", 'the table is written: patchsets = ["NAME option=VALUE", ']),
         ('[tool.sitepatch]\npatch-dir = "gone"\npatchsets = ["a"]\n', [], ["gone: found no such directory"]),
         ('[tool.sitepatch]\npatchsets = ["a", "b"]\n', [], ['[0]: there is no patchset "a"', '[1]: there is no patchset "b"']),
     ],
