@@ -277,8 +277,9 @@ class _Requirements:
     def _request(self, request: str, origin: Location) -> None:
         """What a comment asks for."""
         try:
-            if request.split(" ")[0] == _PATCH_DIR:
-                folders = shlex.split(request)[1:]
+            named = re.fullmatch(f"{_PATCH_DIR}(?:[ =](.*))?", request)
+            if named:
+                folders = shlex.split(named[1] or "")
                 if len(folders) != 1:
                     raise ValueError(Message("one directory after it"))
                 self.patch_dirs.append(str((Path(origin.file).parent / folders[0]).absolute()))

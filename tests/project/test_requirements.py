@@ -72,8 +72,9 @@ def test_included_files_and_constraints_are_read_each_once_and_from_where_they_a
 
 
 def test_a_directory_of_patchsets_is_named_from_the_file_that_names_it(write):
-    folder = write(more__r="# sitepatch: --patch-dir ../mine\n# sitepatch: --patch-dir '/a b'\n")
-    assert [os.path.normpath(each) for each in read_requirements(["more/r.txt"]).patch_dirs] == [str(folder / "mine"), "/a b"]
+    folder = write(more__r="# sitepatch: --patch-dir ../mine\n# sitepatch: --patch-dir '/a b'\n# sitepatch: --patch-dir=own\n")
+    named = [os.path.normpath(each) for each in read_requirements(["more/r.txt"]).patch_dirs]
+    assert named == [str(folder / "mine"), "/a b", str(folder / "more/own")]
 
 
 def test_what_pip_may_know_or_fetch_is_passed_over_aloud(write):
