@@ -93,12 +93,14 @@ def export(
         raise UsageError("--format patch: found several patchsets, expected one", "export one after the other")
     if form == _PATCHSET_WHEEL and (settings or wheels):
         raise UsageError("--format patchset-wheel: takes neither --set nor --wheel", "options are given where it is applied")
+    if form == _PATCH and wheels:
+        raise _takes_no("--wheel", form)
     if against:
         from patcher.verbs.releases.against import check_against  # with the engine
 
         check_against([against])
         if form != _PATCH:
-            raise UsageError("--format {format}: takes no --against", "it is made of what is installed", format=form)
+            raise _takes_no("--against", form)
     requested, notes = choose(names, settings, place.patch_dirs)
     folder = Path(output or _WHEELS)
     if form == _PATCHSET_WHEEL:
@@ -125,6 +127,10 @@ def export(
         return _series(plan, env, requested[0], output)
     diff = patch(requested[0], files)
     return ExportOutcome(plan, written=_written({Path(output): diff})) if output else ExportOutcome(plan, diff)
+
+
+def _takes_no(option: str, form: str) -> UsageError:
+    return UsageError("--format {format}: takes no {option}", "it is made of what is installed", format=form, option=option)
 
 
 def _changed(plan: Plan) -> List[PatchedFile]:

@@ -146,6 +146,8 @@ def test_a_patchset_wheel_takes_no_options_and_no_wheel(site):
     for more in ({"settings": ("two.x=1",)}, {"wheels": ("demo.whl",)}):
         with pytest.raises(UsageError, match="takes neither --set nor --wheel"):
             export("two", form="patchset-wheel", place=place(site), **more)
+    with pytest.raises(UsageError, match="--format patch: takes no --wheel"):
+        export("two", wheels=("demo.whl",), place=place(site))
     assert not Path("dist").exists()
 
 
