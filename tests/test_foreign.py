@@ -55,7 +55,7 @@ def test_a_file_edited_before_is_refused_and_with_force_comes_back_as_it_was_edi
     site.file().chmod(0o600)
     os.utime(site.file(), ns=(1_500_000_000_000_000_007, 1_500_000_000_000_000_007))
     before = site.tree()
-    refused(site, ["apply", DDP], "somebody edited it", "or keep it: sitepatch apply --force")
+    refused(site, ["apply", DDP], "somebody edited it", f"or keep it: sitepatch apply {DDP} --force")
     forced = done(site("apply", DDP, "--force"))
     kept = site.path / ".sitepatch" / "pristine" / before[RUNNER][0]
     assert str(kept) in forced.err

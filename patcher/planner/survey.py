@@ -15,7 +15,7 @@ from patcher.installed.distribution import edited_message
 from patcher.installed.environment import blocker, check_not_shared, compiled_modules, find_file, locate, nearest_file
 from patcher.installed.interpreter import Environment
 from patcher.installed.record import recorded_hash
-from patcher.message import Message
+from patcher.message import Message, joined
 from patcher.model import (
     SOURCE,
     Answer,
@@ -97,7 +97,7 @@ def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileSt
         PatchError: a hunk is wrong in itself.
         StoreError: a receipt or a pristine copy is invalid.
     """
-    survey = _Survey(env)
+    survey = _Survey(env, of_project=wanted.reverted is None)
     assignments: Dict[Tuple[str, str], Tuple[Assignment, ...]] = {}
     for requested in wanted.requested:
         for assignment in survey.assignments(requested):
@@ -233,7 +233,8 @@ def _read(
             kept = Message(template, path=path, place=f"{site}/{HOME}/pristine/{sha256(data)}")
             return file._replace(origin="edited", if_changed=kept)
         problem, hint = edited_message(located, path)
-        kept = Message("{hint}; or keep it: sitepatch apply --force", hint=hint)
+        names = " ".join(item.patchset.name for item in wanted.requested)
+        kept = Message("{hint}; or keep it: sitepatch apply {names} --force{here}", hint=hint, names=names)
         raise SitepatchError(problem, kept if wanted.requested else hint)
     return file
 
@@ -292,8 +293,8 @@ class _Survey:
     `answers` gets an answer for each package and file that is not there, or cannot be patched; `notes` gets remarks.
     """
 
-    def __init__(self, env: Environment) -> None:
-        self._env = env
+    def __init__(self, env: Environment, *, of_project: bool) -> None:
+        self._env, self._of_project = env, of_project
         self._compiled = lru_cache(maxsize=None)(compiled_modules)
         self.answers: List[Answer] = []
         self.notes: List[str] = []
@@ -313,11 +314,14 @@ class _Survey:
                 located = locate(self._env, package, paths)
                 variant = _variant(requested, variants, located)
             except SitepatchError as error:
-                if requested.optional and isinstance(error, AbsentError):
+                absent = isinstance(error, AbsentError)
+                if requested.optional and absent:
                     left_out = "{name} is optional and left out: {message}"
                     self.notes.append(Message(left_out, name=name, message=error.message))
                 else:
-                    self.answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, error.hint))
+                    optional = Message('or ask for "{name} optional", where it may be absent', name=name)
+                    hint = joined("\n", filter(None, (error.hint, optional if absent and self._of_project else "")))
+                    self.answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, hint))
                 continue
             self.notes += located.notes
             if not (located.version or located.notes):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 import shlex
 from pathlib import Path
@@ -174,16 +176,20 @@ def read_project(path: Path) -> Optional[Project]:
             entries.append(parse_entry(words, Location(str(path)), f"tool.sitepatch.patchsets[{index}]"))
         except UsageError as error:
             reader.problems.append(error)
+    named = fields.get("patch-dir", [])
+    folders = [str(path.absolute().parent / folder) for folder in ([named] if isinstance(named, str) else named)]
+    for folder in itertools.filterfalse(os.path.isdir, folders):
+        missing = Message("no such directory: {folder}", folder=folder)
+        reader.wrong(f"tool.sitepatch.{PROJECT_DIR}", missing, Message("a directory of patchset folders"))
     reader.stop(UsageError, _TABLE_FORM)
-    folders = fields.get("patch-dir", [])
-    folders = [folders] if isinstance(folders, str) else folders
-    return Project(tuple(entries), tuple(str(path.absolute().parent / folder) for folder in folders))
+    return Project(tuple(entries), tuple(folders))
 
 
 # requirements files ---------------------------------------------------------------------------------------------------
 _PATCH_DIR = "--patch-dir"
-_DIRECTIVE = re.compile(r"(?:^|\s)#\s*sitepatch:", re.I)
+_DIRECTIVE = re.compile(r"(?:^|\s)#\s*sitepatch\s*:", re.I)
 _REMARK = re.compile(r"(^|\s)#.*")
+_VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")  # as pip has it
 _NOT_OURS_TO_JUDGE = (Message("no such option"), "${")
 """What newer releases of pip may know, and what they fill in from the environment."""
 
@@ -193,7 +199,8 @@ def read_requirements(paths: Sequence[str]) -> Project:
 
     A comment `# sitepatch: NAME [option=VALUE]... [optional]` asks for a patchset, on a line of its own or behind a
     requirement; `# sitepatch: --patch-dir DIR` names a directory of patchsets. What follows a further ` #` is a remark.
-    A relative path begins at the directory of the file that it is written in.
+    A line that is commented out, `# torch  # sitepatch: NAME`, asks for nothing; a note says so. A relative path begins at
+    the directory of the file that it is written in; `${NAME}` in it is a variable of the environment, as for pip.
 
     Raises:
         SitepatchError: files that are missing or no text, and lines that cannot be read, all of them.
@@ -248,20 +255,27 @@ class _Requirements:
 
         if "\0" in auto_decode(read_file(path, TEXT)):
             raise ValueError(Message("a NUL character"))
+        before = 0  # the number of the line before
         for line in RequirementsFile.parse(path):
             origin = Location(path, line.line_number)
             if isinstance(line, CommentRequirementLine):
-                for directive in _DIRECTIVE.split(line.line)[1:]:
+                head, *directives = _DIRECTIVE.split(line.line)
+                if directives and head and line.line_number != before:
+                    self.notes.append(Message("{origin}: the line is commented out, and asks for nothing", origin=origin))
+                    directives = []
+                for directive in directives:
                     self._request(_REMARK.sub("", directive).strip(), origin)
             elif isinstance(line, InvalidRequirementLine):
                 self._invalid(line.line, line.error_message, origin)
             elif isinstance(line, OptionLine):
-                for name in [*line.options.get("requirements", ()), *line.options.get("constraints", ())]:
+                for named in [*line.options.get("requirements", ()), *line.options.get("constraints", ())]:
+                    name = _VARIABLE.sub(lambda variable: os.environ.get(variable[1]) or variable[0], named)
                     if re.match("[a-z]+://", name, re.IGNORECASE):
                         template = "{origin}: {name} is not looked at for what it asks for; only files are"
                         self.notes.append(Message(template, origin=origin, name=name))
                     else:
                         self.follow(str(Path(path).parent / name), origin)
+            before = line.line_number
 
     def _invalid(self, line: str, problem: str, origin: Location) -> None:
         """A line that is no requirement and no option of pip."""
@@ -283,6 +297,8 @@ class _Requirements:
                 if len(folders) != 1:
                     raise ValueError(Message("one directory after it"))
                 self.patch_dirs.append(str((Path(origin.file).parent / folders[0]).absolute()))
+                if not os.path.isdir(self.patch_dirs[-1]):
+                    raise UsageError.at(origin, "--patch-dir {each}: found no such directory", each=self.patch_dirs[-1])
             else:
                 self.entries.append(parse_entry(request, origin))
         except UsageError as error:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from patcher.message import Message
-from patcher.text.listed import listed, suggest
+from patcher.text.listed import listed, nearest, suggest
 from patcher.text.terminal import printable_lines
 from patcher.verbs.styles import labelled, translated
 
@@ -55,7 +55,8 @@ class Whole(_Ranged, click.IntRange):
 def problem(error: click.ClickException) -> str:
     """What is wrong with a command line, as a message."""
     if isinstance(error, click.NoSuchOption):
-        meant = suggest(error.option_name, error.possibilities or ())
+        near = nearest(error.option_name.lstrip("-"), [name.lstrip("-") for name in error.possibilities or ()], 1)
+        meant = Message('; did you mean "{name}"?', name=f"--{near[0]}") if near else ""
         group = error.ctx.command if error.ctx else None
         names = group.list_commands(error.ctx) if error.ctx and isinstance(group, click.Group) else []
         command = next((word for word in sys.argv[1:] if word in names), "")

@@ -586,7 +586,7 @@ def test_what_a_new_version_no_longer_needs_to_change_is_restored_or_forgotten(w
 def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
     world.edit(TEXT + MINE)
     (answer,) = plan_apply(world.env(), world.requested("a")).failed
-    assert answer.path == OLD and answer.hint.endswith("; or keep it: sitepatch apply --force")
+    assert answer.path == OLD and answer.hint.endswith("; or keep it: sitepatch apply a --force")
     plan = plan_apply(world.env(), world.requested("a"), force=True)
     assert told(plan) == {OLD: (A + MINE, "written", ("a",))} and not plan.failed
     (file,) = plan.files

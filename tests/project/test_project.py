@@ -41,6 +41,7 @@ def write(folder, text):
 
 def test_a_project_names_its_patchsets_and_where_they_lie(tmp_path):
     path = write(tmp_path, f'[tool.sitepatch]\npatch-dir = "patches"\npatchsets = ["{DDP} params=10", "{DYNAMO}"]\n')
+    (tmp_path / "patches").mkdir()
     project = read_project(path)
     assert [entry.name for entry in project.entries] == [DDP, DYNAMO]
     assert project.patch_dirs == (str(tmp_path / "patches"),)

@@ -72,9 +72,23 @@ def test_included_files_and_constraints_are_read_each_once_and_from_where_they_a
 
 
 def test_a_directory_of_patchsets_is_named_from_the_file_that_names_it(write):
-    folder = write(more__r="# sitepatch: --patch-dir ../mine\n# sitepatch: --patch-dir '/a b'\n# sitepatch: --patch-dir=own\n")
+    folder = write(more__r="# sitepatch: --patch-dir ../mine\n# sitepatch: --patch-dir 'a b'\n# sitepatch: --patch-dir=/\n")
+    (folder / "mine").mkdir()
+    (folder / "more/a b").mkdir()
     named = [os.path.normpath(each) for each in read_requirements(["more/r.txt"]).patch_dirs]
-    assert named == [str(folder / "mine"), "/a b", str(folder / "more/own")]
+    assert named == [str(folder / "mine"), str(folder / "more/a b"), "/"]
+
+
+def test_an_included_file_may_be_named_by_a_variable_as_for_pip(write, monkeypatch):
+    monkeypatch.setenv("WHERE_IT_IS", "more")
+    write(r="-r ${WHERE_IT_IS}/a.txt\n", more__a=f"# sitepatch : {DDP}\n")
+    assert [entry.name for entry in read_requirements(["r.txt"]).entries] == [DDP]
+
+
+def test_a_line_that_is_commented_out_asks_for_nothing_and_a_note_says_so(write):
+    write(r=f"# mmengine==0.10.7  # sitepatch: {DDP}\n")
+    project = read_requirements(["r.txt"])
+    assert (project.entries, project.notes) == ((), ("r.txt:1: the line is commented out, and asks for nothing",))
 
 
 def test_what_pip_may_know_or_fetch_is_passed_over_aloud(write):
@@ -88,7 +102,7 @@ def test_what_pip_may_know_or_fetch_is_passed_over_aloud(write):
 # what is wrong --------------------------------------------------------------------------------------------------------
 def test_everything_that_is_wrong_is_reported_with_its_line(write):
     write(
-        r=f"-r none.txt\n-c sub/c.txt\n# sitepatch: {DDP} optinal\n# sitepatch:\nfoo bar\n--requirement\n# sitepatch: --patch-dir\n",
+        r=f"-r none.txt\n-c sub/c.txt\n# sitepatch: {DDP} optinal\n# sitepatch:\nfoo bar\n--requirement\n# sitepatch: --patch-dir\n# sitepatch: --patch-dir /x\n",
         sub__c="-r missing.txt\n",
     )
     told = [re.sub(r"\(Invalid requirement.*\)", "(why)", line) for line in problems("r.txt", "gone.txt")]  # words of `packaging`
@@ -100,6 +114,7 @@ def test_everything_that_is_wrong_is_reported_with_its_line(write):
         "r.txt:5: found foo bar (why), expected a requirement or an option of pip",
         "r.txt:6: found --requirement (--requirement option requires 1 argument), expected a requirement or an option of pip",
         "r.txt:7: found --patch-dir (one directory after it), expected --patch-dir DIR",
+        "r.txt:8: --patch-dir /x: found no such directory",
         "gone.txt: found no readable file (No such file or directory), expected one",
     ]  # fmt: skip
 

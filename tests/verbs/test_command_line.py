@@ -57,6 +57,14 @@ def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, nea
     assert f'there is no command "{word}"' + (f'; did you mean "{near}"?' if near else "\n") in done.err
 
 
+@pytest.mark.parametrize(("words", "near"), [("status --jsn", "--json"), ("restore --al", ""), ("apply --yes", "")])
+def test_a_mistyped_option_is_answered_with_one_that_is_spelled_like_it(tmp_path, words, near):
+    done = sitepatch(*words.split(), cwd=tmp_path)
+    option = words.split()[-1]
+    assert done.code == 2
+    assert f"there is no option {option}" + (f'; did you mean "{near}"?' if near else "\n") in done.err
+
+
 @pytest.mark.parametrize(
     ("former", "now"),
     [("cache", "doctor --clean-cache DAYS"), ("ddp-report", "diagnose"), ("explain", "check NAME --explain"), ("lint", "check"), ("new", "edit"), ("report", "status --fleet"), ("test", "check"), ("verify", "status --verify import")],

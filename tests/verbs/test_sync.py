@@ -128,7 +128,7 @@ def test_requirements_and_the_project_together_ask_and_a_directory_of_patchsets_
         ("[tool.sitepatch]\npatchsets = 1\n", ["-r", "r.txt"], ["tool.sitepatch.patchsets: found 1, expected a list of strings"]),
         ('[tool.sitepatch]\npatchsets = [{name = "a"}]\n', [], ["patchsets[0]: found a table, expected a string", 'the table is written: patchsets = ["NAME option=VALUE", ']),
         ("[tool.sitepatch.options]\nx = 1\n", [], ["tool.sitepatch.options: found an unknown key", 'the table is written: patchsets = ["NAME option=VALUE", ']),
-        ('[tool.sitepatch]\npatch-dir = "gone"\npatchsets = ["a"]\n', [], ["gone: found no such directory"]),
+        ('[tool.sitepatch]\npatch-dir = "gone"\npatchsets = ["a"]\n', [], ["pyproject.toml: tool.sitepatch.patch-dir: found no such directory: /"]),
         ('[tool.sitepatch]\npatchsets = ["a", "b"]\n', [], ['[0]: there is no patchset "a"', '[1]: there is no patchset "b"']),
     ],
 )  # fmt: skip
@@ -152,6 +152,7 @@ def test_what_fits_nothing_is_an_error_unless_its_package_is_optional(tmp_path):
     for words in (["sync"], ["lock"]):
         told = done(site(*words), 1)
         assert "torch is not installed in" in told.out
+        assert f'or ask for "{GUARD} optional", where it may be absent' in told.out
         assert site.tree() == before
     asks(site, DDP, f"{GUARD} optional")
     told = done(site("sync"))
