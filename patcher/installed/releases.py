@@ -41,12 +41,11 @@ def fetching() -> Iterator[Pip]:
     """pip, to fetch releases into the cache, of which nothing is removed meanwhile.
 
     Raises:
-        StoreError: others may write to the cache.
-        OSError: it cannot be written.
+        StoreError: others may write to the cache, or it cannot be written.
     """
     cache = cache_dir()
-    refuse_shared(str(cache), Message("set SITEPATCH_CACHE to a directory of your own"))
     with Pip() as pip, in_use(cache):
+        refuse_shared(str(cache), Message("set SITEPATCH_CACHE to a directory of your own"))
         yield pip
 
 

@@ -24,7 +24,7 @@ from patcher.message import Message
 from patcher.model import FilePlan, Plan
 from patcher.overlay import boot
 from patcher.system import ownership
-from patcher.system.cache import HINT, cache_dir, open_in_use, private
+from patcher.system.cache import HINT, cache_dir, open_in_use, private, unwritable_explained
 from patcher.system.flock import take_flock
 from patcher.system.reading import files_digest
 
@@ -69,10 +69,8 @@ def write_overlay(files: Sequence[FilePlan]) -> Path:
         if intact(folder, texts):
             ownership.refuse_shared(str(folder), _PRIVATE, inside=True)  # the bytecode beside the copies is run, too
         else:
-            try:
+            with unwritable_explained():
                 _write(home, folder, texts)
-            except OSError as error:
-                raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
         with suppress(FileNotFoundError):  # removed just now
             os.set_inheritable(open_in_use(folder), True)  # never closed: this process becomes the command
             return folder

@@ -296,9 +296,10 @@ class _Requirements:
                 folders = shlex.split(named[1] or "")
                 if len(folders) != 1:
                     raise ValueError(Message("one directory after it"))
-                self.patch_dirs.append(str((Path(origin.file).parent / folders[0]).absolute()))
-                if not os.path.isdir(self.patch_dirs[-1]):
-                    raise UsageError.at(origin, "--patch-dir {each}: found no such directory", each=self.patch_dirs[-1])
+                folder = (Path(origin.file).parent / folders[0]).absolute()
+                if not folder.is_dir():
+                    raise UsageError.at(origin, "--patch-dir {each}: found no such directory", each=folder)
+                self.patch_dirs.append(str(folder))
             else:
                 self.entries.append(parse_entry(request, origin))
         except UsageError as error:

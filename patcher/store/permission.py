@@ -19,7 +19,9 @@ _HELP = {
     errno.ENOSPC: Message("free some space on that disk, then run this again"),
     errno.EDQUOT: Message("the disk quota of this account is used up; free some space, then run this again"),
     errno.EROFS: Message("the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`"),
-    errno.EACCES: Message("run this as the owner of the directory, or use a virtual environment of your own"),
+    errno.EACCES: Message(
+        "run this as the owner of the directory, use a virtual environment of your own, or see `sitepatch run --overlay`"
+    ),
     errno.EPERM: Message("the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else"),
     errno.EISDIR: HOME_HINT,
     errno.ENOTDIR: HOME_HINT,
@@ -137,6 +139,8 @@ def _file_problem(folder: Folder, name: str, *, moved: bool) -> str:
     if not user or link or (moved and os.access(name, os.R_OK | os.W_OK, dir_fd=folder.fd)):
         return ""  # what a link leads to is left as it is
     if info.st_uid != user:
+        if info.st_uid == directory.st_uid and not os.access(".", os.W_OK, dir_fd=folder.fd):
+            return ""  # `_unwritable` names that user
         template = "belongs to user {owner}, and user {mine} may not give it back to them; run this as that user"
         return Message(template, owner=info.st_uid, mine=user)
     if info.st_gid not in {os.getegid(), *os.getgroups()}:

@@ -52,19 +52,26 @@ def cache_dir(name: str = "releases") -> Path:
     return (cache if cache.is_absolute() else Path(os.devnull)) / name
 
 
+@contextmanager
+def unwritable_explained() -> Iterator[None]:
+    """Raise StoreError, with what to do, for an OSError of a cache that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
+
+
 def private(folder: Path, hint: str = HINT) -> Path:
     """Make a folder that only we may read and write, or see that it is one.
 
     Raises:
         StoreError: other users may write there (with this hint), or it cannot be made.
     """
-    try:
+    with unwritable_explained():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
         check_private(folder, hint)
-    except OSError as error:
-        raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
     ownership.refuse_shared(str(folder), hint)
     return folder
 
@@ -104,8 +111,13 @@ def open_in_use(folder: Path) -> int:
 
 @contextmanager
 def in_use(folder: Path) -> Iterator[None]:
-    """Keep all releases, which are in this folder, from being removed meanwhile; it is made where there is none."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Keep all releases, which are in this folder, from being removed meanwhile; it is made where there is none.
+
+    Raises:
+        StoreError: it cannot be made.
+    """
+    with unwritable_explained():
+        folder.mkdir(parents=True, exist_ok=True)
     fd = open_in_use(folder)
     try:
         yield

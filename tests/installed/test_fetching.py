@@ -16,7 +16,7 @@ from unittest import mock
 import pytest
 
 import patcher.system.archive
-from patcher.errors import SitepatchError
+from patcher.errors import SitepatchError, StoreError
 from patcher.installed.index import Listing, NoWheel, Pip, WheelLink
 from patcher.installed.releases import _members, fetch_release, fetching
 from patcher.model import Requested
@@ -397,3 +397,10 @@ def test_a_cache_without_room_is_named_and_no_whole_wheel_is_fetched_for_it(inde
         fetch_all(pip, [("demo", "1.0")], {"demo": pip.listing("demo")}, {"demo": {SHARE}}, SILENT)
     assert caught.value.message == f"{tmp_path}/cache/releases/demo/1.0: Not a directory" and "SITEPATCH_CACHE" in caught.value.hint
     assert len(index.parts) == len(index.fetched)
+
+
+def test_a_cache_that_cannot_be_made_says_which_variable_names_another(index, monkeypatch):
+    monkeypatch.setenv("SITEPATCH_CACHE", os.devnull)
+    with pytest.raises(StoreError) as caught, fetching():
+        pass
+    assert f"{os.devnull}/releases" in caught.value.message and "SITEPATCH_CACHE" in caught.value.hint

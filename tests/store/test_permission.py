@@ -95,6 +95,11 @@ CASES = {
     "a link that leads nowhere": (linked("none.py"), [GONE]),
     "a link to a file of another": (linked("../../real.py"), []),
     "another user": (given(FILE, 0, 0, 0o666), [NOT_MINE]),
+    "folder, and the file in it": (lambda site: (given("pkg/sub", 0)(site), given(FILE, 0)(site)), [f"pkg/sub: {CLOSED}"]),
+    "folder, and the file of a third": (
+        lambda site: (given("pkg/sub", 0)(site), given(FILE, 1002)(site)),
+        [f"pkg/sub: {CLOSED}", NOT_MINE.replace("user 0", "user 1002")],
+    ),
     "another group": (given(FILE, A, GROUP), [f"{FILE}: belongs to group 1500, of which user 1001 is no member"]),
     "another user, and every directory is open": (lambda site: (sticky(0, 0)(site), given("pkg/sub", 0, 0, 0o777)(site)), [NOT_MINE]),
     "sticky": (sticky(0, 1002), [STICKY]),
