@@ -197,6 +197,41 @@ def test_a_line_that_speaks_of_an_error_that_nobody_knows(line, spoken):
     assert (len(log.mentions), len(log.errors)) == ((1, 0) if spoken else (0, 1))
 
 
+@pytest.mark.parametrize("level", ["WARNING: ", "[INFO] ", "[W1027 10:00:00.000 socket.cpp:1] ", "DEBUG 7 "])
+def test_what_a_logger_calls_less_than_an_error_is_none(level):
+    log = read_log("log", io.BytesIO(f"{level}ShopError: closed\n".encode()))
+    assert (log.errors, log.mentions) == ((), ())
+
+
+def test_the_end_of_a_launcher_is_no_error_of_its_own():
+    log = read_log("log", io.BytesIO(b"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: train.py\nShopError: closed\n"))
+    assert [each.text for each in log.errors] == ["ShopError: closed"]
+
+
+def test_an_error_of_a_logger_within_a_traceback_is_left_to_its_end():
+    text = b'Traceback (most recent call last):\n  File "train.py", line 7, in main\n[ERROR] the shop is shut\nShopError: closed\n'
+    assert [each.text for each in read_log("log", io.BytesIO(text)).errors] == ["ShopError: closed"]
+
+
+@pytest.mark.parametrize("error", ["ShopError: closed", 'Traceback (most recent call last):\n  File "a.py", line 7\nShopError: closed'])
+@pytest.mark.parametrize(("line", "spoken"), [(7, True), (8, False)])
+def test_an_example_has_six_lines_after_what_stands_before_it(error, line, spoken):
+    text = "A typical error:\n" + "\n" * (line - 2 - error.count("\n")) + error
+    assert bool(read_log("log", io.BytesIO(text.encode())).errors) != spoken
+
+
+def test_the_patterns_of_an_error_are_those_that_stand_around_it():
+    (error,) = read_log("log", io.BytesIO(f"ShopError: {PORT}\n".encode()), ["Address already in use", "Address"]).errors
+    assert sorted(error.patterns) == ["Address", "Address already in use"]
+
+
+@pytest.mark.parametrize(("between", "left"), [(2, []), (3, [None])])
+def test_the_traceback_of_what_is_tried_again_is_forgotten(between, left):
+    text = "x\n" * 3 + raised(0, "ShopError: closed").replace("[rank0]: ", "") + "\n" * between + "Retrying in 5 seconds\n"
+    log = read_log("log", io.BytesIO(text.encode()))
+    assert list(log.tracebacks) == left and bool(log.errors) == bool(left)
+
+
 def test_an_error_stays_beside_the_next_one_unless_that_was_raised_in_its_place():
     log = read_log("log", io.BytesIO(f"ShopError: closed\nCardError: none\n{PORT}\n".encode()), ["Address already in use"])
     assert [each.text for each in log.errors] == ["ShopError: closed", "CardError: none", PORT] and len(log.sightings) == 1

@@ -47,6 +47,15 @@ def test_whether_the_ranks_can_talk(ended, text, hint, states):
     assert verdict.ok == all(each.done for each in ended)
 
 
+def test_the_ranks_took_as_long_as_the_slowest_of_them():
+    slow = rank(1, 6)._replace(steps=[(name, 9.12345) for name in STEPS])
+    for ended in ([rank(0, 6), slow], [slow, rank(0, 6)]):
+        verdict = verdict_on(ended, 2.5)
+        assert "27.37 s in all" in verdict.text
+        steps = [each["steps"] for each in trial_json(ended, verdict, 2.5)["ranks"]]
+        assert {"name": "end", "seconds": 9.123} in steps[ended.index(slow)]
+
+
 def test_what_a_rank_remarks():
     notes = [["imported", "torch_gcu"], ["few", "gcu", 1, 2], ["unserved", "gcu"]]
     why = ["there is 1 gcu for 2 ranks: tried on the CPU, by gloo", "no backend is registered for gcu: tried on the CPU, by gloo"]
