@@ -2,12 +2,15 @@
 
 import re
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from patcher.text.diffs import diff_texts
+from patcher.verbs import view
 from patcher.verbs.differences import highlighted_diff
 from patcher.verbs.highlight import highlight
+from patcher.verbs.pager import paged
 from patcher.verbs.view import View
 from patcher.verbs.words import word_edits
 from tests.command import GUARD, on_a_terminal
@@ -95,6 +98,20 @@ def test_on_a_terminal_words_are_marked_and_the_function_is_named():
     assert [each for each in marked if each] == [["None"], ["timeout=30"]]
     assert [SGR.sub("", line) for line in lines][3:5] == ["         x = '''", " def no(): pass"]
     assert shown(None, NEW)[:3] == ["--- /dev/null", "+++ b/m.py", "@@ -0,0 +1,10 @@ A"]
+
+
+@pytest.mark.parametrize(("most", "is_marked"), [(2, True), (1, False)])
+def test_in_a_file_with_very_many_changed_lines_no_words_are_marked(monkeypatch, most, is_marked):
+    monkeypatch.setattr(view, "_MOST", most)
+    (hunk,) = View(diff_texts("", "m.py", b"a = one\n", b"a = two\n")).hunks
+    assert any(piece.changed for line in hunk.lines for piece in line.pieces) == is_marked
+
+
+@pytest.mark.parametrize(("encoding", "written"), [("latin-1", b"\xe9\\u2192"), ("utf-8", "é→".encode()), (None, "é→".encode())])
+def test_the_pager_gets_what_the_terminal_can_show(tmp_path, monkeypatch, encoding, written):
+    monkeypatch.setenv("SITEPATCH_PAGER", f"cat > '{tmp_path}/page'")
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(encoding=encoding))
+    assert paged("é→") and (tmp_path / "page").read_bytes() == written
 
 
 @pytest.mark.once

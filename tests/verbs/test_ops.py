@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import patcher
-from patcher import Events, Place, ProjectFiles, apply, lock, restore, status, sync
+from patcher import Events, Place, ProjectFiles, apply, check, lock, restore, status, sync
 from patcher.errors import StoreError, UsageError
 from patcher.model import Plan
 from patcher.store import retry
+from patcher.store.store import Store
 from patcher.verbs.change import carry_out
 from patcher.verbs.place import SILENT, Outcome
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, tree
@@ -85,6 +86,47 @@ def test_the_plan_is_reported_before_anything_is_written_and_nothing_is_printed(
     back = restore((DDP, GUARD), place=place)
     assert back.written and back.idle == (GUARD,) and site.tree() == before
     assert capsys.readouterr() == ("", "")
+
+
+MANIFEST = """\
+schema = 1
+name = "both"
+version = "1.0"
+kind = "fix"
+summary = "Add a file, and change one"
+[provenance]
+author = "nobody"
+remove_when = "never"
+[[variant]]
+package = "mmengine"
+versions = ">=0"
+patches = ["both.spatch"]
+"""
+
+
+def test_what_is_put_back_or_added_may_be_moved_and_what_is_patched_is_written(site, monkeypatch):
+    folder = site.cwd / "patchsets/both"
+    folder.mkdir(parents=True)
+    (folder / "patchset.toml").write_text(MANIFEST)
+    (folder / "both.spatch").write_text("+++ mmengine/new.py\n+x = 1\n--- mmengine/model.py\n@@ Tensor @@\n requires_grad = True\n+number = 1\n")
+    asked = []
+    monkeypatch.setattr(Store, "check_writable", lambda store, paths, moved=(): asked.append((sorted(paths), sorted(moved))) or [])
+    place, old, new = Place(target=str(site.path)), "mmengine/model.py", "mmengine/new.py"
+    apply(("both",), place=place, verify="none")
+    restore(place=place)
+    assert asked == [([old, new], [new]), ([old, new], [old, new])]
+
+
+def test_the_progress_of_a_check_ends_with_all(site):
+    class Progress(Events):
+        seen = []
+
+        def progress(self, done, total, work):
+            self.seen.append((done, total))
+
+    check(place=Place(target=str(site.path)), events=Progress())
+    total = len(Progress.seen)
+    assert total > 5 and Progress.seen == [(done, total) for done in range(1, total + 1)]
 
 
 def test_hunks_that_do_not_fit_are_values_and_a_wrong_request_is_raised(site, capsys):

@@ -1,6 +1,8 @@
 """What people see, line by line, where no program reads it: rows, colours, the first screen."""
 
 import io
+import threading
+from unittest import mock
 
 import click
 import pytest
@@ -172,11 +174,19 @@ def test_what_is_shown_while_it_runs_is_one_bar_until_it_ends():
 def test_how_much_there_is_may_be_unknown():
     stream = io.StringIO()
     bar = ProgressBar(stream)
-    for total in (0, 8):
-        bar.at(3, total, "files read")
+    for done, total in ((3, 0), (2, 8), (3, 8)):
+        bar.at(done, total, "files read")
         bar._show()
     bar.end()
-    assert [line.partition(",")[0] for line in stream.getvalue().splitlines()] == ["3 files read", "3 of 8 files read"]
+    said = ["3 files read", "2 of 8 files read", "3 of 8 files read"]
+    assert [line.partition(",")[0] for line in stream.getvalue().splitlines()] == said
+
+
+def test_a_process_ends_whether_or_not_a_bar_has(monkeypatch):
+    threads = []
+    monkeypatch.setattr(threading, "Thread", lambda target, daemon: threads.append(daemon) or mock.Mock())
+    ProgressBar(io.StringIO())
+    assert threads == [True]
 
 
 def test_a_proof_of_the_demo_that_fails_says_so(monkeypatch, capsys):
