@@ -128,6 +128,8 @@ def test_what_cannot_be_imported_is_named_and_only_that_is_done_after_mending(wo
         series.write("back.patch -R\nabsent.patch\n")
     told = done(world("import", "debian/patches", "--name", "vendor", "--json"), 1)
     answer = json.loads(told.out)
+    said = done(world("import", "debian/patches", "--name", "again"), 1).err
+    assert "not imported: 5 of 8 patches; once mended, the same command imports them" in said
     found = {patch["name"]: patch for patch in answer["patches"]}
     assert {name: patch["state"] for name, patch in found.items()} == {
         "one": "imported", "bad": "not imported", "new": "not imported", "docs": "left out", "broken": "not imported",

@@ -112,6 +112,13 @@ def test_what_is_made_of_code_that_differs_is_shown_once_and_only_fits_until_a_c
         for name in ("before", "after"):
             case = (world.cwd / f"patchsets/mine/cases/a.{name}.py").read_text().replace("m.py 1.0", "m.py 1.5")
             (world.cwd / f"patchsets/mine/cases/b.{name}.py").write_text(case.replace("strict=True", "strict=False"))
+        case = world.cwd / "patchsets/mine/cases/b.after.py"
+        right = case.read_text()
+        case.write_text(right.replace("print(model)", "print(path)"))
+        wrong = done(world("update", "mine", *requested, "--json", **online(world, index))).out
+        assert [release["version"] for release in json.loads(wrong)["releases"] if release["proven"]] == ["1.1", "1.6"]
+        (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST)
+        case.write_text(right)
         data = json.loads(done(world("update", "mine", *requested, "--json", **online(world, index))).out)
     rows = dict(re.findall(r"(demo 1\.\d)(?:  (\w+))?\n", piped))
     assert rows == {"demo 1.1": "proven", "demo 1.4": "fits", "demo 1.5": "fits", "demo 1.6": ""} and "+++" not in piped
@@ -230,6 +237,21 @@ def test_where_a_release_has_the_code_is_proposed_and_written_only_where_somebod
             assert spatch.read_text() == text + rest
         assert ('versions   = ">=1.0,<=2.0"' in manifest(world)) == bool(written)
         assert not written or done(world("check", "mine", "--against", "2.0", **online(world, index)))
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_file_that_has_all_that_is_changed_is_proposed_for_one_that_is_gone(world, installed):
+    spatch = world.cwd / "patchsets/mine/mine.spatch"
+    spatch.write_text(SPATCH + '\n@@ check @@\n-"empty"\n+"none"\n')
+    half = M[: M.index("def check")]
+    files = {"demo/__init__.py": "", "demo/core.py": M, "demo/half.py": half}
+    with closing(Index()) as index:
+        index.add("demo", "2.0", files)
+        (world.path / "demo/m.py").unlink()
+        for path, text in files.items() if installed else ():
+            (world.path / path).write_text(text)
+        told = done(world("update", "mine", *(() if installed else ("--to", "2.0")), **online(world, index)), 1)
+    assert "demo/core.py has what is changed in demo/m.py; if that is meant" in told.err
 
 
 def test_all_releases_leave_those_out_by_name_that_do_not_fit(world, index):

@@ -118,15 +118,14 @@ def test_what_is_put_back_or_added_may_be_moved_and_what_is_patched_is_written(s
 
 
 def test_the_progress_of_a_check_ends_with_all(site):
-    class Progress(Events):
-        seen = []
+    seen = []
 
+    class Progress(Events):
         def progress(self, done, total, work):
-            self.seen.append((done, total))
+            seen.append((done, total))
 
     check(place=Place(target=str(site.path)), events=Progress())
-    total = len(Progress.seen)
-    assert total > 5 and Progress.seen == [(done, total) for done in range(1, total + 1)]
+    assert len(seen) > 5 and seen == [(number, len(seen)) for number in range(1, len(seen) + 1)]
 
 
 def test_hunks_that_do_not_fit_are_values_and_a_wrong_request_is_raised(site, capsys):

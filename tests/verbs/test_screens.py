@@ -174,8 +174,8 @@ def test_what_is_shown_while_it_runs_is_one_bar_until_it_ends():
 def test_how_much_there_is_may_be_unknown():
     stream = io.StringIO()
     bar = ProgressBar(stream)
-    for done, total in ((3, 0), (2, 8), (3, 8)):
-        bar.at(done, total, "files read")
+    for number, total in ((3, 0), (2, 8), (3, 8)):
+        bar.at(number, total, "files read")
         bar._show()
     bar.end()
     said = ["3 files read", "2 of 8 files read", "3 of 8 files read"]
