@@ -195,7 +195,10 @@ def _order(symptom: Symptom) -> int:
 
 
 def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]) -> FoundSymptom:
-    """All lines of some logs that match one of the symptom's patterns, as one finding."""
+    """All lines of some logs that match one of the symptom's patterns, as one finding.
+
+    Patterns that are first seen in the same line are taken to stand in the same lines, which are counted once.
+    """
     sightings = [
         (log.name, sighting)
         for log in logs
@@ -204,8 +207,10 @@ def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit],
     ]
     ranks = sorted({rank for _, sighting in sightings for rank in sighting.ranks})
     name, sighting = sightings[0]
-    number = sum(sighting.number for _, sighting in sightings)
-    return FoundSymptom(symptom, patchset, fit, number, tuple(ranks), name, sighting.line, sighting.text)
+    numbers: Dict[Tuple[str, int], int] = {}
+    for log_name, seen in sightings:
+        numbers[log_name, seen.line] = max(seen.number, numbers.get((log_name, seen.line), 0))
+    return FoundSymptom(symptom, patchset, fit, sum(numbers.values()), tuple(ranks), name, sighting.line, sighting.text)
 
 
 def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple[Sighting, ...]:

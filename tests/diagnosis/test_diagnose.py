@@ -101,6 +101,14 @@ def names(known, *texts):
     return [each.symptom.name for each in found(known, *texts)]
 
 
+def test_a_line_that_has_several_patterns_of_a_symptom_is_counted_once(known):
+    full = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB\n"
+    other = "RuntimeError: MUSA error: out of memory\n"
+    for text, number in ((full, 1), (full * 2, 2), (full * 2 + other, 3), (other + full, 2)):
+        assert [each.number for each in found(known, text) if each.symptom.name == "out-of-device-memory"] == [number], text
+    assert [each.number for each in found(known, full, full)] == [2]
+
+
 # what is recognised ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("errors", "cuda", "reported"))])
 def test_a_real_error_is_recognised(known, heading, text):
