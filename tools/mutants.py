@@ -280,7 +280,7 @@ class Record:
     def tests(self, mutant, names, budget):
         """The tests to run for a mutant, the shortest first; where none is known to reach it, those of its files."""
         first = (mutant.module, mutant.function, mutant.old.split("\n")[0])
-        is_head = mutant.old.startswith(("def ", "@"))  # which runs at the import; what it changes shows in the body
+        is_head = re.match(r"def |@|\w+: .* = .*,$", mutant.old)  # which runs at the import; what it changes shows in the body
         found = (not is_head and self.reached.get(first)) or self.reached.get(first[:2])
         if not mutant.function:  # what runs at the import is known of the first test alone: any that runs something of the module
             found = set().union(*(tests for key, tests in self.reached.items() if key[0] == mutant.module and len(key) == 2))

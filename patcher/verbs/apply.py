@@ -59,7 +59,7 @@ def apply_requested(
     *,
     place: Place,
     verify: str,
-    dry_run: bool = False,
+    dry_run: bool,
     force: bool = False,
     events: Events = SILENT,
 ) -> Outcome:

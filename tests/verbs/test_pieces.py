@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from types import SimpleNamespace
 
 import click
@@ -11,27 +12,29 @@ from click.testing import CliRunner
 from patcher.diagnosis.failures import Failure
 from patcher.engine.engine import explain
 from patcher.engine.spatch.hunk import parse_spatch
-from patcher.errors import BusyError
+from patcher.errors import BusyError, SitepatchError
 from patcher.model import Answer, State, Symptom
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.text.diffs import diff_texts
-from patcher.verbs import keep
+from patcher.verbs import keep, pager
 from patcher.verbs.apply import apply
 from patcher.verbs.console import Console
 from patcher.verbs.demo import lay_out
-from patcher.verbs.diagnose import _outcome_rows
+from patcher.verbs.diagnose import _outcome_rows, diagnose
 from patcher.verbs.diff import diff, reasons
 from patcher.verbs.drafts import show_unlike
+from patcher.verbs.edit import edit_patchset
 from patcher.verbs.explanations import HunkExplanation, explanation_row
 from patcher.verbs.findings import DiagnoseOutcome, FoundSymptom
 from patcher.verbs.main import commands
 from patcher.verbs.options import complete_settings
-from patcher.verbs.place import Place
+from patcher.verbs.place import Events, Place
 from patcher.verbs.progress import ProgressBar
 from patcher.verbs.releases.outcome import NO_RELEASE, Checked, PatchState, ReleaseOutcome
 from patcher.verbs.releases.table import series_rows, upstream_since
-from tests.command import DDP, DYNAMO, GUARD, Site
+from patcher.verbs.styles import style
+from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site
 
 pytestmark = pytest.mark.once
 PATCHSET = load_patchset(f"{builtin_dir()}/{DDP}", BUILT_IN)
@@ -53,6 +56,22 @@ def test_the_help_of_a_command_has_its_text(name):
     text = " ".join(CliRunner().invoke(commands, [name, "--help"]).output.split())
     assert " ".join(commands.get_command(None, name).help.split("\n\n")[0].split()) in text
     assert f"sitepatch {name} " in text.partition("Example")[2]
+
+
+def test_apply_restore_restores(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    told = CliRunner().invoke(commands, ["apply", DDP, "--restore", "--target", str(site.path)])
+    assert (told.exit_code, f"{DDP} is not applied here: nothing to restore" in told.output) == (0, True)
+
+
+def test_a_pager_gets_colours_where_the_terminal_would(monkeypatch):
+    pages = []
+    monkeypatch.setattr(pager, "paged", lambda page: pages.append(page) or True)
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
+    for color in (True, False):
+        monkeypatch.setattr(Console, "color", lambda where, stream, color=color: color)
+        console().page([style("x", fg="red")])
+    assert pages == [f"{click.style('x', fg='red')}\n", "x\n"]
 
 
 def test_what_follows_set_is_completed():
@@ -82,7 +101,28 @@ def test_a_file_that_is_as_it_was_is_not_waited_for(monkeypatch):
     keep._outlast({"a.py": later}, {"a.py": later})
 
 
+def test_who_edits_a_patchset_that_does_not_fit_here_is_told_how_to_see_why(tmp_path, monkeypatch):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    shutil.copytree(f"{builtin_dir()}/{DDP}", str(tmp_path / "patchsets" / DDP))
+    monkeypatch.chdir(tmp_path)
+    site.file(RUNNER).write_text("def wrap(): pass\n")
+    with pytest.raises(SitepatchError, match=f"{DDP}: does not fit here"):
+        edit_patchset(DDP, place=Place(target=site.path))
+
+
 # what a log has -------------------------------------------------------------------------------------------------------
+def test_how_much_of_the_logs_is_read_is_told_in_megabytes(tmp_path):
+    (tmp_path / "log").write_bytes(b"x\n" * (3 << 19))
+    seen = []
+
+    class Progress(Events):
+        def progress(self, done, total, work):
+            seen.append((done, total))
+
+    diagnose(str(tmp_path / "log"), place=Place(target=tmp_path), events=Progress())
+    assert seen[-2:] == [(3, 4), (1, 1)] and all(total == 4 for _, total in seen[:-1])
+
+
 def test_known_causes_stand_above_who_failed_and_consequences_below():
     cause, follower = (FoundSymptom(Symptom(name, (), "m", follows=name == "b"), None, None, 1, (), "log", 1, "text") for name in "ab")
     failure = Failure(1, "host", "now", 1, "", "", "log", 9, "KeyError: 1")
