@@ -29,6 +29,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter, defaultdict
+from itertools import zip_longest
 from pathlib import Path
 
 import libcst  # noqa: F401  (the forked processes need not import these again)
@@ -278,15 +279,20 @@ class Record:
         self.path(name).write_text(json.dumps({"took": took, "reached": rows}))
 
     def tests(self, mutant, names, budget):
-        """The tests to run for a mutant, the shortest first; where none is known to reach it, those of its files."""
+        """The tests to run for a mutant; where none is known to reach it, those of its files.
+
+        Those that reach a line of its function that few reach come first, of each line the shortest.
+        """
         first = (mutant.module, mutant.function, mutant.old.split("\n")[0])
         is_head = re.match(r"def |@|\w+: .* = .*,$", mutant.old)  # which runs at the import; what it changes shows in the body
         found = (not is_head and self.reached.get(first)) or self.reached.get(first[:2])
         if not mutant.function:  # what runs at the import is known of the first test alone: any that runs something of the module
             found = set().union(*(tests for key, tests in self.reached.items() if key[0] == mutant.module and len(key) == 2))
-        found = found or [test for test in self.took if test.split("::")[0] in names]
+        found = set(found or [test for test in self.took if test.split("::")[0] in names])
+        lines = [tests for key, tests in self.reached.items() if key[0] == mutant.module and mutant.function in ("", key[1])]
+        shortest = [sorted(tests & found, key=lambda test: (self.took[test], test)) for tests in sorted(lines or [found], key=len)]
         chosen, seconds = [], 0.0
-        for test in sorted(found, key=lambda test: (self.took[test], test)):
+        for test in dict.fromkeys(test for turn in zip_longest(*shortest) for test in turn if test):  # of each line in turn
             seconds += self.took[test]
             if chosen and seconds > budget:
                 break
@@ -332,7 +338,7 @@ def main(words=None):
     parser.add_argument("--tests", help="files and folders below tests/ to use instead of those of the package, as one word")
     parser.add_argument("--sample", type=int, help="so many changes of each module, chosen by --seed")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds of recorded tests that one change is given, the shortest first")
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds of recorded tests that one change is given")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--folder", type=Path, default=ROOT / ".mutants", help="where the record and the results are kept")
     options = parser.parse_args(words)
