@@ -8,6 +8,7 @@ from pathlib import Path
 
 import patcher
 from patcher import errors
+from patcher.text.listed import count
 from patcher.verbs.commands import SECTIONS
 from patcher.verbs.styles import COLORS
 
@@ -146,7 +147,8 @@ def templates(tree):
         if _has_fields(node) and id(node) not in silent:
             yield node.value
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("count", "_count") and len(node.args) == 2:
-            yield from (f"{{}} {node.args[1].value}{s}" for s in ("", "s") if isinstance(node.args[1], ast.Constant))
+            noun = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
+            yield from (str(count(number, noun)).replace(str(number), "{}", 1) for number in (1, 2) if noun)
 
 
 def _has_fields(node):

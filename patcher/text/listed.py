@@ -29,8 +29,9 @@ def one_or_more(texts: Texts) -> Tuple[str, ...]:
 
 
 def count(number: int, noun: str) -> str:
-    """A number and its noun, which gets an `s` unless the number is 1."""
-    return Message(f"{{number}} {noun}" + ("" if number == 1 else "s"), number=number)
+    """A number and its noun, which is in the plural unless the number is 1."""
+    plural = "es" if noun.endswith("ch") else "s"
+    return Message(f"{{number}} {noun}" + ("" if number == 1 else plural), number=number)
 
 
 def listed(words: Sequence[str], joint: str = "and") -> str:

@@ -371,8 +371,8 @@ def fetched_releases(patchset: Patchset, to: Sequence[str], events: Events) -> T
 
 
 def _named(version: str, to: Sequence[str]) -> bool:
-    """Whether a release is requested by its version."""
-    return any(is_version(word) and matching_versions(word, [version]) for word in to)
+    """Whether a release is requested by its version; a range that took none is no release."""
+    return is_version(version) and any(is_version(word) and matching_versions(word, [version]) for word in to)
 
 
 def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:

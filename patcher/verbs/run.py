@@ -118,8 +118,8 @@ class _Launcher(click.Command):
             import shutil
 
             plain = takewhile(lambda word: not word.startswith("-"), args)
-            starts = next((number for number, word in enumerate(plain) if shutil.which(word)), 0)
-            words = shlex.join([*args[:starts], "--", *args[starts:]]) if starts else "[NAME]... [OPTIONS] -- COMMAND..."
+            starts = next((number for number, word in enumerate(plain) if shutil.which(word)), -1)
+            words = "[NAME]... [OPTIONS] -- COMMAND..." if starts < 0 else shlex.join([*args[:starts], "--", *args[starts:]])
             none = "there is no command behind `--`; write: sitepatch run {words}"
             template = none if at < len(args) else "there is no `--` in front of the command; write: sitepatch run {words}"
             raise click.UsageError(Message(template, words=words), ctx)

@@ -179,6 +179,11 @@ def test_where_no_index_answers_nothing_was_tried_and_that_is_said(world, index,
     assert f"demo {releases}: pip could not list the releases of demo" in done(world("update", "mine", "--to", releases, **lost), 1).out
 
 
+def test_a_range_that_takes_no_release_beside_a_version(world, index):
+    told = done(world("update", "mine", "--to", "1.0", "--to", ">=99", **online(world, index)), 1)
+    assert "demo >=99: the index has no such release" in told.out and "Traceback" not in told.err
+
+
 def test_a_release_of_a_range_that_could_not_be_fetched_is_named(world, index):
     with closing(Index()) as damaged:
         for version, spoiled in (("1.0", ()), ("1.1", ("demo/m.py",))):

@@ -157,6 +157,7 @@ def test_no_command_is_wrong_usage(project):
     for words, found in (
         (["two"], f"no `--` in front of the command; write: sitepatch run {form}"),
         (["two", "python", "-c", "1"], "no `--` in front of the command; write: sitepatch run two -- python -c 1"),
+        (["python", "-c", "1"], "no `--` in front of the command; write: sitepatch run -- python -c 1"),
         (["two", "--"], f"no command behind `--`; write: sitepatch run {form}"),
     ):
         ended = done(sitepatch("run", *words, *(project.given if words[-1] != "--" else ()), cwd=project.folder), 2)

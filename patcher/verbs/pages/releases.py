@@ -6,7 +6,7 @@ A table of releases by hunks. What many releases have in common, a reason or the
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
+from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 from patcher.message import Message, joined
 from patcher.model import Answer, State
@@ -144,11 +144,13 @@ def _series(checked: Checked) -> Iterator[Html]:
         row = tag("tr", tag("th", name, scope="row", title=title), *cells)
         rows.append((row, all(patch is None or patch.word in _MARKS for patch in patches)))
     yield tag("p", Message("A row is a patch of the series, a column is a release, or several with the same answers."))
-    yield from _tables("", head, rows, "patch")
+    yield from _tables("", head, rows, lambda number: count(number, "patch"))
 
 
-def _tables(caption: str, head: Sequence[Html], rows: Sequence[Tuple[Html, bool]], noun: str) -> Iterator[Html]:
-    """The rows that fail as a table; those with which all is well as one that can be unfolded."""
+def _tables(
+    caption: str, head: Sequence[Html], rows: Sequence[Tuple[Html, bool]], counted: Callable[[int], str]
+) -> Iterator[Html]:
+    """The rows that fail as a table; those with which all is well as one that can be unfolded, with how many they are."""
 
     def table(part: Sequence[Html]) -> Html:
         title = tag("caption", caption) if caption else ""
@@ -158,7 +160,7 @@ def _tables(caption: str, head: Sequence[Html], rows: Sequence[Tuple[Html, bool]
     if failed:
         yield table(failed)
     if good:
-        summary = Message("{rows} in which nothing fails", rows=count(len(good), noun))
+        summary = Message("{rows} in which nothing fails", rows=counted(len(good)))
         yield tag("details", tag("summary", join(f"{caption}: " if caption else "", localized(summary))), table(good))
 
 
@@ -174,7 +176,7 @@ def _matrix(name: str, columns: Sequence[_Hunk], outcomes: Sequence[ReleaseOutco
         head.append(tag("th", str(number), scope="col", title=f"{path} {scope}".rstrip()))
     head += [tag("th", "change", scope="col")] if named.changes else []
     rows = [(_row(outcome, columns, named), _is_well(outcome)) for outcome in outcomes]
-    yield from _tables(name, head, rows, "release")
+    yield from _tables(name, head, rows, lambda number: count(number, "release"))
 
 
 def _is_well(outcome: ReleaseOutcome) -> bool:

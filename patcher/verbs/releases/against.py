@@ -155,7 +155,7 @@ def named_releases(
         releases: Dict[str, Union[Path, SitepatchError]] = {}
         for word in against:
             taken = oldest_first(taken_by(word, versions, versions))
-            keys.update(((distribution, version), None) for version in ({*taken[:1], *taken[-1:]} if ends else taken))
+            keys.update(((distribution, version), None) for version in ([*taken[:1], *taken[-1:]] if ends else taken))
             if not taken:
                 releases[word] = NoRelease(_no_such(versions)) if isinstance(listing, Listing) else listing
         folders = fetch_all(pip, list(keys), listings, {distribution: paths}, events)

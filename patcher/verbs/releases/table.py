@@ -180,7 +180,7 @@ def github(answers: Iterable[Answer], releases: Iterable[Checked], manifests: Ma
     for checked in releases:
         for outcome in checked.outcomes:
             written = next((answer.written for answer in outcome.answers if answer.state.value == outcome.word), ("", 0))
-            about = f"{outcome.distribution} {outcome.version}"
+            about = f"{outcome.distribution} {outcome.version}".rstrip()
             verdicts.append((checked.patchset.name, about, outcome.word, outcome, written))
     annotations: List[Styled] = []
     good = 0
