@@ -536,7 +536,7 @@ def test_list_shows_every_patchset_what_fits_first_and_where_it_is_from(musa):
         words = [line[0] for line in lines]
         assert list(dict.fromkeys(words)) == [*(["applied"] if state == "applied" else []), "applicable", "out of range", "absent"]
         assert next(line for line in lines if line[1] == DDP)[0] == state
-        assert ["applicable", DYNAMO, "1.0", "default", "torch 2.7.1"] in lines
+        assert ["applicable", DYNAMO, "1.1", "default", "torch 2.7.1"] in lines
         assert ["absent", "accelerate-ddp-hygiene", "1.3", "default", "accelerate >=0.25,<0.33, …"] in lines
         assert ["out of range", "mmengine-device", "2.0", "fix", "mmengine >=0.1,<1"] in lines
         assert musa("restore").code == 0
