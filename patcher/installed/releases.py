@@ -41,7 +41,8 @@ def fetching() -> Iterator[Pip]:
     """pip, to fetch releases into the cache, of which nothing is removed meanwhile.
 
     Raises:
-        StoreError: others may write to the cache, or it cannot be written.
+        StoreError: others may write to the cache, or it cannot be made.
+        OSError: it cannot be opened.
     """
     cache = cache_dir()
     with Pip() as pip, in_use(cache):

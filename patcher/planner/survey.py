@@ -319,8 +319,10 @@ class _Survey:
                     left_out = "{name} is optional and left out: {message}"
                     self.notes.append(Message(left_out, name=name, message=error.message))
                 else:
-                    optional = Message('or ask for "{name} optional", where it may be absent', name=name)
-                    hint = joined("\n", filter(None, (error.hint, optional if absent and self._of_project else "")))
+                    hint = error.hint
+                    if absent and self._of_project:
+                        optional = Message('or ask for "{name} optional", where it may be absent', name=name)
+                        hint = joined("\n", filter(None, (hint, optional)))
                     self.answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, hint))
                 continue
             self.notes += located.notes

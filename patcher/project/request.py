@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import shlex
@@ -177,12 +176,12 @@ def read_project(path: Path) -> Optional[Project]:
         except UsageError as error:
             reader.problems.append(error)
     named = fields.get("patch-dir", [])
-    folders = [str(path.absolute().parent / folder) for folder in ([named] if isinstance(named, str) else named)]
-    for folder in itertools.filterfalse(os.path.isdir, folders):
+    folders = [path.absolute().parent / folder for folder in ([named] if isinstance(named, str) else named)]
+    for folder in [folder for folder in folders if not folder.is_dir()]:
         missing = Message("no such directory: {folder}", folder=folder)
         reader.wrong(f"tool.sitepatch.{PROJECT_DIR}", missing, Message("a directory of patchset folders"))
     reader.stop(UsageError, _TABLE_FORM)
-    return Project(tuple(entries), tuple(folders))
+    return Project(tuple(entries), tuple(map(str, folders)))
 
 
 # requirements files ---------------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def _file_problem(folder: Folder, name: str, *, moved: bool) -> str:
     if not user or link or (moved and os.access(name, os.R_OK | os.W_OK, dir_fd=folder.fd)):
         return ""  # what a link leads to is left as it is
     if info.st_uid != user:
-        if info.st_uid == directory.st_uid and not os.access(".", os.W_OK, dir_fd=folder.fd):
+        if info.st_uid == directory.st_uid and not _writable(folder):
             return ""  # `_unwritable` names that user
         template = "belongs to user {owner}, and user {mine} may not give it back to them; run this as that user"
         return Message(template, owner=info.st_uid, mine=user)
@@ -149,9 +149,14 @@ def _file_problem(folder: Folder, name: str, *, moved: bool) -> str:
     return ""
 
 
+def _writable(folder: Folder) -> bool:
+    """Whether names in a folder can be changed: not by root either where it is read-only or immutable."""
+    return os.access(".", os.W_OK | os.X_OK, dir_fd=folder.fd)
+
+
 def _unwritable(folder: Folder) -> Iterator[str]:
     """Yield why no name in `folder` can be changed, if none can."""
-    if os.access(".", os.W_OK | os.X_OK, dir_fd=folder.fd):  # also false for root where it is read-only or immutable
+    if _writable(folder):
         return
     if os.fstatvfs(folder.fd).f_flag & os.ST_RDONLY:
         problem = _HELP[errno.EROFS]

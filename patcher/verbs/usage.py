@@ -55,8 +55,8 @@ class Whole(_Ranged, click.IntRange):
 def problem(error: click.ClickException) -> str:
     """What is wrong with a command line, as a message."""
     if isinstance(error, click.NoSuchOption):
-        near = nearest(error.option_name.lstrip("-"), [name.lstrip("-") for name in error.possibilities or ()], 1)
-        meant = Message('; did you mean "{name}"?', name=f"--{near[0]}") if near else ""
+        alike = nearest(error.option_name.lstrip("-"), [name.lstrip("-") for name in error.possibilities or ()], 1)
+        meant = suggest(error.option_name, [f"--{name}" for name in alike])  # dashes alone make no two options alike
         group = error.ctx.command if error.ctx else None
         names = group.list_commands(error.ctx) if error.ctx and isinstance(group, click.Group) else []
         command = next((word for word in sys.argv[1:] if word in names), "")

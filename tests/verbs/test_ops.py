@@ -16,6 +16,7 @@ from patcher.verbs.change import carry_out
 from patcher.verbs.place import SILENT, Outcome
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, tree
 from tests.diagnosis.test_diagnose import FRAME, REFUSED
+from tests.verbs.kit import Progress
 
 
 @pytest.fixture
@@ -118,14 +119,10 @@ def test_what_is_put_back_or_added_may_be_moved_and_what_is_patched_is_written(s
 
 
 def test_the_progress_of_a_check_ends_with_all(site):
-    seen = []
-
-    class Progress(Events):
-        def progress(self, done, total, work):
-            seen.append((done, total))
-
-    check(place=Place(target=str(site.path)), events=Progress())
-    assert len(seen) > 5 and seen == [(number, len(seen)) for number in range(1, len(seen) + 1)]
+    progress = Progress()
+    check(place=Place(target=str(site.path)), events=progress)
+    total = len(progress.steps)
+    assert total > 5 and progress.steps == [(number, total) for number in range(1, total + 1)]
 
 
 def test_hunks_that_do_not_fit_are_values_and_a_wrong_request_is_raised(site, capsys):

@@ -58,14 +58,11 @@ from patcher.verbs.place import Effect, Events, Outcome, Place
 from patcher.verbs.styles import Row
 from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified, VerifySettings
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site
+from tests.verbs.kit import console as console_of
 
 pytestmark = pytest.mark.once
 PATCHSET = load_patchset(f"{builtin_dir()}/{DDP}", BUILT_IN)
 ENV = Environment("python", ("/site",), ("/site",), (3, 11))
-
-
-def console_of(*, as_json=False, quiet=False, verbose=False):
-    return Console("test", as_json, quiet, verbose)
 
 
 def stream_of(*, terminal):

@@ -49,12 +49,9 @@ from patcher.verbs.releases import against, outcome, table
 from patcher.verbs.releases.outcome import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Checked, PatchState, ReleaseOutcome
 from patcher.verbs.styles import style
 from tests.records import metadata, with_record, write_files, write_patchset
+from tests.verbs.kit import console
 
 pytestmark = pytest.mark.once
-
-
-def console(*, as_json=False, quiet=False, verbose=False):
-    return Console("test", as_json, quiet, verbose)
 
 
 def hunk(name="one", layer=0, *, scope="f", line=2, path="p/m.py", **more):

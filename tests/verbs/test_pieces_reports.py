@@ -87,13 +87,10 @@ from patcher.verbs.status import AppliedFile, AppliedPatchset, FileState, Status
 from patcher.verify import CheckResult, Verified
 from tests.author.world import FILES, World
 from tests.places import wheel
+from tests.verbs.kit import console
 
 pytestmark = pytest.mark.once
 NAMED = PatchsetSource("built in")
-
-
-def console(*, as_json=False, quiet=False, verbose=False):
-    return Console("test", as_json, quiet, verbose)
 
 
 def plain(rows):

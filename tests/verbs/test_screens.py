@@ -25,13 +25,10 @@ from patcher.verbs.welcome import welcome
 from patcher.verify import COMPILE, IMPORT, CheckResult, Verified
 from tests.command import DDP, RUNNER, Site, done, sitepatch
 from tests.pages import whole
+from tests.verbs.kit import console
 from tests.verbs.test_pages import ENV
 
 pytestmark = pytest.mark.once
-
-
-def console(**more):
-    return Console("test", more.get("as_json", False), more.get("quiet", False), more.get("verbose", False))
 
 
 def test_the_first_screen_says_where_to_begin_and_what_is_applied(tmp_path, capsys):

@@ -103,7 +103,8 @@ def check_releases(
         SitepatchError: nothing is to be fetched, say the events.
         PatchError: a hunk is wrong in itself.
         NoPip: pip is not there or too old.
-        OSError: the cache cannot be written.
+        StoreError: others may write to the cache, or it cannot be made.
+        OSError: it cannot be opened.
     """
     folders_given = [word for word in against if _is_folder(word)]
     against = [word for word in against if word not in folders_given]
@@ -145,7 +146,8 @@ def named_releases(
 
     Raises:
         NoPip: pip is not there or too old.
-        OSError: the cache cannot be written.
+        StoreError: others may write to the cache, or it cannot be made.
+        OSError: it cannot be opened.
     """
     with fetching() as pip:
         listings = list_releases(pip, [distribution], events)
