@@ -10,7 +10,6 @@ import pytest
 import patcher
 from tests.command import ROOT
 from tests.conftest import CHOSEN, QUICK, SLOW
-from tools import mutants
 
 
 def test_it_may_be_started_in_the_background_of_a_shell_which_ignores_ctrl_c():
@@ -39,22 +38,6 @@ def test_a_selection_is_made_only_where_no_tests_are_named(words, whole):
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", *words]
     listed = subprocess.run(command, cwd=str(ROOT), stdout=subprocess.PIPE, check=True, text=True).stdout
     assert ("tests/faults/test_soak.py::" in listed) == whole
-
-
-@pytest.mark.once
-def test_a_mutant_that_is_listed_and_can_no_longer_be_made_is_named(tmp_path, monkeypatch, capsys):
-    entries = mutants.EQUIVALENT.read_text(encoding="utf-8").split("\n\n")
-    good = next(entry for entry in entries if "patcher/system/reading.py read_open\n" in entry)
-    stale = ["patcher/gone.py\n-a = 1\n+a = 2", "patcher/system/reading.py read_open\n-return bytes\n+return None", good.split("\n", 1)[1].replace("read_open", "read_shut")]
-    path = tmp_path / "mutants.txt"
-    monkeypatch.setattr(mutants, "EQUIVALENT", path)
-    words = ["--module", "system/reading", "--sample", "0", "--jobs", "0", "--folder", str(tmp_path)]
-    path.write_text(f"{good}\n\npatcher/planner/merge.py f\n-a\n+b", encoding="utf-8")  # of the second module nothing is known here
-    assert not mutants.main(words)
-    assert capsys.readouterr().out == ""
-    path.write_text("\n\n".join([good, *stale]), encoding="utf-8")
-    assert mutants.main(words)
-    assert sorted(capsys.readouterr().out.rstrip("\n").split("\n\n")) == sorted(f"# in mutants.txt, and no change of the code as it is now\n{text}" for text in stale)
 
 
 def test_the_checkout_is_tested_whatever_is_installed():

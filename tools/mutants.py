@@ -5,8 +5,7 @@
 
 The first run records with coverage which test reaches which line (again for a test file that was edited, and for all where
 functions were renamed or moved). A change that was seen is not tried again, so a stopped run goes on, and only survivors are
-repeated. They are printed as `mutants.txt` has them, which lists those that make no difference, each below the reason. Exit
-code 1 if any other survived, or if the list has one that is no change of the code any more.
+repeated. They are printed; who runs it reads them, since some make no difference. Exit code 1 if any survived.
 
 The tools that exist do not fit: mutmut keeps every change in the module behind a switch that imports mutmut, which breaks
 the module that a hook puts into other environments; cosmic-ray runs one and the same command for each change.
@@ -38,7 +37,6 @@ import pytest
 from tools.mutations import Mutant, mutants
 
 ROOT = Path(__file__).parents[1]
-EQUIVALENT = Path(__file__).with_suffix(".txt")
 PACKAGES = {  # modules below patcher/, and the test files and folders that are about them
     "engine": ("engine/* engine/*/*", "engine"),
     "planner": ("planner/* text/lines patchset/results", "planner patchset/test_known.py test_foreign.py test_round_trip.py verbs/test_commands.py author/test_capture.py"),
@@ -307,20 +305,8 @@ def files(words):
     return [path.relative_to(ROOT).as_posix() for path in found]
 
 
-def equivalent():
-    """The keys of the mutants in mutants.txt."""
-    keys = set()
-    for block in EQUIVALENT.read_text(encoding="utf-8").split("\n\n"):
-        lines = [line for line in block.splitlines() if not line.startswith("#")]
-        if lines:
-            module, _, function = lines[0].partition(" ")
-            sides = ["\n".join(line[1:].strip() for line in lines[1:] if line[0] == sign) for sign in "-+"]
-            keys.add((module, function, *sides))
-    return keys
-
-
 def shown(key):
-    """A mutant as mutants.txt has it, by its key."""
+    """A mutant as it is printed, by its key."""
     module, function, old, new = key
     lines = [f"-{line}" for line in old.split("\n")] + [f"+{line}" for line in new.split("\n")]
     return "\n".join([f"{module} {function}".strip(), *lines])
@@ -342,7 +328,7 @@ def main(words=None):
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--folder", type=Path, default=ROOT / ".mutants", help="where the record and the results are kept")
     options = parser.parse_args(words)
-    chosen, names_of, source_of, keys = [], {}, {}, set()
+    chosen, names_of, source_of = [], {}, {}
     for package in options.package or PACKAGES:
         modules, tests = PACKAGES[package]
         for pattern in modules.split():
@@ -351,14 +337,8 @@ def main(words=None):
                 if not options.module or any(fnmatch.fnmatch(name, f"patcher/{each}.py") for each in options.module):
                     names_of[name] = files(options.tests or tests)
                     source_of[name] = path.read_bytes()
-                    found = list(mutants(name, source_of[name]))
-                    keys |= {each.key for each in found}
-                    chosen += sample(found, options.seed)[: options.sample]
-    same, results = equivalent(), options.folder / "killed"
-    stale = sorted(key for key in same - keys if key[0] in source_of or not (ROOT / key[0]).exists())
-    for key in stale:
-        print(f"# in {EQUIVALENT.name}, and no change of the code as it is now\n{shown(key)}\n", flush=True)
-    chosen = [each for each in chosen if each.key not in same]
+                    chosen += sample(mutants(name, source_of[name]), options.seed)[: options.sample]
+    results = options.folder / "killed"
     killed = {tuple(json.loads(line)) for line in results.read_text().splitlines()} if results.exists() else set()
     score = {}  # module, or "all" of them -> how many were tried and killed
     for each in chosen:
@@ -392,7 +372,7 @@ def main(words=None):
         in_parallel(copies, [each for each in chosen if each.key not in killed], start, done)
     for name, count in sorted(score.items()):
         print(f"{name}: {count['killed']} of {count['tried']} killed, {100 * count['killed'] / count['tried']:.1f}%")
-    return bool(survivors or stale)
+    return bool(survivors)
 
 
 def _stop(signum, frame):
